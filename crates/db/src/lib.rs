@@ -1,0 +1,168 @@
+//! Where everything is kept: one SQL text on SQLite or PostgreSQL.
+//!
+//! A [`Db`] runs units of work. A unit is a plain synchronous closure over a transaction, so nobody can hold a
+//! transaction across an await or a network call:
+//!
+//! ```no_run
+//! # async fn example(db: db::Db) -> Result<(), db::Error> {
+//! let name = db
+//!     .read(move |tx| tx.row("SELECT name FROM pet WHERE id = $1", &[7.into()], |row| row.get::<String>(0)))
+//!     .await?;
+//! db.write(move |tx| tx.execute("UPDATE pet SET name = $1 WHERE id = $2", &["Rex".into(), 7.into()])).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - A **read** sees one consistent state, however many statements it has, and cannot write.
+//! - A **write** is answered after its commit is durable. It may be run more than once before that (its batch
+//!   was lost, PostgreSQL saw a conflict), so it must have no effect but through its transaction.
+//! - A **full queue** answers [`Error::Busy`] at once; nothing grows while the database is behind.
+//!
+//! On SQLite a read runs inline on the calling thread and all writes go through one thread that commits many
+//! at once; on PostgreSQL both go to a pool of threads that own a connection each. PostgreSQL's writes run at
+//! READ COMMITTED: where two may compete, let one statement decide (`INSERT … ON CONFLICT`, `UPDATE … WHERE …
+//! RETURNING`), as nothing that was read before is still sure to hold.
+//!
+//! Read on in [`tx`] for what a unit can do, in `sqlite` and `postgres` for how each engine does it.
+
+mod error;
+mod migration;
+mod postgres;
+mod row;
+mod sites;
+mod sql;
+mod sqlite;
+pub mod tx;
+mod unit;
+mod value;
+
+use std::{any::TypeId, path::PathBuf, sync::Arc};
+
+pub use error::Error;
+pub use migration::{Migrations, Script};
+pub use row::{Column, Json, Row};
+pub use tx::{Tx, WriteTx};
+pub use value::Value;
+
+use sites::Sites;
+use tx::{Failure, Scope};
+
+/// Which engine, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// A file per service in this folder.
+    Sqlite(PathBuf),
+    /// A schema per service in this database: `postgres://user:password@host/database`.
+    Postgres(String),
+}
+
+/// How much may be under way at once.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Units that may wait for SQLite's writer or for a PostgreSQL thread before callers are told "busy".
+    pub queue: usize,
+    /// PostgreSQL connections (and threads) of this process.
+    pub connections: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { queue: 4096, connections: 16 }
+    }
+}
+
+/// Why a database could not be opened: one line for the operator.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct OpenError(pub(crate) String);
+
+/// A service's database. Cloning it is cheap; the last clone to go closes it.
+#[derive(Clone)]
+pub struct Db(Arc<Inner>);
+
+struct Inner {
+    engine: Engine,
+    sites: Sites,
+}
+
+enum Engine {
+    Sqlite(sqlite::Sqlite),
+    Postgres(postgres::Postgres),
+}
+
+impl Db {
+    /// Opens the database of a service and brings its schema up to date. Blocks; it is for start-up.
+    pub fn open(
+        location: &Location,
+        service: &'static str,
+        migrations: &[Migrations],
+        limits: Limits,
+    ) -> Result<Self, OpenError> {
+        let sites = Sites::default();
+        let engine = match location {
+            Location::Sqlite(folder) => {
+                Engine::Sqlite(sqlite::Sqlite::open(folder, service, migrations, limits.queue)?)
+            }
+            Location::Postgres(url) => Engine::Postgres(postgres::Postgres::open(
+                url,
+                service,
+                migrations,
+                limits.connections,
+                limits.queue,
+                sites.clone(),
+            )?),
+        };
+        Ok(Db(Arc::new(Inner { engine, sites })))
+    }
+
+    /// Runs a unit that only reads. What it reads is bounded (a row, a page): on SQLite it runs on the calling
+    /// thread.
+    pub async fn read<R, E, F>(&self, work: F) -> Result<R, E>
+    where
+        F: Fn(&mut Tx<'_>) -> Result<R, E> + Send + 'static,
+        R: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        let site = TypeId::of::<F>();
+        match &self.0.engine {
+            Engine::Sqlite(sqlite) => {
+                let scope = self.0.sites.scope(site);
+                let (outcome, failure) = sqlite.read(scope, &work);
+                if failure == Some(Failure::NeedsSnapshot) {
+                    self.0.sites.need_snapshot(site);
+                    return sqlite.read(Scope::Transaction, &work).0;
+                }
+                outcome
+            }
+            Engine::Postgres(postgres) => {
+                let (unit, reply) = unit::read(work);
+                postgres.read(unit, site)?;
+                reply.await.unwrap_or_else(|_| Err(ended().into()))
+            }
+        }
+    }
+
+    /// Runs a unit that writes, and answers after its commit is durable.
+    pub async fn write<R, E, F>(&self, work: F) -> Result<R, E>
+    where
+        F: Fn(&mut WriteTx<'_>) -> Result<R, E> + Send + 'static,
+        R: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        let (unit, reply) = unit::write(work);
+        match &self.0.engine {
+            Engine::Sqlite(sqlite) => sqlite.write(unit)?,
+            Engine::Postgres(postgres) => postgres.write(unit)?,
+        }
+        reply.await.unwrap_or_else(|_| Err(ended().into()))
+    }
+
+    /// Asks the database whether it answers.
+    pub async fn ping(&self) -> Result<(), Error> {
+        self.read(|tx| tx.row("SELECT 1", &[], |row| row.get::<i64>(0)).map(drop)).await
+    }
+}
+
+fn ended() -> Error {
+    Error::Unavailable("the database was closed".into())
+}

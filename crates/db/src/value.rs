@@ -1,0 +1,143 @@
+//! What goes into a statement: one value type for both engines.
+
+use std::borrow::Cow;
+
+use bytes::{BufMut, BytesMut};
+use jiff::{Timestamp, civil::Date};
+use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+/// A parameter of a statement. Text and bytes are borrowed, so that binding copies nothing of the caller's.
+///
+/// | variant | SQLite | PostgreSQL |
+/// |---|---|---|
+/// | `Int` | `INTEGER` | `BIGINT`, `INTEGER`, `SMALLINT` |
+/// | `Text` | `TEXT` | `TEXT` |
+/// | `Bool` | `INTEGER` 0 or 1 | `BOOLEAN` |
+/// | `Decimal` | `TEXT`, the digits as written | `NUMERIC` |
+/// | `Uuid` | `BLOB`, 16 bytes | `UUID` |
+/// | `Time` | `INTEGER`, microseconds since 1970 | `TIMESTAMPTZ` |
+/// | `Date` | `TEXT`, `2026-02-03` | `DATE` |
+/// | `Json` | `TEXT` | `JSON` or `JSONB` |
+/// | `Bytes` | `BLOB` | `BYTEA` |
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value<'a> {
+    Null,
+    Int(i64),
+    Text(Cow<'a, str>),
+    Bool(bool),
+    Decimal(Decimal),
+    Uuid(Uuid),
+    Time(Timestamp),
+    Date(Date),
+    /// JSON as text: the service that wrote it knows its shape, the database only keeps it.
+    Json(Cow<'a, str>),
+    Bytes(Cow<'a, [u8]>),
+}
+
+impl<'a> Value<'a> {
+    /// JSON, given as its text.
+    pub fn json(text: impl Into<Cow<'a, str>>) -> Self {
+        Value::Json(text.into())
+    }
+}
+
+macro_rules! from {
+    ($($type:ty => $variant:ident),* $(,)?) => {$(
+        impl From<$type> for Value<'_> {
+            fn from(value: $type) -> Self {
+                Value::$variant(value.into())
+            }
+        }
+    )*};
+}
+
+from! {
+    i64 => Int, i32 => Int, u32 => Int, bool => Bool, Decimal => Decimal, Uuid => Uuid,
+    Timestamp => Time, Date => Date, String => Text, Vec<u8> => Bytes,
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(value: &'a str) -> Self {
+        Value::Text(Cow::Borrowed(value))
+    }
+}
+
+impl<'a> From<&'a String> for Value<'a> {
+    fn from(value: &'a String) -> Self {
+        Value::Text(Cow::Borrowed(value))
+    }
+}
+
+impl<'a> From<&'a [u8]> for Value<'a> {
+    fn from(value: &'a [u8]) -> Self {
+        Value::Bytes(Cow::Borrowed(value))
+    }
+}
+
+impl<'a, T> From<Option<T>> for Value<'a>
+where
+    T: Into<Value<'a>>,
+{
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Value::Null, Into::into)
+    }
+}
+
+impl rusqlite::ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
+        use rusqlite::types::{ToSqlOutput, Value as Owned, ValueRef};
+        let borrowed = |value| Ok(ToSqlOutput::Borrowed(value));
+        match self {
+            Value::Null => borrowed(ValueRef::Null),
+            Value::Int(number) => borrowed(ValueRef::Integer(*number)),
+            Value::Bool(yes) => borrowed(ValueRef::Integer(i64::from(*yes))),
+            Value::Text(text) | Value::Json(text) => borrowed(ValueRef::Text(text.as_bytes())),
+            Value::Uuid(id) => borrowed(ValueRef::Blob(id.as_bytes())),
+            Value::Bytes(bytes) => borrowed(ValueRef::Blob(bytes)),
+            Value::Time(time) => borrowed(ValueRef::Integer(time.as_microsecond())),
+            Value::Decimal(decimal) => Ok(ToSqlOutput::Owned(Owned::Text(decimal.to_string()))),
+            Value::Date(date) => Ok(ToSqlOutput::Owned(Owned::Text(date.to_string()))),
+        }
+    }
+}
+
+type Failure = Box<dyn std::error::Error + Sync + Send>;
+
+impl ToSql for Value<'_> {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, Failure> {
+        match self {
+            Value::Null => Ok(IsNull::Yes),
+            Value::Int(number) => match *ty {
+                Type::INT4 => i32::try_from(*number)?.to_sql_checked(ty, out),
+                Type::INT2 => i16::try_from(*number)?.to_sql_checked(ty, out),
+                _ => number.to_sql_checked(ty, out),
+            },
+            Value::Bool(yes) => yes.to_sql_checked(ty, out),
+            Value::Text(text) => text.as_ref().to_sql_checked(ty, out),
+            Value::Uuid(id) => id.to_sql_checked(ty, out),
+            Value::Bytes(bytes) => bytes.as_ref().to_sql_checked(ty, out),
+            // Whole microseconds on both engines: PostgreSQL keeps no more, and would round where SQLite cuts.
+            Value::Time(time) => Timestamp::from_microsecond(time.as_microsecond())?.to_sql_checked(ty, out),
+            Value::Decimal(decimal) => decimal.to_sql_checked(ty, out),
+            Value::Date(date) => date.to_sql_checked(ty, out),
+            Value::Json(text) => {
+                match *ty {
+                    Type::JSONB => out.put_u8(1), // the version of JSONB's wire form
+                    Type::JSON => {}
+                    _ => return Err(format!("JSON cannot be stored as {ty}").into()),
+                }
+                out.put_slice(text.as_bytes());
+                Ok(IsNull::No)
+            }
+        }
+    }
+
+    // Each variant checks for itself in `to_sql`, since which types fit depends on the variant.
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}

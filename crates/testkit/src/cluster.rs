@@ -1,0 +1,210 @@
+//! A real PostgreSQL for the tests: one cluster per test run, started from the installed server binaries in a
+//! temporary folder, a database per test.
+//!
+//! A test run is whatever started this process (`cargo test`, which starts one process per test binary). The
+//! first process that needs the cluster starts it under a lock, the others find it, and a small watcher
+//! process stops it when the run is over, however it ended.
+
+use std::{
+    fs::{self, File},
+    io,
+    net::TcpListener,
+    os::unix::{
+        fs::chown,
+        process::{CommandExt, parent_id},
+    },
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use postgres::{Client, NoTls};
+
+const MISSING: &str = "the tests need PostgreSQL's server: install it (Debian: apt-get install postgresql), or put \
+                       initdb and postgres on the PATH";
+
+/// A database of its own for one test, dropped with it.
+pub(crate) struct Database {
+    pub(crate) url: String,
+    name: String,
+}
+
+impl Database {
+    pub(crate) fn create() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("test_{}_{number}", std::process::id());
+        let server = cluster();
+        server.run(&format!("CREATE DATABASE {name}"));
+        Database { url: server.url(&name), name }
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        cluster().run(&format!("DROP DATABASE {} WITH (FORCE)", self.name));
+    }
+}
+
+struct Cluster {
+    port: u16,
+}
+
+impl Cluster {
+    fn url(&self, database: &str) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
+    }
+
+    fn run(&self, sql: &str) {
+        let mut client = Client::connect(&self.url("postgres"), NoTls).expect("the test cluster answers");
+        client.batch_execute(sql).expect("the test cluster does as it is told");
+    }
+
+    fn answers(&self) -> bool {
+        Client::connect(&self.url("postgres"), NoTls).is_ok()
+    }
+}
+
+fn cluster() -> &'static Cluster {
+    static CLUSTER: OnceLock<Cluster> = OnceLock::new();
+    CLUSTER.get_or_init(|| {
+        start().unwrap_or_else(|error| panic!("cannot start PostgreSQL for the tests: {error}"))
+    })
+}
+
+fn start() -> io::Result<Cluster> {
+    let run = parent_id();
+    let folder = std::env::temp_dir().join(format!("triptych-test-postgres-{run}"));
+    let lock = File::create(folder.with_extension("lock"))?;
+    lock.lock()?;
+    if let Ok(port) = fs::read_to_string(folder.join("port")) {
+        let cluster = Cluster { port: port.trim().parse().map_err(io::Error::other)? };
+        if cluster.answers() {
+            return Ok(cluster);
+        }
+        // Left by an earlier run whose process number came round again.
+        fs::remove_dir_all(&folder)?;
+    }
+    let binaries = binaries().unwrap_or_else(|| panic!("{MISSING}"));
+    let owner = Owner::find()?;
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir(&folder)?;
+    owner.give(&folder)?;
+    let data = folder.join("data");
+    let made = owner
+        .command(&binaries.join("initdb"), &folder)
+        // Words are ordered as people expect, not by byte, so that a query that relies on byte order unsaid fails.
+        .args(["--encoding=UTF8", "--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US"])
+        .args(["--username=postgres", "--auth=trust", "--no-sync", "--pgdata"])
+        .arg(&data)
+        .output()?;
+    if !made.status.success() {
+        return Err(io::Error::other(format!("initdb: {}", String::from_utf8_lossy(&made.stderr))));
+    }
+    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let log = File::create(folder.join("log"))?;
+    let server = owner
+        .command(&binaries.join("postgres"), &folder)
+        .arg("-D")
+        .arg(&data)
+        .arg("-k")
+        .arg(&folder)
+        .args(["-c", "listen_addresses=127.0.0.1", "-c", "max_connections=500"])
+        // The tests kill our processes, not the machine: PostgreSQL's own files need not survive that.
+        .args(["-c", "fsync=off", "-c", "full_page_writes=off"])
+        .args(["-p", &port.to_string()])
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .process_group(0)
+        .spawn()?;
+    watch(run, server.id(), &folder)?;
+    let cluster = Cluster { port };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !cluster.answers() {
+        if Instant::now() > deadline {
+            let log = fs::read_to_string(folder.join("log")).unwrap_or_default();
+            return Err(io::Error::other(format!("it does not answer; its log:\n{log}")));
+        }
+        std::thread::yield_now();
+    }
+    fs::write(folder.join("port"), port.to_string())?;
+    Ok(cluster)
+}
+
+/// Stops the server and removes its folder when the test run is over.
+fn watch(run: u32, server: u32, folder: &Path) -> io::Result<()> {
+    let script = r#"
+        while kill -0 "$1" 2>/dev/null; do sleep 0.2; done
+        kill -INT "$2" 2>/dev/null
+        while kill -0 "$2" 2>/dev/null; do sleep 0.1; done
+        rm -rf "$3" "$3.lock"
+    "#;
+    Command::new("sh")
+        .args(["-c", script, "watch", &run.to_string(), &server.to_string()])
+        .arg(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .map(drop)
+}
+
+/// Where `initdb` and `postgres` are: on the PATH, or where Debian puts them, the newest first.
+fn binaries() -> Option<PathBuf> {
+    #[expect(clippy::disallowed_methods, reason = "a test tool, not a setting of the program")]
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut debian: Vec<_> = fs::read_dir("/usr/lib/postgresql")
+        .map(|versions| versions.flatten().map(|version| version.path().join("bin")).collect())
+        .unwrap_or_default();
+    debian.sort_by_key(|bin| {
+        let version = bin.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+        std::cmp::Reverse(version.and_then(|version| version.parse::<u32>().ok()))
+    });
+    let mut folders = std::env::split_paths(&path).chain(debian);
+    folders.find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file())
+}
+
+/// Who runs the server: ourselves, or another user where we are root, as whom PostgreSQL refuses to run.
+pub(crate) struct Owner(Option<(u32, u32)>);
+
+impl Owner {
+    pub(crate) fn find() -> io::Result<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let ours = fs::metadata("/proc/self")?.uid();
+        if ours != 0 {
+            return Ok(Owner(None));
+        }
+        let users = fs::read_to_string("/etc/passwd")?;
+        let of = |name: &str| {
+            let line = users.lines().find(|line| line.split(':').next() == Some(name))?;
+            let mut fields = line.split(':').skip(2);
+            Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+        };
+        let user = of("postgres").or_else(|| of("nobody"));
+        user.map(|user| Owner(Some(user))).ok_or_else(|| io::Error::other("no user to run PostgreSQL as"))
+    }
+
+    pub(crate) fn give(&self, path: &Path) -> io::Result<()> {
+        match self.0 {
+            Some((user, group)) => chown(path, Some(user), Some(group)),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn command(&self, program: &Path, folder: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(folder);
+        if let Some((user, group)) = self.0 {
+            command.uid(user).gid(group);
+        }
+        command
+    }
+}

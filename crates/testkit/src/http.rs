@@ -1,0 +1,180 @@
+//! Calls a service over a real socket, and says what came back.
+
+use std::net::SocketAddr;
+
+use reqwest::{Method, RequestBuilder, header::HeaderMap};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+/// A client of one service.
+#[derive(Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    address: SocketAddr,
+    credentials: Option<(String, String)>,
+}
+
+impl Client {
+    pub fn new(address: SocketAddr) -> Self {
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .expect("a client");
+        Client { http, address, credentials: None }
+    }
+
+    /// The same client, sending these with every request.
+    #[must_use]
+    pub fn signed_in(&self, name: &str, password: &str) -> Self {
+        Client { credentials: Some((name.into(), password.into())), ..self.clone() }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn get(&self, path: &str) -> Call {
+        self.call(Method::GET, path)
+    }
+
+    pub fn post(&self, path: &str) -> Call {
+        self.call(Method::POST, path)
+    }
+
+    pub fn patch(&self, path: &str) -> Call {
+        self.call(Method::PATCH, path)
+    }
+
+    pub fn put(&self, path: &str) -> Call {
+        self.call(Method::PUT, path)
+    }
+
+    pub fn delete(&self, path: &str) -> Call {
+        self.call(Method::DELETE, path)
+    }
+
+    pub fn call(&self, method: Method, path: &str) -> Call {
+        let mut request = self.http.request(method, format!("http://{}{path}", self.address));
+        if let Some((name, password)) = &self.credentials {
+            request = request.basic_auth(name, Some(password));
+        }
+        Call(request)
+    }
+
+    /// Sends these bytes as they are on a connection of their own, and reads until the service closes it.
+    pub async fn raw(&self, bytes: &[u8]) -> String {
+        let mut stream = TcpStream::connect(self.address).await.expect("the service accepts");
+        // The service may answer and close before it has read everything; the answer is what counts.
+        let (mut read, mut write) = stream.split();
+        let mut answer = Vec::new();
+        let send = async {
+            let _ = write.write_all(bytes).await;
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = send => {}
+            _ = read.read_to_end(&mut answer) => {}
+        }
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+}
+
+/// A request about to be sent.
+pub struct Call(RequestBuilder);
+
+impl Call {
+    #[must_use]
+    pub fn header(self, name: &str, value: &str) -> Self {
+        Call(self.0.header(name, value))
+    }
+
+    #[must_use]
+    pub fn json(self, body: &Value) -> Self {
+        Call(self.0.json(body))
+    }
+
+    /// A body of these bytes, of this content type.
+    #[must_use]
+    pub fn body(self, content_type: &str, body: impl Into<reqwest::Body>) -> Self {
+        Call(self.0.header("content-type", content_type).body(body))
+    }
+
+    /// Sends it. The service is expected to answer.
+    pub async fn send(self) -> Answer {
+        self.try_send().await.expect("the service answers")
+    }
+
+    /// Sends it to a service that may be gone.
+    pub async fn try_send(self) -> reqwest::Result<Answer> {
+        let response = self.0.send().await?;
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Ok(Answer { status, headers, body: response.bytes().await?.to_vec() })
+    }
+}
+
+/// What a service answered.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error} in {}", self.text()))
+    }
+
+    /// A header's value, or nothing.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap_or("unreadable"))
+    }
+
+    /// Asserts the status and the exact JSON body.
+    #[track_caller]
+    pub fn is(&self, status: u16, body: &Value) {
+        assert_eq!((self.status, &self.json()), (status, body), "{}", self.text());
+        assert_eq!(self.header("content-type"), "application/json");
+    }
+
+    /// Asserts the status; for answers whose body a test looks at in another way.
+    #[track_caller]
+    pub fn has_status(&self, status: u16) -> &Self {
+        assert_eq!(self.status, status, "{}", self.text());
+        self
+    }
+
+    /// Asserts a problem document of this status and kind, and that it is whole; gives its detail.
+    #[track_caller]
+    pub fn is_problem(&self, status: u16, kind: &str) -> String {
+        let problem = self.json();
+        assert_eq!(self.status, status, "{problem}");
+        assert_eq!(self.header("content-type"), "application/problem+json", "{problem}");
+        assert_eq!(problem["type"], format!("/problems/{kind}"), "{problem}");
+        assert_eq!(problem["status"], status, "{problem}");
+        assert_eq!(problem["instance"], self.header("x-request-id"), "{problem}");
+        assert!(problem["title"].as_str().is_some_and(|title| !title.is_empty()), "{problem}");
+        problem["detail"].as_str().unwrap_or_else(|| panic!("no detail in {problem}")).to_owned()
+    }
+
+    /// Asserts a 400 that lists exactly these places and faults.
+    #[track_caller]
+    pub fn is_invalid(&self, errors: &[(&str, &str)]) {
+        self.is_problem(400, "invalid-request");
+        let problem = self.json();
+        let found = problem["errors"].as_array().unwrap_or_else(|| panic!("no errors in {problem}"));
+        let found: Vec<_> = found
+            .iter()
+            .map(|error| (error["pointer"].as_str().unwrap_or("?"), error["detail"].as_str().unwrap_or("?")))
+            .collect();
+        assert_eq!(found, errors, "{problem}");
+    }
+}

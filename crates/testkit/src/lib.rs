@@ -1,0 +1,19 @@
+//! For tests only: a service on either engine, with a clock to move and a client to call it.
+//!
+//! - [`on_both_engines!`] declares a test once and runs it on SQLite and on PostgreSQL.
+//! - [`Store`] is an empty database of one test's own; a service's tests build their [`Fixture`] on it.
+//! - [`Server`] serves a router on a free port, [`Client`] calls it over a real socket.
+//! - [`Program`] is the program itself as a process, which can be killed.
+
+#![allow(clippy::unwrap_used)]
+
+mod cluster;
+mod engine;
+mod http;
+mod process;
+mod server;
+
+pub use engine::{Engine, Fixture, Store, run};
+pub use http::{Answer, Call, Client};
+pub use process::Program;
+pub use server::Server;

@@ -1,0 +1,78 @@
+//! The program itself, started as a user would, and ended as a power cut would.
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    net::SocketAddr,
+    process::{Child, ChildStdout, Command, ExitStatus, Stdio},
+};
+
+/// A running program that serves.
+pub struct Program {
+    child: Child,
+    // Kept open: a program whose standard output is closed dies on its next line.
+    _stdout: BufReader<ChildStdout>,
+    lines: Vec<String>,
+}
+
+impl Program {
+    /// Starts it and waits until it says that it is ready.
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        let mut stdout = BufReader::new(child.stdout.take().expect("its output"));
+        let mut lines = Vec::new();
+        loop {
+            let mut line = String::new();
+            let read = stdout.read_line(&mut line).expect("its output is text");
+            assert!(read > 0, "the program ended before it was ready; it said: {lines:?}");
+            let ready = line.trim() == "ready";
+            lines.push(line);
+            if ready {
+                return Program { child, _stdout: stdout, lines };
+            }
+        }
+    }
+
+    /// What it said at the start.
+    pub fn said(&self) -> String {
+        self.lines.concat()
+    }
+
+    /// The address at which it serves this.
+    pub fn address(&self, service: &str) -> SocketAddr {
+        let line = self.lines.iter().find(|line| line.trim_start().starts_with(service));
+        let address =
+            line.and_then(|line| line.split("http://").nth(1)?.split(['/', ' ', '\n']).next()?.parse().ok());
+        address.unwrap_or_else(|| panic!("no address of {service} in {:?}", self.lines))
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// SIGKILL: what a power cut leaves of a process.
+    pub fn kill(mut self) {
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it ends");
+    }
+
+    /// SIGTERM, and what it exits with.
+    pub fn terminate(mut self) -> ExitStatus {
+        let asked = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
+        assert!(asked.expect("kill runs").success());
+        let mut rest = String::new();
+        let _ = self._stdout.read_to_string(&mut rest);
+        self.child.wait().expect("it ends")
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,43 @@
+//! A service started in this process, on a free port.
+
+use std::net::SocketAddr;
+
+use axum::Router;
+use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
+use web::{Chance, ConnectionLimits};
+
+/// A running service. It stops when this is dropped; [`Server::stop`] waits until it has.
+pub struct Server {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+}
+
+impl Server {
+    /// Serves a router that needs to know its own address.
+    pub async fn start(limits: ConnectionLimits, router: impl FnOnce(SocketAddr) -> Router) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let (stop, stopped) = oneshot::channel();
+        let serving = web::serve("test", listener, router(address), Chance::system(), limits, async {
+            let _ = stopped.await;
+        });
+        Server { address, stop: Some(stop), task: tokio::spawn(serving) }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Asks it to stop, and waits until the requests that are running are done.
+    pub async fn stop(mut self) {
+        self.stop = None;
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop = None;
+    }
+}

@@ -1,0 +1,95 @@
+//! What time it is. A [`Clock`] is handed to whatever needs the time, so that a test can move it.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::watch;
+
+/// The service's clock: the machine's, or one that only a test moves.
+#[derive(Clone, Debug)]
+pub struct Clock(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    System,
+    Manual(Arc<watch::Sender<Timestamp>>),
+}
+
+impl Clock {
+    /// The machine's clock.
+    pub fn system() -> Self {
+        Clock(Source::System)
+    }
+
+    /// A clock that stands at `start` until it is moved.
+    pub fn manual(start: Timestamp) -> Self {
+        Clock(Source::Manual(Arc::new(watch::Sender::new(start))))
+    }
+
+    pub fn now(&self) -> Timestamp {
+        match &self.0 {
+            #[expect(clippy::disallowed_methods, reason = "this is the one place that asks")]
+            Source::System => Timestamp::now(),
+            Source::Manual(time) => *time.borrow(),
+        }
+    }
+
+    /// Moves a manual clock, and wakes whoever waits on it.
+    ///
+    /// # Panics
+    /// On the machine's clock, which nobody moves, and past the end of time.
+    pub fn advance(&self, by: SignedDuration) {
+        let Source::Manual(time) = &self.0 else { panic!("only a manual clock can be moved") };
+        time.send_modify(|now| *now += by);
+    }
+
+    /// Waits until the clock shows `due` or later.
+    pub async fn wait_until(&self, due: Timestamp) {
+        match &self.0 {
+            // The machine's clock may be set while we wait, so no wait is longer than a minute.
+            Source::System => loop {
+                let left = due.duration_since(self.now());
+                let Ok(left) = Duration::try_from(left) else { return };
+                if left.is_zero() {
+                    return;
+                }
+                #[expect(clippy::disallowed_methods, reason = "this is how one waits on the clock")]
+                tokio::time::sleep(left.min(Duration::from_secs(60))).await;
+            },
+            Source::Manual(time) => {
+                // The sender is ours, so the channel cannot close while we wait.
+                let _ = time.subscribe().wait_for(|now| *now >= due).await;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_manual_clock_stands_still_until_it_is_moved_and_wakes_whoever_waits() {
+        let start: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
+        let clock = Clock::manual(start);
+        assert_eq!(clock.now(), start);
+        let due = start + SignedDuration::from_hours(1);
+        let waiting = tokio::spawn({
+            let clock = clock.clone();
+            async move {
+                clock.wait_until(due).await;
+                clock.now()
+            }
+        });
+        clock.advance(SignedDuration::from_mins(59));
+        assert!(!waiting.is_finished());
+        clock.advance(SignedDuration::from_mins(1));
+        assert_eq!(waiting.await.unwrap(), due);
+    }
+
+    #[tokio::test]
+    async fn the_system_clock_does_not_wait_for_what_is_past() {
+        let clock = Clock::system();
+        clock.wait_until(clock.now() - SignedDuration::from_secs(5)).await;
+    }
+}

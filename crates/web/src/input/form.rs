@@ -1,0 +1,66 @@
+//! `application/x-www-form-urlencoded`, read strictly: a broken percent code or text that is not UTF-8 is a
+//! fault to report, not something to paper over.
+
+use std::borrow::Cow;
+
+type Pairs<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
+
+/// The names and values of a query string or form, in order.
+pub(super) fn pairs(text: &str) -> Result<Pairs<'_>, &'static str> {
+    text.split('&')
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            Ok((decode(name)?, decode(value)?))
+        })
+        .collect()
+}
+
+fn decode(text: &str) -> Result<Cow<'_, str>, &'static str> {
+    if !text.contains(['%', '+']) {
+        return Ok(Cow::Borrowed(text));
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let mut digit = || rest.next().and_then(|byte| char::from(byte).to_digit(16));
+                let (Some(high), Some(low)) = (digit(), digit()) else {
+                    return Err("has a % that is not followed by two hexadecimal digits");
+                };
+                (high << 4 | low) as u8
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).map(Cow::Owned).map_err(|_| "has percent codes that are not UTF-8")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pairs;
+
+    #[test]
+    fn pairs_are_decoded_in_order() {
+        let found = pairs("a=1&b=x+y%26z&&c&a=%C3%A9&=v&d=e=f").unwrap();
+        let found: Vec<_> = found.iter().map(|(name, value)| (name.as_ref(), value.as_ref())).collect();
+        let expected = [("a", "1"), ("b", "x y&z"), ("c", ""), ("a", "é"), ("", "v"), ("d", "e=f")];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn broken_codes_are_refused() {
+        for broken in ["a=%", "a=%4", "a=%zz", "%=1", "a=%+1"] {
+            assert_eq!(
+                pairs(broken),
+                Err("has a % that is not followed by two hexadecimal digits"),
+                "{broken}"
+            );
+        }
+        for broken in ["a=%ff", "a=%C3", "%80=1"] {
+            assert_eq!(pairs(broken), Err("has percent codes that are not UTF-8"), "{broken}");
+        }
+    }
+}

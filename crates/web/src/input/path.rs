@@ -1,0 +1,41 @@
+//! A parameter in the path.
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use http::request::Parts;
+use uuid::Uuid;
+
+use super::rules;
+use crate::problem::Problem;
+
+/// The last parameter of the path, read as a `T`.
+pub struct Path<T>(pub T);
+
+/// A type that can stand in a path.
+pub trait Param: Sized {
+    /// What a client is told that sent something else.
+    const WANTED: &'static str;
+
+    fn parse(text: &str) -> Option<Self>;
+}
+
+impl Param for Uuid {
+    const WANTED: &'static str = rules::NOT_A_UUID;
+
+    fn parse(text: &str) -> Option<Self> {
+        rules::parse_uuid(text)
+    }
+}
+
+impl<S: Send + Sync, T: Param> FromRequestParts<S> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let params = RawPathParams::from_request_parts(parts, state)
+            .await
+            .map_err(|_| Problem::invalid_at("{}", "has percent codes that are not UTF-8"))?;
+        let Some((name, text)) = params.iter().last() else {
+            return Err(Problem::internal("a handler wants a path parameter that its route does not have"));
+        };
+        T::parse(text).map(Path).ok_or_else(|| Problem::invalid_at(format!("{{{name}}}"), T::WANTED))
+    }
+}

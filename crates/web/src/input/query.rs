@@ -1,0 +1,20 @@
+//! The query string as a typed [`Input`].
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+
+use super::{Fields, Input, form};
+use crate::problem::Problem;
+
+/// The query string, read as a `T`.
+pub struct Query<T>(pub T);
+
+impl<S: Sync, T: Input> FromRequestParts<S> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let text = parts.uri.query().unwrap_or_default();
+        let parameters = form::pairs(text).map_err(|why| Problem::invalid_at("?", why))?;
+        Fields::of_query(&parameters).map(Query)
+    }
+}

@@ -1,0 +1,29 @@
+//! What every service speaks: HTTP with limits, JSON, problem documents, paging, documentation.
+//!
+//! - [`input`]: what a client sends, read with every fault found at once ([`Body`], [`Query`], [`Path`]).
+//! - [`problem`]: the one error that leaves a service.
+//! - [`reply`]: answers that are not problems, and lists written while they are read.
+//! - [`Service`]: an API together with what stands beside every API: its pages, `/healthz`, `/docs`.
+//! - [`serve`]: the accept loop, with the edge that gives each request its id and its line in the log.
+//! - [`Clock`] and [`Chance`]: time and randomness, handed in.
+
+mod chance;
+mod clock;
+pub mod input;
+mod limits;
+mod negotiate;
+mod paging;
+pub mod problem;
+pub mod reply;
+mod server;
+mod service;
+
+pub use chance::Chance;
+pub use clock::Clock;
+pub use input::{Body, Path, Query};
+pub use limits::{ConnectionLimits, RequestLimits};
+pub use paging::Paging;
+pub use problem::{Problem, Result};
+pub use reply::{Created, Reply};
+pub use server::{Client, RequestId, serve};
+pub use service::{Service, document_text};

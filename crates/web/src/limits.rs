@@ -1,0 +1,48 @@
+//! What one client may take: sizes and times, all settings of the program.
+
+use std::time::Duration;
+
+/// Limits on connections.
+#[derive(Debug, Clone, Copy)]
+pub struct ConnectionLimits {
+    /// Connections at once; further ones wait to be accepted.
+    pub connections: usize,
+    /// How long the head of a request may take to arrive.
+    pub header_time: Duration,
+    /// How long a connection may stay without a byte moving either way.
+    pub stall_time: Duration,
+    /// How long requests that are running may take to finish at shut-down.
+    pub grace_time: Duration,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        ConnectionLimits {
+            connections: 10_000,
+            header_time: Duration::from_secs(15),
+            stall_time: Duration::from_secs(60),
+            grace_time: Duration::from_secs(20),
+        }
+    }
+}
+
+/// Limits on one request's body; carried in the request.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestLimits {
+    /// How large a body may be.
+    pub body_bytes: usize,
+    /// How long it may take to arrive.
+    pub body_time: Duration,
+    /// How much of a body that is too large is read and thrown away, so that its sender gets to read why.
+    pub discarded_bytes: usize,
+}
+
+impl Default for RequestLimits {
+    fn default() -> Self {
+        RequestLimits {
+            body_bytes: 1024 * 1024,
+            body_time: Duration::from_secs(30),
+            discarded_bytes: 256 * 1024 * 1024,
+        }
+    }
+}

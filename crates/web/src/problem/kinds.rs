@@ -1,0 +1,45 @@
+//! The kinds of problem that every service has. A service adds its own beside these.
+
+use http::StatusCode;
+
+use super::Kind;
+
+macro_rules! kinds {
+    ($($constant:ident, $status:ident, $name:literal, $title:literal, $help:literal;)*) => {
+        $(pub const $constant: Kind = Kind {
+            name: $name, status: StatusCode::$status, title: $title, help: $help,
+        };)*
+
+        /// The kinds that every service has, in order of their status.
+        pub const STANDARD: &[&Kind] = &[$(&$constant),*];
+    };
+}
+
+kinds! {
+    INVALID_REQUEST, BAD_REQUEST, "invalid-request", "Invalid request",
+        "Something in the request is malformed or breaks a rule. The errors member lists each place and what to change there.";
+    UNAUTHORIZED, UNAUTHORIZED, "unauthorized", "Sign-in needed",
+        "This operation needs credentials, and the request had none that are valid. The WWW-Authenticate header says which kind to send.";
+    FORBIDDEN, FORBIDDEN, "forbidden", "Not allowed",
+        "The credentials are valid, but do not allow this operation.";
+    NOT_FOUND, NOT_FOUND, "not-found", "Not found",
+        "There is nothing at this address.";
+    METHOD_NOT_ALLOWED, METHOD_NOT_ALLOWED, "method-not-allowed", "Method not allowed",
+        "There is something at this address, but it does not take this method. The Allow header lists the methods it takes.";
+    NOT_ACCEPTABLE, NOT_ACCEPTABLE, "not-acceptable", "Not acceptable",
+        "The Accept header rules out every form in which this operation can answer.";
+    TOO_SLOW, REQUEST_TIMEOUT, "request-timeout", "Request too slow",
+        "The request's body did not arrive in time. Send it again.";
+    CONFLICT, CONFLICT, "conflict", "Conflict",
+        "The request is in conflict with the state of what it is about.";
+    TOO_LARGE, PAYLOAD_TOO_LARGE, "too-large", "Body too large",
+        "The request's body is larger than this operation takes.";
+    UNSUPPORTED_MEDIA_TYPE, UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "Unsupported media type",
+        "The Content-Type header is missing or names a form in which this operation takes no body.";
+    TOO_MANY_REQUESTS, TOO_MANY_REQUESTS, "too-many-requests", "Too many requests",
+        "There were too many requests of this kind. The Retry-After header says how many seconds to wait.";
+    INTERNAL, INTERNAL_SERVER_ERROR, "internal", "Internal error",
+        "The service failed. The request's id, in the instance member, finds the cause in the service's log.";
+    UNAVAILABLE, SERVICE_UNAVAILABLE, "unavailable", "Unavailable",
+        "The service cannot answer just now. The Retry-After header says how many seconds to wait.";
+}

@@ -1,0 +1,145 @@
+//! The one error that leaves a service: a problem document by RFC 9457.
+//!
+//! A [`Problem`] has two halves. The public one (kind, detail, errors) is what the client reads; the cause is
+//! for the log. Nothing can print the cause: only the edge takes it out, once, to log it.
+
+mod kinds;
+mod render;
+
+use std::{borrow::Cow, error::Error, sync::Arc};
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use serde::Serialize;
+
+pub use kinds::*;
+pub use render::ProblemDocument;
+pub(crate) use render::document;
+
+/// What sort of problem it is: a stable name with a page of its own at `/problems/{name}`.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Kind {
+    pub name: &'static str,
+    pub status: StatusCode,
+    pub title: &'static str,
+    /// What the page tells somebody who met this problem.
+    pub help: &'static str,
+}
+
+/// One thing that is wrong with a request, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct Invalid {
+    /// Where it is: `#/dates/0` in the body, `?limit` in the query, `{eventId}` in the path.
+    #[schema(examples("#/dates/0"))]
+    pub pointer: String,
+    /// What to change.
+    #[schema(value_type = String, examples("must be a calendar date like 2026-05-17"))]
+    pub detail: Cow<'static, str>,
+}
+
+/// A refusal, or a failure, on its way to the client.
+#[derive(Debug)]
+pub struct Problem {
+    kind: &'static Kind,
+    detail: Cow<'static, str>,
+    errors: Vec<Invalid>,
+    headers: HeaderMap,
+    cause: Option<Cause>,
+}
+
+type Cause = Box<dyn Error + Send + Sync>;
+
+/// What a handler answers.
+pub type Result<T, E = Problem> = std::result::Result<T, E>;
+
+impl Problem {
+    pub fn new(kind: &'static Kind, detail: impl Into<Cow<'static, str>>) -> Self {
+        Problem { kind, detail: detail.into(), errors: Vec::new(), headers: HeaderMap::new(), cause: None }
+    }
+
+    /// A request with these things wrong, all of them at once.
+    pub fn invalid(errors: Vec<Invalid>) -> Self {
+        let detail = match errors.as_slice() {
+            [one] => format!("{} {}.", one.pointer, one.detail),
+            many => format!("{} things are wrong with this request; see errors.", many.len()),
+        };
+        Problem { errors, ..Problem::new(&INVALID_REQUEST, detail) }
+    }
+
+    /// A request with one thing wrong.
+    pub fn invalid_at(pointer: impl Into<String>, detail: impl Into<Cow<'static, str>>) -> Self {
+        Problem::invalid(vec![Invalid { pointer: pointer.into(), detail: detail.into() }])
+    }
+
+    /// A failure of ours. The client learns that it is not at fault, the log learns the cause.
+    pub fn internal(cause: impl Into<Cause>) -> Self {
+        Problem::new(
+            &INTERNAL,
+            "The service failed to answer this request. It is not your fault; trying again may help.",
+        )
+        .because(cause)
+    }
+
+    /// What the log is to know.
+    #[must_use]
+    pub fn because(mut self, cause: impl Into<Cause>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+
+    #[must_use]
+    pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.append(name, value);
+        self
+    }
+
+    /// Says when trying again makes sense.
+    #[must_use]
+    pub fn retry_after(self, seconds: u64) -> Self {
+        self.with_header(header::RETRY_AFTER, seconds.into())
+    }
+
+    pub fn status(&self) -> StatusCode {
+        self.kind.status
+    }
+
+    pub(crate) fn cause(&self) -> Option<&Cause> {
+        self.cause.as_ref()
+    }
+
+    /// The problem that a bare status stands for, where a library refused a request before we saw it.
+    pub(crate) fn from_status(status: StatusCode) -> Self {
+        let kind = STANDARD.iter().copied().find(|kind| kind.status == status);
+        let fallback = if status.is_server_error() { &INTERNAL } else { &INVALID_REQUEST };
+        let kind = kind.unwrap_or(fallback);
+        Problem::new(kind, kind.help)
+    }
+}
+
+impl IntoResponse for Problem {
+    /// Only the status and headers: the edge writes the document, since it knows the request's id and what
+    /// the client accepts.
+    fn into_response(self) -> Response {
+        let mut response = self.status().into_response();
+        response.headers_mut().extend(self.headers.clone());
+        response.extensions_mut().insert(Arc::new(self));
+        response
+    }
+}
+
+impl From<db::Error> for Problem {
+    fn from(error: db::Error) -> Self {
+        match error {
+            db::Error::Busy => Problem::new(&UNAVAILABLE, "The service is busy. Try again in a moment.")
+                .retry_after(1),
+            db::Error::Unavailable(_) => Problem::new(
+                &UNAVAILABLE,
+                "The service cannot reach its storage just now. Nothing of this request is known to have happened; \
+                 try again in a moment.",
+            )
+            .retry_after(5)
+            .because(error),
+            error => Problem::internal(error),
+        }
+    }
+}

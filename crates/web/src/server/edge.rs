@@ -1,0 +1,168 @@
+//! Where requests come in and answers go out: the request's id, problem documents, the access log, metrics.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use axum::{
+    Router, body::Body, extract::MatchedPath, extract::Request, middleware::Next, response::Response,
+};
+use futures_util::FutureExt;
+use http::{HeaderName, HeaderValue, Method, header};
+use hyper::body::Incoming;
+use tower::ServiceExt;
+
+use crate::{
+    chance::Chance,
+    problem::{self, Problem},
+};
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The id of a request: the client's own if it sent one that is well formed, else a new one.
+#[derive(Clone, Debug)]
+pub struct RequestId(pub Arc<str>);
+
+/// Who is on the other end of the connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Client(pub IpAddr);
+
+pub(super) struct Edge {
+    service: &'static str,
+    router: Router,
+    chance: Chance,
+}
+
+impl Edge {
+    pub(super) fn new(service: &'static str, router: Router, chance: Chance) -> Self {
+        let router = router.layer(axum::middleware::from_fn(remember_route));
+        Edge { service, router, chance }
+    }
+
+    pub(super) async fn handle(&self, request: Request<Incoming>, peer: SocketAddr) -> Response {
+        let start = Instant::now();
+        let id = self.request_id(&request);
+        let method = request.method().clone();
+        let path = request.uri().path().to_owned();
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(RequestId(id.clone()));
+        request.extensions_mut().insert(Client(peer.ip().to_canonical()));
+
+        let answer = AssertUnwindSafe(self.router.clone().oneshot(request)).catch_unwind().await;
+        let mut response = match answer {
+            Ok(Ok(response)) => response,
+            Ok(Err(never)) => match never {},
+            Err(panic) => axum::response::IntoResponse::into_response(panicked(panic.as_ref())),
+        };
+        let problem = write_problem(&mut response, &id, &method);
+        let headers = response.headers_mut();
+        if let Ok(value) = HeaderValue::try_from(id.as_ref()) {
+            headers.insert(X_REQUEST_ID, value);
+        }
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+
+        let took = start.elapsed();
+        self.count(&response, &method, took);
+        self.log(&response, &method, &path, &id, peer, took, problem.as_deref());
+        response
+    }
+
+    fn request_id(&self, request: &Request<Incoming>) -> Arc<str> {
+        let sent = request.headers().get(X_REQUEST_ID).and_then(|value| value.to_str().ok());
+        match sent.filter(|id| is_well_formed(id)) {
+            Some(id) => id.into(),
+            None => format!("{:032x}", u128::from_be_bytes(self.chance.bytes())).into(),
+        }
+    }
+
+    fn count(&self, response: &Response, method: &Method, took: Duration) {
+        // Labels come from a fixed set: a route's pattern rather than its path, and no invented methods.
+        let route = response.extensions().get::<MatchedPath>().cloned();
+        let route = route.as_ref().map_or("none", MatchedPath::as_str).to_owned();
+        metrics::histogram!(
+            "triptych_http_request_seconds",
+            "service" => self.service,
+            "method" => known(method),
+            "route" => route,
+            "status" => response.status().as_str().to_owned(),
+        )
+        .record(took.as_secs_f64());
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "they are the columns of a log line")]
+    fn log(
+        &self,
+        response: &Response,
+        method: &Method,
+        path: &str,
+        id: &str,
+        peer: SocketAddr,
+        took: Duration,
+        problem: Option<&Problem>,
+    ) {
+        let (service, status, ms) = (self.service, response.status().as_u16(), took.as_secs_f64() * 1000.0);
+        let client = peer.ip();
+        match problem.and_then(Problem::cause) {
+            Some(cause) => {
+                tracing::error!(service, %method, path, status, ms, %client, id, cause = %cause, "request");
+            }
+            None => tracing::info!(service, %method, path, status, ms, %client, id, "request"),
+        }
+    }
+}
+
+/// Copies the route that matched from the request, where only handlers see it, to the answer.
+async fn remember_route(request: Request, next: Next) -> Response {
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let mut response = next.run(request).await;
+    if let Some(route) = route {
+        response.extensions_mut().insert(route);
+    }
+    response
+}
+
+/// Writes the document of a refusal, be it a [`Problem`] of ours or a bare status from a library.
+fn write_problem(response: &mut Response, id: &str, method: &Method) -> Option<Arc<Problem>> {
+    let status = response.status();
+    let ours = response.extensions_mut().remove::<Arc<Problem>>();
+    if ours.is_none() && !(status.is_client_error() || status.is_server_error()) {
+        return None;
+    }
+    let problem = ours.unwrap_or_else(|| Arc::new(Problem::from_status(status)));
+    let (media_type, body) = problem::document(&problem, id);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    headers.insert(header::CONTENT_LENGTH, body.len().into());
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.remove(header::CONTENT_ENCODING);
+    *response.status_mut() = problem.status();
+    *response.body_mut() = if method == Method::HEAD { Body::empty() } else { body.into() };
+    Some(problem)
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Problem {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    Problem::internal(format!("a handler panicked: {}", text.unwrap_or("no message")))
+}
+
+fn is_well_formed(id: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    (1..=128).contains(&id.len()) && id.bytes().all(allowed)
+}
+
+fn known(method: &Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "HEAD" => "HEAD",
+        "POST" => "POST",
+        "PUT" => "PUT",
+        "PATCH" => "PATCH",
+        "DELETE" => "DELETE",
+        "OPTIONS" => "OPTIONS",
+        _ => "other",
+    }
+}

@@ -1,0 +1,178 @@
+//! A service put together: its API, and what stands beside every API.
+
+use askama::Template;
+use axum::{
+    Extension, Router,
+    extract::{Path, State},
+    middleware,
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use bytes::Bytes;
+use db::Db;
+use http::{HeaderName, HeaderValue, Method, header};
+use tower_http::{
+    compression::{CompressionLayer, predicate::SizeAbove},
+    cors::{AllowHeaders, AllowOrigin, CorsLayer, ExposeHeaders},
+};
+use utoipa::openapi::OpenApi;
+
+use crate::{
+    limits::RequestLimits,
+    negotiate,
+    problem::{Kind, NOT_FOUND, Problem, Result, STANDARD},
+};
+
+/// What a service brings along.
+pub struct Service {
+    /// The service's name in words.
+    pub title: &'static str,
+    /// What it is, in a sentence or two.
+    pub about: &'static str,
+    /// The operations, at their paths below `prefix`.
+    pub api: Router,
+    /// Where the API's paths begin, `/v1.1`.
+    pub prefix: &'static str,
+    /// The document of the same operations.
+    pub openapi: OpenApi,
+    /// The kinds of problem that only this service has.
+    pub problems: &'static [&'static Kind],
+    /// The database that `/readyz` asks.
+    pub db: Db,
+    pub limits: RequestLimits,
+}
+
+#[derive(Clone)]
+struct Pages {
+    title: &'static str,
+    about: &'static str,
+    prefix: &'static str,
+    problems: Vec<&'static Kind>,
+    openapi: Bytes,
+    db: Db,
+}
+
+impl Service {
+    /// The router to serve.
+    pub fn into_router(self) -> Router {
+        let pages = Pages {
+            title: self.title,
+            about: self.about,
+            prefix: self.prefix,
+            problems: STANDARD.iter().chain(self.problems).copied().collect(),
+            openapi: document_text(&self.openapi).into(),
+            db: self.db,
+        };
+        let beside = Router::new()
+            .route("/", get(front_page))
+            .route("/healthz", get(async || "ok\n"))
+            .route("/readyz", get(ready))
+            .route("/openapi.json", get(openapi))
+            .route("/problems", get(all_problems))
+            .route("/problems/{name}", get(one_problem))
+            .with_state(pages)
+            .merge(documentation());
+        let api =
+            self.api.layer(middleware::from_fn(negotiate::json)).layer(cors()).layer(Extension(self.limits));
+        Router::new().nest(self.prefix, api).merge(beside).layer(compression())
+    }
+}
+
+/// The OpenAPI document as `/openapi.json` and `triptych openapi` give it.
+pub fn document_text(document: &OpenApi) -> String {
+    let mut text = document.to_pretty_json().unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// Compresses what is large enough to be worth it.
+fn compression() -> CompressionLayer<SizeAbove> {
+    CompressionLayer::new().compress_when(SizeAbove::new(1400))
+}
+
+/// Any page may call the API, and read the headers it answers with; no cookie goes along.
+fn cors() -> CorsLayer {
+    CorsLayer::new()
+        .allow_origin(AllowOrigin::any())
+        .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
+        // Not `*`: that does not cover Authorization.
+        .allow_headers(AllowHeaders::mirror_request())
+        .expose_headers(ExposeHeaders::list([
+            header::LOCATION,
+            header::RETRY_AFTER,
+            header::WWW_AUTHENTICATE,
+            HeaderName::from_static("x-request-id"),
+        ]))
+        .max_age(std::time::Duration::from_secs(3600))
+}
+
+/// Swagger UI, from files that are part of the program.
+fn documentation() -> Router {
+    let config = utoipa_swagger_ui::Config::from("/openapi.json")
+        .try_it_out_enabled(true)
+        .persist_authorization(true)
+        .display_request_duration(true)
+        .validator_url("none");
+    utoipa_swagger_ui::SwaggerUi::new("/docs").config(config).into()
+}
+
+async fn ready(State(pages): State<Pages>) -> Result<&'static str> {
+    pages.db.ping().await?;
+    Ok("ready\n")
+}
+
+async fn openapi(State(pages): State<Pages>) -> Response {
+    let json = HeaderValue::from_static("application/json");
+    // Tools in a browser read it from other origins too.
+    let anyone = HeaderValue::from_static("*");
+    ([(header::CONTENT_TYPE, json), (header::ACCESS_CONTROL_ALLOW_ORIGIN, anyone)], pages.openapi)
+        .into_response()
+}
+
+#[derive(Template)]
+#[template(path = "front.html")]
+struct FrontPage {
+    title: &'static str,
+    about: &'static str,
+    prefix: &'static str,
+}
+
+async fn front_page(State(pages): State<Pages>) -> Result<Response> {
+    page(&FrontPage { title: pages.title, about: pages.about, prefix: pages.prefix })
+}
+
+#[derive(Template)]
+#[template(path = "problems.html")]
+struct ProblemPage<'a> {
+    title: &'static str,
+    kinds: &'a [&'static Kind],
+}
+
+async fn all_problems(State(pages): State<Pages>) -> Result<Response> {
+    page(&ProblemPage { title: pages.title, kinds: &pages.problems })
+}
+
+async fn one_problem(State(pages): State<Pages>, Path(name): Path<String>) -> Result<Response> {
+    let kind = pages.problems.iter().find(|kind| kind.name == name);
+    let Some(kind) = kind else {
+        return Err(Problem::new(
+            &NOT_FOUND,
+            "There is no problem of this name; see /problems for all of them.",
+        ));
+    };
+    page(&ProblemPage { title: pages.title, kinds: std::slice::from_ref(kind) })
+}
+
+/// A page for people: no script, nothing from elsewhere, in nobody's frame.
+fn page(template: &impl Template) -> Result<Response> {
+    let html = template.render().map_err(Problem::internal)?;
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
+        ),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ];
+    Ok((headers, html).into_response())
+}
