@@ -1,1 +1,243 @@
+//! Who is calling: accounts, passwords, HTTP Basic.
+//!
+//! Each service has accounts of its own, in its own database. [`Accounts`] keeps them and checks passwords;
+//! [`Caller`] is the extractor by which an operation demands that somebody signed in:
+//!
+//! ```ignore
+//! async fn create(caller: Caller, …) -> Result<Created<SpecialEvent>>
+//! ```
+//!
+//! Checking a password costs argon2 once, not on every request: what was found right is remembered for a few
+//! minutes under a keyed hash of name, password *and the hash that is stored*. The stored hash is read anew with
+//! every request, so a changed password or a removed account holds at once, in every process.
 
+mod account;
+mod basic;
+mod password;
+mod throttle;
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use db::{Db, Migrations};
+use hmac::{Hmac, KeyInit, Mac};
+use moka::future::Cache;
+use secrecy::{ExposeSecret, SecretString};
+use sha2::Sha256;
+use uuid::Uuid;
+use web::{Chance, Clock};
+
+pub use account::Unfit;
+pub use basic::Caller;
+use password::Passwords;
+use throttle::{Refusal, Throttle};
+
+/// The tables of this crate, to be migrated with those of the service.
+pub const MIGRATIONS: Migrations = db::migrations!("identity": "0001_accounts");
+
+/// How long a right password is remembered, and how many are.
+const REMEMBERED_FOR: Duration = Duration::from_secs(300);
+const REMEMBERED: u64 = 10_000;
+
+/// The accounts of a service. Cloning it is cheap.
+#[derive(Clone)]
+pub struct Accounts(Arc<Inner>);
+
+struct Inner {
+    realm: &'static str,
+    demo: bool,
+    db: Db,
+    clock: Clock,
+    chance: Chance,
+    passwords: Passwords,
+    throttle: Throttle,
+    verified: Cache<[u8; 32], Uuid>,
+    key: [u8; 32],
+}
+
+/// Why somebody could not sign in.
+#[derive(Debug, thiserror::Error)]
+pub enum SignInError {
+    #[error("the name or the password is wrong")]
+    Wrong,
+    #[error("too many wrong passwords; try again in {0} seconds")]
+    Wait(u64),
+    #[error("too many passwords are being checked")]
+    Busy,
+    #[error(transparent)]
+    Db(#[from] db::Error),
+    #[error("{0}")]
+    Broken(String),
+}
+
+/// Why an account could not be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    #[error("{0}")]
+    Unfit(#[from] Unfit),
+    #[error("the name is taken")]
+    Taken,
+    #[error("there is no such account")]
+    Unknown,
+    #[error(transparent)]
+    Db(#[from] db::Error),
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl Accounts {
+    /// The accounts in `db`. Demo accounts can sign in only if `demo` is set.
+    pub fn new(
+        realm: &'static str,
+        demo: bool,
+        db: Db,
+        clock: Clock,
+        chance: Chance,
+    ) -> Result<Self, ChangeError> {
+        let passwords =
+            Passwords::new(chance.clone()).map_err(|error| ChangeError::Broken(error.to_string()))?;
+        Ok(Accounts(Arc::new(Inner {
+            realm,
+            demo,
+            throttle: Throttle::new(db.clone(), clock.clone()),
+            db,
+            clock,
+            passwords,
+            verified: Cache::builder().max_capacity(REMEMBERED).time_to_live(REMEMBERED_FOR).build(),
+            key: chance.bytes(),
+            chance,
+        })))
+    }
+
+    pub(crate) fn realm(&self) -> &'static str {
+        self.0.realm
+    }
+
+    /// The account of this name and password. Unknown names cost what known ones cost.
+    pub async fn sign_in(
+        &self,
+        name: &str,
+        password: SecretString,
+        address: IpAddr,
+    ) -> Result<Uuid, SignInError> {
+        let inner = &self.0;
+        // No account has such a name or password, and nobody learns anything from being told so at once.
+        if account::check_name(name).is_err() || password.expose_secret().len() > account::LONGEST_PASSWORD {
+            return Err(SignInError::Wrong);
+        }
+        let account = account::by_name(&inner.db, name).await?.filter(|account| !account.demo || inner.demo);
+        let known =
+            account.as_ref().and_then(|account| Some((account.id, account.password_hash.as_deref()?)));
+        let stored = known.map_or(inner.passwords.nobody(), |(_, hash)| hash);
+        let key = inner.remembered_as(name, password.expose_secret(), stored);
+        if let Some(id) = inner.verified.get(&key).await {
+            return Ok(id);
+        }
+        // Many requests with the same credentials at once cost one check, and count as one try.
+        let check = inner.check(name, password, address, stored.to_owned(), known.map(|(id, _)| id));
+        inner.verified.try_get_with(key, check).await.map_err(|error: Arc<SignInError>| error.again())
+    }
+
+    /// Adds an account.
+    pub async fn add(&self, name: &str, password: SecretString) -> Result<Uuid, ChangeError> {
+        account::check_password(&password)?;
+        let added = self.insert(name, password, false).await?;
+        added.ok_or(ChangeError::Taken)
+    }
+
+    /// Adds an account with a well-known password, unless the name is taken. It works in demo mode only.
+    pub async fn add_demo(&self, name: &str, password: &str) -> Result<(), ChangeError> {
+        if account::by_name(&self.0.db, name).await?.is_none() {
+            self.insert(name, password.into(), true).await?;
+        }
+        Ok(())
+    }
+
+    async fn insert(
+        &self,
+        name: &str,
+        password: SecretString,
+        demo: bool,
+    ) -> Result<Option<Uuid>, ChangeError> {
+        account::check_name(name)?;
+        let hash = self.0.hash(password).await?;
+        let (name, now) = (name.to_owned(), self.0.clock.now());
+        let id = self.0.chance.uuid(now);
+        let added = self.0.db.write(move |tx| account::insert(tx, id, &name, &hash, demo, now)).await?;
+        Ok(added.then_some(id))
+    }
+
+    /// Sets an account's password.
+    pub async fn set_password(&self, name: &str, password: SecretString) -> Result<(), ChangeError> {
+        account::check_password(&password)?;
+        let hash = self.0.hash(password).await?;
+        let name = name.to_owned();
+        let changed = self.0.db.write(move |tx| account::set_password(tx, &name, &hash)).await?;
+        if changed { Ok(()) } else { Err(ChangeError::Unknown) }
+    }
+
+    /// Removes an account.
+    pub async fn remove(&self, name: &str) -> Result<(), ChangeError> {
+        let name = name.to_owned();
+        let removed = self.0.db.write(move |tx| account::remove(tx, &name)).await?;
+        if removed { Ok(()) } else { Err(ChangeError::Unknown) }
+    }
+}
+
+impl Inner {
+    async fn check(
+        &self,
+        name: &str,
+        password: SecretString,
+        address: IpAddr,
+        stored: String,
+        account: Option<Uuid>,
+    ) -> Result<Uuid, SignInError> {
+        let failed = |failure| match failure {
+            password::Failure::Busy => SignInError::Busy,
+            password::Failure::Broken(cause) => SignInError::Broken(cause),
+        };
+        // A place first: nobody is charged for a try that is not looked at.
+        let place = self.passwords.place().map_err(failed)?;
+        let charged = self.throttle.charge(name, address).await.map_err(|refusal| match refusal {
+            Refusal::Wait(seconds) => SignInError::Wait(seconds),
+            Refusal::Db(error) => SignInError::Db(error),
+        })?;
+        let right = self.passwords.verify(place, password, stored).await.map_err(failed)?;
+        match account.filter(|_| right) {
+            Some(id) => {
+                self.throttle.succeed(charged).await?;
+                Ok(id)
+            }
+            None => Err(SignInError::Wrong),
+        }
+    }
+
+    async fn hash(&self, password: SecretString) -> Result<String, ChangeError> {
+        self.passwords.hash(password).await.map_err(|error| ChangeError::Broken(error.to_string()))
+    }
+
+    fn remembered_as(&self, name: &str, password: &str, stored: &str) -> [u8; 32] {
+        // Any length of key will do for an HMAC.
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).unwrap_or_else(|_| unreachable!());
+        for part in [name, password, stored] {
+            mac.update(&(part.len() as u64).to_be_bytes());
+            mac.update(part.as_bytes());
+        }
+        mac.finalize().into_bytes().into()
+    }
+}
+
+impl SignInError {
+    /// The same error for one more of those who waited for it.
+    fn again(&self) -> Self {
+        match self {
+            SignInError::Wrong => SignInError::Wrong,
+            SignInError::Wait(seconds) => SignInError::Wait(*seconds),
+            SignInError::Busy | SignInError::Db(db::Error::Busy) => SignInError::Busy,
+            SignInError::Db(db::Error::Unavailable(why)) => {
+                SignInError::Db(db::Error::Unavailable(why.clone()))
+            }
+            other => SignInError::Broken(other.to_string()),
+        }
+    }
+}

@@ -1,1 +1,156 @@
+//! The museum: opening hours, special events, tickets.
+//!
+//! A folder per resource: [`hours`], [`event`], [`ticket`], each with the type and its rules (`mod.rs`), the
+//! operations (`api.rs`) and the SQL (`store.rs`). [`Museum::open`] puts them together.
 
+mod demo;
+mod event;
+mod hours;
+mod settings;
+mod ticket;
+
+use axum::{Router, extract::FromRef};
+use db::{Db, Migrations};
+use identity::Accounts;
+use utoipa::{
+    Modify, OpenApi,
+    openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
+};
+use utoipa_axum::{router::OpenApiRouter, routes};
+use web::{Chance, Clock, RequestLimits, Service};
+
+pub use demo::ACCOUNT as DEMO_ACCOUNT;
+pub use hours::SettingsError;
+pub use settings::{Settings, WeekSettings};
+
+/// Where the paths of the API begin.
+pub const PREFIX: &str = "/v1.1";
+
+/// The tables of this service.
+pub const MIGRATIONS: &[Migrations] = &[identity::MIGRATIONS, db::migrations!("museum": "0001_museum")];
+
+const REALM: &str = "Museum";
+
+/// The running service: what its operations share. Cloning it is cheap.
+#[derive(Clone)]
+pub struct Museum {
+    hours: std::sync::Arc<hours::Hours>,
+    db: Db,
+    clock: Clock,
+    chance: Chance,
+    accounts: Accounts,
+}
+
+/// Why the service could not be opened: one line for the operator.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error("cannot prepare the museum's accounts: {0}")]
+    Accounts(#[from] identity::ChangeError),
+    #[error("cannot bring the museum's demo data: {0}")]
+    Demo(#[from] db::Error),
+}
+
+impl Museum {
+    /// The service over its database, with demo data if `demo` is set.
+    pub async fn open(
+        settings: &Settings,
+        db: Db,
+        demo: bool,
+        clock: Clock,
+        chance: Chance,
+    ) -> Result<Self, OpenError> {
+        let hours = std::sync::Arc::new(hours::Hours::new(settings)?);
+        let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
+        let museum = Museum { hours, db, clock, chance, accounts };
+        if demo {
+            let (name, password) = DEMO_ACCOUNT;
+            museum.accounts.add_demo(name, password).await?;
+            museum.keep_demo_fresh().await?;
+        }
+        Ok(museum)
+    }
+
+    /// Work that goes on beside the requests for as long as the service runs.
+    pub async fn run(self) {
+        self.keep_demo_fresh_for_ever().await;
+    }
+
+    pub fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    /// The router to serve.
+    pub fn router(&self, limits: RequestLimits) -> Router {
+        let (api, openapi) = routes_and_document();
+        Service {
+            title: "Museum",
+            about: "Opening hours, special events and tickets of an imaginary museum, kept for real.",
+            api: api.with_state(self.clone()),
+            prefix: PREFIX,
+            openapi,
+            problems: &[],
+            db: self.db.clone(),
+            limits,
+        }
+        .into_router()
+    }
+}
+
+/// The accounts of this service, for whoever manages them without serving.
+pub fn accounts(db: Db, demo: bool, clock: Clock, chance: Chance) -> Result<Accounts, identity::ChangeError> {
+    Accounts::new(REALM, demo, db, clock, chance)
+}
+
+/// The OpenAPI document of the service.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    routes_and_document().1
+}
+
+/// Every operation once: the router and the document are made from the same list.
+fn routes_and_document() -> (Router<Museum>, utoipa::openapi::OpenApi) {
+    let (router, document) = OpenApiRouter::with_openapi(Document::openapi())
+        .routes(routes!(hours::api::list))
+        .routes(routes!(event::api::create, event::api::list))
+        .routes(routes!(event::api::get, event::api::change, event::api::delete))
+        .routes(routes!(ticket::api::buy))
+        .routes(routes!(ticket::api::pass))
+        .split_for_parts();
+    (router, web::openapi::complete(document))
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Museum",
+        version = "1.1.0",
+        description = "Opening hours, special events and tickets of an imaginary museum.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
+    ),
+    servers((url = "/v1.1", description = "This service")),
+    security(("MuseumPlaceholderAuth" = [])),
+    modifiers(&BasicScheme),
+    tags(
+        (name = "Operations", description = "When the museum is open."),
+        (name = "Events", description = "Special events at the museum."),
+        (name = "Tickets", description = "Tickets for general entry and for special events."),
+    ),
+)]
+struct Document;
+
+struct BasicScheme;
+
+impl Modify for BasicScheme {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let basic = HttpBuilder::new().scheme(HttpAuthScheme::Basic).build();
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("MuseumPlaceholderAuth", SecurityScheme::Http(basic));
+    }
+}
+
+impl FromRef<Museum> for Accounts {
+    fn from_ref(museum: &Museum) -> Self {
+        museum.accounts.clone()
+    }
+}

@@ -10,7 +10,7 @@ use std::{
 pub struct Program {
     child: Child,
     // Kept open: a program whose standard output is closed dies on its next line.
-    _stdout: BufReader<ChildStdout>,
+    stdout: BufReader<ChildStdout>,
     lines: Vec<String>,
 }
 
@@ -23,18 +23,15 @@ impl Program {
             .stderr(Stdio::null())
             .spawn()
             .expect("the program starts");
-        let mut stdout = BufReader::new(child.stdout.take().expect("its output"));
-        let mut lines = Vec::new();
-        loop {
+        let stdout = BufReader::new(child.stdout.take().expect("its output"));
+        let mut program = Program { child, stdout: stdout, lines: Vec::new() };
+        while !program.lines.last().is_some_and(|line| line.starts_with("Ready")) {
             let mut line = String::new();
-            let read = stdout.read_line(&mut line).expect("its output is text");
-            assert!(read > 0, "the program ended before it was ready; it said: {lines:?}");
-            let ready = line.trim() == "ready";
-            lines.push(line);
-            if ready {
-                return Program { child, _stdout: stdout, lines };
-            }
+            let read = program.stdout.read_line(&mut line).expect("its output is text");
+            assert!(read > 0, "the program ended before it was ready; it said: {:?}", program.lines);
+            program.lines.push(line);
         }
+        program
     }
 
     /// What it said at the start.
@@ -65,7 +62,7 @@ impl Program {
         let asked = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
         assert!(asked.expect("kill runs").success());
         let mut rest = String::new();
-        let _ = self._stdout.read_to_string(&mut rest);
+        let _ = self.stdout.read_to_string(&mut rest);
         self.child.wait().expect("it ends")
     }
 }

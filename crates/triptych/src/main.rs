@@ -1,1 +1,51 @@
-fn main() {}
+//! The program: command line, settings, start-up and shut-down, one listener per service.
+//!
+//! `cli` is what can be said to it, `settings` what holds, `serve` starts and stops the services, `user` manages
+//! accounts. An error that keeps a command from doing its work is one line on standard error and exit code 2.
+
+mod cli;
+mod log;
+mod metrics;
+mod serve;
+mod settings;
+mod start_page;
+mod user;
+
+use std::{io::Write, process::ExitCode};
+
+use clap::Parser;
+use cli::{Cli, Command, ServiceName};
+use settings::Settings;
+
+/// What keeps a command from doing its work.
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // Nobody to tell when standard error is closed too.
+            let _ = writeln!(std::io::stderr(), "triptych: {failure}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), Failure> {
+    match cli.command {
+        None => serve::run(&Settings::read(&cli.flags.into())?, &[]),
+        Some(Command::Serve { services, flags }) => serve::run(&Settings::read(&flags.into())?, &services),
+        Some(Command::Openapi { service: ServiceName::Museum }) => {
+            print(&web::document_text(&museum::openapi()))
+        }
+        Some(Command::User { action }) => user::run(&action),
+        Some(Command::Config { flags }) => print(&Settings::read(&flags.into())?.to_file()),
+    }
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}

@@ -54,7 +54,7 @@ impl Chance {
     pub fn code(&self, length: usize) -> String {
         const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
         // Bytes from the last, incomplete run of 36 would make some letters likelier.
-        const FAIR: u8 = u8::MAX - (u8::MAX % 36 + 1) % 36;
+        const FAIR: u8 = u8::MAX - (u8::MAX % 36 + 1);
         let mut code = String::with_capacity(length);
         while code.len() < length {
             for byte in self.bytes::<32>() {

@@ -12,6 +12,7 @@ mod clock;
 pub mod input;
 mod limits;
 mod negotiate;
+pub mod openapi;
 mod paging;
 pub mod problem;
 pub mod reply;

@@ -4,7 +4,8 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use http::{HeaderValue, StatusCode, header};
-use serde::Serialize;
+use rust_decimal::Decimal;
+use serde::{Serialize, Serializer};
 
 use crate::problem::{Problem, Result};
 
@@ -43,6 +44,12 @@ fn json(body: Bytes) -> Response {
     let mut response = Response::new(body.into());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
+}
+
+/// Writes a decimal as a JSON number with exactly its digits: `25.50`, not `25.5`.
+pub fn decimal<S: Serializer>(decimal: &Decimal, serializer: S) -> Result<S::Ok, S::Error> {
+    let number: serde_json::Number = decimal.to_string().parse().map_err(serde::ser::Error::custom)?;
+    number.serialize(serializer)
 }
 
 /// A page of rows on the way into a [`list`], and where the next one starts, if there is one.

@@ -7,6 +7,7 @@ use std::{
     collections::HashMap,
     fs,
     io::ErrorKind,
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -204,7 +205,8 @@ fn create_folder(folder: &Path) -> Result<(), OpenError> {
     if folder.is_dir() {
         return Ok(());
     }
-    fs::create_dir_all(folder).map_err(failed)?;
+    // Password hashes are in there: nobody else's business.
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.map_or_else(|| PathBuf::from("."), Path::to_owned);
     fs::File::open(parent).and_then(|parent| parent.sync_all()).map_err(failed)

@@ -117,6 +117,8 @@ pub fn decimal(range: RangeInclusive<Decimal>) -> impl Fn(&mut Field<'_>) -> Opt
             Decimal::from_str_exact(literal)
         };
         match parsed {
+            // JSON has a zero with a minus sign; nobody means it.
+            Ok(number) if number.is_zero() && range.contains(&number) => Some(number.abs()),
             Ok(number) if range.contains(&number) => Some(number),
             Ok(_) if range.end() == &Decimal::MAX => {
                 field.fail(format!("must be a number, {} or more", range.start()))

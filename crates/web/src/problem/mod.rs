@@ -14,7 +14,7 @@ use serde::Serialize;
 
 pub use kinds::*;
 pub use render::ProblemDocument;
-pub(crate) use render::document;
+pub(crate) use render::{PROBLEM_JSON, document};
 
 /// What sort of problem it is: a stable name with a page of its own at `/problems/{name}`.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,7 +39,10 @@ pub struct Invalid {
 
 /// A refusal, or a failure, on its way to the client.
 #[derive(Debug)]
-pub struct Problem {
+pub struct Problem(Box<Parts>);
+
+#[derive(Debug)]
+struct Parts {
     kind: &'static Kind,
     detail: Cow<'static, str>,
     errors: Vec<Invalid>,
@@ -54,7 +57,13 @@ pub type Result<T, E = Problem> = std::result::Result<T, E>;
 
 impl Problem {
     pub fn new(kind: &'static Kind, detail: impl Into<Cow<'static, str>>) -> Self {
-        Problem { kind, detail: detail.into(), errors: Vec::new(), headers: HeaderMap::new(), cause: None }
+        Problem(Box::new(Parts {
+            kind,
+            detail: detail.into(),
+            errors: Vec::new(),
+            headers: HeaderMap::new(),
+            cause: None,
+        }))
     }
 
     /// A request with these things wrong, all of them at once.
@@ -63,7 +72,9 @@ impl Problem {
             [one] => format!("{} {}.", one.pointer, one.detail),
             many => format!("{} things are wrong with this request; see errors.", many.len()),
         };
-        Problem { errors, ..Problem::new(&INVALID_REQUEST, detail) }
+        let mut problem = Problem::new(&INVALID_REQUEST, detail);
+        problem.0.errors = errors;
+        problem
     }
 
     /// A request with one thing wrong.
@@ -83,13 +94,13 @@ impl Problem {
     /// What the log is to know.
     #[must_use]
     pub fn because(mut self, cause: impl Into<Cause>) -> Self {
-        self.cause = Some(cause.into());
+        self.0.cause = Some(cause.into());
         self
     }
 
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.headers.append(name, value);
+        self.0.headers.append(name, value);
         self
     }
 
@@ -100,11 +111,11 @@ impl Problem {
     }
 
     pub fn status(&self) -> StatusCode {
-        self.kind.status
+        self.0.kind.status
     }
 
     pub(crate) fn cause(&self) -> Option<&Cause> {
-        self.cause.as_ref()
+        self.0.cause.as_ref()
     }
 
     /// The problem that a bare status stands for, where a library refused a request before we saw it.
@@ -121,7 +132,7 @@ impl IntoResponse for Problem {
     /// the client accepts.
     fn into_response(self) -> Response {
         let mut response = self.status().into_response();
-        response.headers_mut().extend(self.headers.clone());
+        response.headers_mut().extend(self.0.headers.clone());
         response.extensions_mut().insert(Arc::new(self));
         response
     }

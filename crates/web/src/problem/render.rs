@@ -35,6 +35,7 @@ pub struct ProblemDocument<'a> {
 }
 
 pub(crate) fn document(problem: &Problem, request_id: &str) -> (&'static str, Bytes) {
+    let problem = &problem.0;
     let document = ProblemDocument {
         kind: format!("/problems/{}", problem.kind.name),
         title: problem.kind.title,

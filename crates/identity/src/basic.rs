@@ -1,0 +1,75 @@
+//! HTTP Basic: the caller of an operation, checked before the operation starts.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use axum::extract::{FromRef, FromRequestParts};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use http::{HeaderMap, HeaderValue, header, request::Parts};
+use secrecy::SecretString;
+use uuid::Uuid;
+use web::{
+    Client, Problem,
+    problem::{TOO_MANY_REQUESTS, UNAUTHORIZED, UNAVAILABLE},
+};
+
+use crate::{Accounts, SignInError};
+
+/// Who is calling. An operation that takes one in its signature cannot be reached without signing in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// The account that signed in.
+    pub account: Uuid,
+}
+
+impl<S> FromRequestParts<S> for Caller
+where
+    S: Send + Sync,
+    Accounts: FromRef<S>,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let accounts = Accounts::from_ref(state);
+        let refuse = |detail: &'static str| {
+            let challenge = format!("Basic realm=\"{}\", charset=\"UTF-8\"", accounts.realm());
+            let challenge = HeaderValue::try_from(challenge).unwrap_or(HeaderValue::from_static("Basic"));
+            Problem::new(&UNAUTHORIZED, detail).with_header(header::WWW_AUTHENTICATE, challenge)
+        };
+        let (name, password) = credentials(&parts.headers).map_err(refuse)?;
+        let address =
+            parts.extensions.get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Client(address)| *address);
+        let signed_in = accounts.sign_in(&name, password, address).await;
+        signed_in.map(|account| Caller { account }).map_err(|error| match error {
+            SignInError::Wrong => refuse("The name or the password is wrong."),
+            SignInError::Wait(seconds) => Problem::new(
+                &TOO_MANY_REQUESTS,
+                format!("There were too many wrong passwords. Try again in {seconds} seconds."),
+            )
+            .retry_after(seconds),
+            SignInError::Busy => {
+                Problem::new(&UNAVAILABLE, "Too many passwords are being checked. Try again in a moment.")
+                    .retry_after(1)
+            }
+            SignInError::Db(error) => error.into(),
+            SignInError::Broken(cause) => Problem::internal(cause),
+        })
+    }
+}
+
+fn credentials(headers: &HeaderMap) -> Result<(String, SecretString), &'static str> {
+    const MALFORMED: &str = "The Authorization header is not HTTP Basic: it must be the word Basic and the Base64 form \
+                             of name:password.";
+    let mut sent = headers.get_all(header::AUTHORIZATION).iter();
+    let first = sent.next().ok_or("This operation needs HTTP Basic credentials.")?;
+    if sent.next().is_some() {
+        return Err("There is more than one Authorization header.");
+    }
+    let (scheme, encoded) = first.to_str().ok().and_then(|value| value.split_once(' ')).ok_or(MALFORMED)?;
+    if !scheme.eq_ignore_ascii_case("Basic") {
+        return Err(MALFORMED);
+    }
+    let decoded = BASE64_STANDARD.decode(encoded.trim()).map_err(|_| MALFORMED)?;
+    let decoded = String::from_utf8(decoded).map_err(|_| "The name and the password must be UTF-8.")?;
+    let (name, password) = decoded.split_once(':').ok_or(MALFORMED)?;
+    Ok((name.to_owned(), password.into()))
+}

@@ -1,0 +1,103 @@
+//! Hashing passwords: argon2id, off the threads that serve, a few at a time.
+
+use std::{num::NonZero, sync::Arc, thread::available_parallelism};
+
+use argon2::{
+    Algorithm, Argon2, Params, Version,
+    password_hash::{PasswordHasher, PasswordVerifier},
+};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use web::Chance;
+
+/// How many may wait for a turn. Each turn takes some 20 ms and 19 MiB, so a longer queue would only be a longer
+/// wait for a "busy".
+const MOST_WAITING: usize = 256;
+
+/// Hashes and verifies. Cloning it is cheap, and clones share the bound on how many run at once.
+#[derive(Clone)]
+pub(crate) struct Passwords {
+    argon2: Argon2<'static>,
+    running: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
+    /// What an unknown name's password is verified against, so that it costs what a known name's costs.
+    nobody: Arc<str>,
+    chance: Chance,
+}
+
+/// A place in the queue of passwords to be checked.
+pub(crate) struct Place(#[expect(dead_code, reason = "holding it is its use")] OwnedSemaphorePermit);
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("too many passwords are being checked")]
+    Busy,
+    #[error("hashing failed: {0}")]
+    Broken(String),
+}
+
+impl Passwords {
+    pub(crate) fn new(chance: Chance) -> Result<Self, Failure> {
+        // OWASP's first choice for argon2id: 19 MiB, two passes, one lane.
+        let params = Params::new(19 * 1024, 2, 1, None).map_err(broken)?;
+        let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+        let nobody = hash(&argon2, &chance.bytes::<32>(), &chance.bytes())?;
+        let cores = available_parallelism().map_or(1, NonZero::get);
+        Ok(Passwords {
+            argon2,
+            running: Arc::new(Semaphore::new(cores)),
+            waiting: Arc::new(Semaphore::new(MOST_WAITING)),
+            nobody: nobody.into(),
+            chance,
+        })
+    }
+
+    pub(crate) fn nobody(&self) -> &str {
+        &self.nobody
+    }
+
+    /// A place in the queue, or "busy" at once.
+    pub(crate) fn place(&self) -> Result<Place, Failure> {
+        self.waiting.clone().try_acquire_owned().map(Place).map_err(|_| Failure::Busy)
+    }
+
+    pub(crate) async fn hash(&self, password: SecretString) -> Result<String, Failure> {
+        let salt = self.chance.bytes();
+        self.run(self.place()?, move |argon2| hash(argon2, password.expose_secret().as_bytes(), &salt)).await
+    }
+
+    pub(crate) async fn verify(
+        &self,
+        place: Place,
+        password: SecretString,
+        stored: String,
+    ) -> Result<bool, Failure> {
+        self.run(place, move |argon2| {
+            Ok(argon2.verify_password(password.expose_secret().as_bytes(), stored.as_str()).is_ok())
+        })
+        .await
+    }
+
+    async fn run<R: Send + 'static>(
+        &self,
+        place: Place,
+        work: impl FnOnce(&Argon2<'static>) -> Result<R, Failure> + Send + 'static,
+    ) -> Result<R, Failure> {
+        let turn = self.running.clone().acquire_owned().await.map_err(broken)?;
+        let argon2 = self.argon2.clone();
+        let done = tokio::task::spawn_blocking(move || {
+            // Held until the work is done, also when whoever asked has gone.
+            let _held = (turn, place);
+            work(&argon2)
+        });
+        done.await.map_err(broken)?
+    }
+}
+
+fn hash(argon2: &Argon2<'_>, password: &[u8], salt: &[u8; 16]) -> Result<String, Failure> {
+    argon2.hash_password_with_salt(password, salt).map(|hash| hash.to_string()).map_err(broken)
+}
+
+fn broken(error: impl std::fmt::Display) -> Failure {
+    Failure::Broken(error.to_string())
+}

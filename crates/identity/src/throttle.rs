@@ -1,0 +1,172 @@
+//! Slows down whoever guesses passwords, without locking anybody out.
+//!
+//! Three meters fill with each try and drain with time: one per account, one per address, one per both. A try is
+//! charged before the password is looked at, so that many at once count as many, and given back when it was
+//! right. The meter of an account does not count for an address from which its owner has signed in before:
+//! strangers who guess elsewhere cannot keep the owner out. It is kept in the database, as all processes on it
+//! guard the same accounts.
+
+use std::net::IpAddr;
+
+use db::{Db, WriteTx};
+use jiff::{SignedDuration, Timestamp};
+use sha2::{Digest, Sha256};
+use web::Clock;
+
+/// How many tries at once, and how long until one more.
+struct Meter {
+    burst: i64,
+    refill: SignedDuration,
+}
+
+const ACCOUNT: Meter = Meter { burst: 100, refill: SignedDuration::from_secs(10) };
+const ADDRESS: Meter = Meter { burst: 100, refill: SignedDuration::from_secs(5) };
+const BOTH: Meter = Meter { burst: 10, refill: SignedDuration::from_secs(30) };
+
+/// How long an address is remembered as one its account's owner uses.
+const REMEMBERED: SignedDuration = SignedDuration::from_hours(24 * 30);
+
+#[derive(Clone)]
+pub(crate) struct Throttle {
+    db: Db,
+    clock: Clock,
+}
+
+/// A try that is charged, to be given back if it was right.
+#[derive(Clone)]
+pub(crate) struct Try {
+    account: Vec<u8>,
+    address: Vec<u8>,
+    both: Vec<u8>,
+    familiar: Vec<u8>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("too many tries; the next one in {0} seconds")]
+    Wait(u64),
+    #[error(transparent)]
+    Db(#[from] db::Error),
+}
+
+impl Throttle {
+    pub(crate) fn new(db: Db, clock: Clock) -> Self {
+        Throttle { db, clock }
+    }
+
+    /// Charges a try, or says how long to wait.
+    pub(crate) async fn charge(&self, name: &str, address: IpAddr) -> Result<Try, Refusal> {
+        let charged = Try::new(name, address);
+        let (subjects, now) = (charged.clone(), self.clock.now());
+        self.db
+            .write(move |tx| {
+                forget_old(tx, now)?;
+                // Always in this order, so that two transactions never wait for each other.
+                if !is_familiar(tx, &subjects.familiar, now)? {
+                    fill(tx, &subjects.account, &ACCOUNT, now)?;
+                }
+                fill(tx, &subjects.address, &ADDRESS, now)?;
+                fill(tx, &subjects.both, &BOTH, now)
+            })
+            .await?;
+        Ok(charged)
+    }
+
+    /// Gives a try back that was right, and remembers the address as the owner's.
+    pub(crate) async fn succeed(&self, right: Try) -> Result<(), db::Error> {
+        let now = self.clock.now();
+        self.db
+            .write(move |tx| {
+                give_back(tx, &right.account, &ACCOUNT)?;
+                give_back(tx, &right.address, &ADDRESS)?;
+                tx.execute(
+                    "DELETE FROM sign_in_throttle WHERE subject = $1",
+                    &[right.both.as_slice().into()],
+                )?;
+                tx.execute(
+                    "INSERT INTO sign_in_throttle (subject, full_at) VALUES ($1, $2)
+                     ON CONFLICT (subject) DO UPDATE SET full_at = excluded.full_at",
+                    &[right.familiar.as_slice().into(), (now + REMEMBERED).as_microsecond().into()],
+                )
+                .map(drop)
+            })
+            .await
+    }
+}
+
+impl Try {
+    fn new(name: &str, address: IpAddr) -> Self {
+        // A client has a whole /64 of IPv6 addresses to itself.
+        let address = match address {
+            IpAddr::V4(address) => address.to_string(),
+            IpAddr::V6(address) => format!("{:x?}", &address.segments()[..4]),
+        };
+        Try {
+            account: subject(&["account", name]),
+            address: subject(&["address", &address]),
+            both: subject(&["both", name, &address]),
+            familiar: subject(&["familiar", name, &address]),
+        }
+    }
+}
+
+fn subject(parts: &[&str]) -> Vec<u8> {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part.as_bytes());
+    }
+    hash.finalize()[..16].to_vec()
+}
+
+/// Counts a try in one meter; one statement decides whether it has room.
+fn fill(tx: &mut WriteTx<'_>, subject: &[u8], meter: &Meter, now: Timestamp) -> Result<(), Refusal> {
+    let refill = meter.refill.as_micros() as i64;
+    let now = now.as_microsecond();
+    let latest = now + (meter.burst - 1) * refill;
+    let room = tx.row(
+        "INSERT INTO sign_in_throttle (subject, full_at) VALUES ($1, $2)
+         ON CONFLICT (subject) DO UPDATE
+         SET full_at = CASE WHEN sign_in_throttle.full_at > $3 THEN sign_in_throttle.full_at ELSE $3 END + $4
+         WHERE sign_in_throttle.full_at <= $5
+         RETURNING full_at",
+        &[subject.into(), (now + refill).into(), now.into(), refill.into(), latest.into()],
+        |row| row.get::<i64>(0),
+    )?;
+    if room.is_some() {
+        return Ok(());
+    }
+    let full_at =
+        tx.row("SELECT full_at FROM sign_in_throttle WHERE subject = $1", &[subject.into()], |row| {
+            row.get::<i64>(0)
+        })?;
+    let wait = full_at.unwrap_or(latest) - latest;
+    Err(Refusal::Wait(u64::try_from(wait).unwrap_or_default().div_ceil(1_000_000).max(1)))
+}
+
+fn give_back(tx: &mut WriteTx<'_>, subject: &[u8], meter: &Meter) -> Result<(), db::Error> {
+    tx.execute(
+        "UPDATE sign_in_throttle SET full_at = full_at - $2 WHERE subject = $1",
+        &[subject.into(), (meter.refill.as_micros() as i64).into()],
+    )
+    .map(drop)
+}
+
+fn is_familiar(tx: &mut WriteTx<'_>, subject: &[u8], now: Timestamp) -> Result<bool, db::Error> {
+    let found = tx.row(
+        "SELECT 1 FROM sign_in_throttle WHERE subject = $1 AND full_at > $2",
+        &[subject.into(), now.as_microsecond().into()],
+        |row| row.get::<i64>(0),
+    )?;
+    Ok(found.is_some())
+}
+
+/// Clears a few rows that mean nothing any more with every try: more than a try adds, so that they cannot pile up.
+fn forget_old(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<(), db::Error> {
+    tx.execute(
+        "DELETE FROM sign_in_throttle WHERE subject IN
+         (SELECT subject FROM sign_in_throttle WHERE full_at < $1 ORDER BY full_at LIMIT 10)",
+        &[now.as_microsecond().into()],
+    )
+    .map(drop)
+}

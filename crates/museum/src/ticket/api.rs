@@ -1,0 +1,163 @@
+//! The operations on `/tickets`.
+
+use axum::extract::State;
+use db::WriteTx;
+use identity::Caller;
+use jiff::{Timestamp, civil::Date};
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+use web::{Body, Created, Path, Problem, Reply, Result, problem::NOT_FOUND};
+
+use super::{Purchase, PurchaseDocument, Ticket, TicketEvent, TicketType, confirmation_code, store};
+use crate::{Museum, PREFIX, event};
+
+/// A ticket that was bought.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct MuseumTicketsConfirmation {
+    message: String,
+    /// The name of the event, where the ticket is for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    event_name: Option<String>,
+    ticket_id: Uuid,
+    ticket_type: TicketType,
+    ticket_date: Date,
+    /// The event, where the ticket is for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    event_id: Option<Uuid>,
+    /// Shows that the ticket was bought.
+    #[schema(examples("ticket-event-a98c8f-7eb12"))]
+    confirmation_code: String,
+}
+
+impl From<Ticket> for MuseumTicketsConfirmation {
+    fn from(ticket: Ticket) -> Self {
+        let ticket_type = ticket.ticket_type();
+        let (event_id, event_name) = ticket.event.map(|event| (event.id, event.name)).unzip();
+        let message = match &event_name {
+            Some(name) => format!("Your ticket for {name} on {} is confirmed", ticket.date),
+            None => format!("Your general admission ticket for {} is confirmed", ticket.date),
+        };
+        MuseumTicketsConfirmation {
+            message,
+            event_name,
+            ticket_id: ticket.id,
+            ticket_type,
+            ticket_date: ticket.date,
+            event_id,
+            confirmation_code: ticket.confirmation_code,
+        }
+    }
+}
+
+/// Buy a ticket
+///
+/// For general entry on a day, or for a special event on one of its dates.
+#[utoipa::path(
+    post, path = "/tickets", operation_id = "buyMuseumTickets", tag = "Tickets",
+    request_body = PurchaseDocument,
+    responses(
+        (
+            status = 201, description = "The ticket was bought.", body = MuseumTicketsConfirmation,
+            headers(("Location" = String, description = "Where the ticket's wallet pass is.")),
+        ),
+        (status = 404, description = "There is no event with this `eventId`."),
+    ),
+)]
+pub(crate) async fn buy(
+    caller: Caller,
+    State(museum): State<Museum>,
+    Body(purchase): Body<Purchase>,
+) -> Result<Created<MuseumTicketsConfirmation>> {
+    let now = museum.clock.now();
+    let opens_at = museum.admission(purchase.date, now)?;
+    let id = museum.chance.uuid(now);
+    let chance = museum.chance.clone();
+    let sell = move |tx: &mut WriteTx<'_>| {
+        let event = purchase.event_id.map(|id| event_on(tx, id, purchase.date)).transpose()?;
+        let mut ticket = Ticket {
+            id,
+            account: caller.account,
+            event,
+            date: purchase.date,
+            opens_at,
+            email: purchase.email.clone(),
+            confirmation_code: String::new(),
+            bought_at: now,
+        };
+        loop {
+            ticket.confirmation_code = confirmation_code(&chance, ticket.ticket_type());
+            if store::insert(tx, &ticket)? {
+                return Ok::<_, Problem>(ticket);
+            }
+        }
+    };
+    let ticket = museum.db.write(sell).await?;
+    let location = format!("{PREFIX}/tickets/{id}/pkpass");
+    Ok(Created { location: Some(location), body: ticket.into() })
+}
+
+impl Museum {
+    /// The moment the museum opens for a visitor on a day, if one can be let in on it.
+    fn admission(&self, date: Date, now: Timestamp) -> Result<Timestamp> {
+        let refuse = |detail: String| Problem::invalid_at("#/ticketDate", detail);
+        let today = self.hours.today(now);
+        if date < today {
+            return Err(refuse(format!("must not be in the past; today is {today}")));
+        }
+        let opening = self.hours.opening(date);
+        opening.ok_or_else(|| {
+            refuse(format!("must be a day on which the museum is open; on {date} it is closed"))
+        })
+    }
+}
+
+/// The event, if it takes place on that day.
+fn event_on(tx: &mut WriteTx<'_>, id: Uuid, date: Date) -> Result<TicketEvent> {
+    let event = event::store::by_id(tx, id)?.ok_or_else(event::api::unknown)?;
+    if !event.dates.contains(&date) {
+        let days: Vec<_> = event.dates.iter().map(ToString::to_string).collect();
+        let detail = format!("must be a date of this event: {}", days.join(", "));
+        return Err(Problem::invalid_at("#/ticketDate", detail));
+    }
+    Ok(TicketEvent { id, name: event.name })
+}
+
+/// What a wallet application shows of a ticket.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DigitalTicket {
+    /// The event, or "General admission".
+    #[schema(examples("General admission"))]
+    event_name: String,
+    /// When the museum opens on the day of the visit.
+    ticket_date: Timestamp,
+    ticket_id: Uuid,
+}
+
+/// Get a ticket for a wallet
+///
+/// Only the account that bought a ticket can see it.
+#[utoipa::path(
+    get, path = "/tickets/{ticketId}/pkpass", operation_id = "getTicketPass", tag = "Tickets",
+    params(("ticketId" = Uuid, Path, description = "The ticket's id.")),
+    responses(
+        (status = 200, description = "The digital ticket.", body = DigitalTicket),
+        (status = 404, description = "This account bought no such ticket."),
+    ),
+)]
+pub(crate) async fn pass(
+    caller: Caller,
+    State(museum): State<Museum>,
+    Path(id): Path<Uuid>,
+) -> Result<Reply<DigitalTicket>> {
+    let found = museum.db.read(move |tx| store::pass_of(tx, id, caller.account)).await?;
+    let Some((event_name, ticket_date)) = found else {
+        return Err(Problem::new(&NOT_FOUND, "This account bought no ticket with this id."));
+    };
+    let event_name = event_name.unwrap_or_else(|| "General admission".into());
+    Ok(Reply(DigitalTicket { event_name, ticket_date, ticket_id: id }))
+}

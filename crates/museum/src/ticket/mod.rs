@@ -1,0 +1,106 @@
+//! Tickets: what can be bought, and what one says.
+
+pub(crate) mod api;
+pub(crate) mod store;
+
+use jiff::{Timestamp, civil::Date};
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+use web::{
+    Chance,
+    input::{Fields, Input, rules},
+};
+
+/// What a ticket is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum TicketType {
+    /// Regular entry to the museum.
+    General,
+    /// A special event.
+    Event,
+}
+
+impl TicketType {
+    fn word(self) -> &'static str {
+        match self {
+            TicketType::General => "general",
+            TicketType::Event => "event",
+        }
+    }
+}
+
+/// A ticket to be bought.
+#[derive(ToSchema)]
+#[schema(as = BuyMuseumTickets, rename_all = "camelCase")]
+#[expect(dead_code, reason = "the OpenAPI document reads it")]
+pub(crate) struct PurchaseDocument {
+    ticket_type: TicketType,
+    /// Which event the ticket is for. Required for `event`, not allowed for `general`.
+    #[schema(required = false, nullable = false)]
+    event_id: Option<Uuid>,
+    /// The day of the visit: not in the past, not a day on which the museum is closed, and for an event one of
+    /// its dates.
+    ticket_date: Date,
+    #[schema(format = Email, examples("todd@example.com"))]
+    email: String,
+}
+
+/// A ticket to be bought, as it was read.
+#[derive(Debug, Clone)]
+pub(crate) struct Purchase {
+    event_id: Option<Uuid>,
+    date: Date,
+    email: String,
+}
+
+impl Input for Purchase {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let types: &[_] = &[("general", TicketType::General), ("event", TicketType::Event)];
+        let ticket_type = fields.required("ticketType", rules::one_of(types));
+        let date = fields.required("ticketDate", rules::date);
+        let email = fields.required("email", rules::email);
+        let event_id = fields.optional("eventId", rules::uuid)?;
+        let event_id = match (ticket_type?, event_id) {
+            (TicketType::Event, None) => fields.fail("eventId", "is required when ticketType is event")?,
+            (TicketType::General, Some(_)) => {
+                fields.fail("eventId", "must be left out when ticketType is general")?
+            }
+            (_, event_id) => event_id,
+        };
+        Some(Purchase { event_id, date: date?, email: email? })
+    }
+}
+
+/// A ticket as it was sold.
+#[derive(Debug, Clone)]
+pub(crate) struct Ticket {
+    pub(crate) id: Uuid,
+    pub(crate) account: Uuid,
+    pub(crate) event: Option<TicketEvent>,
+    pub(crate) date: Date,
+    /// When the museum opens on that day, as it stood when the ticket was sold.
+    pub(crate) opens_at: Timestamp,
+    pub(crate) email: String,
+    pub(crate) confirmation_code: String,
+    pub(crate) bought_at: Timestamp,
+}
+
+/// The event that a ticket is for, as it was called when the ticket was sold.
+#[derive(Debug, Clone)]
+pub(crate) struct TicketEvent {
+    pub(crate) id: Uuid,
+    pub(crate) name: String,
+}
+
+impl Ticket {
+    fn ticket_type(&self) -> TicketType {
+        if self.event.is_some() { TicketType::Event } else { TicketType::General }
+    }
+}
+
+/// A code like `ticket-event-a98c8f-7eb12`: 57 bits that nobody can guess.
+fn confirmation_code(chance: &Chance, ticket_type: TicketType) -> String {
+    format!("ticket-{}-{}-{}", ticket_type.word(), chance.code(6), chance.code(5))
+}

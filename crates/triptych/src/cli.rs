@@ -1,0 +1,142 @@
+//! The command line: a promise to users and scripts.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::{Serialize, Serializer};
+
+/// Three well-known sample APIs, implemented for real.
+///
+/// Without a command, all services start, on an embedded database in ./triptych-data and with demo data.
+#[derive(Parser)]
+#[command(version, max_term_width = 110, args_conflicts_with_subcommands = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) flags: ServeFlags,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Start services: all of them, or those named
+    Serve {
+        /// Which services to start; all if none is named
+        services: Vec<ServiceName>,
+        #[command(flatten)]
+        flags: ServeFlags,
+    },
+    /// Print a service's OpenAPI document as JSON
+    Openapi { service: ServiceName },
+    /// Manage who can sign in to a service
+    User {
+        #[command(subcommand)]
+        action: UserAction,
+    },
+    /// Print the settings in force, as a file
+    Config {
+        #[command(flatten)]
+        flags: ServeFlags,
+    },
+}
+
+#[derive(Subcommand)]
+pub(crate) enum UserAction {
+    /// Add a user; the password is asked for, or read from standard input
+    Add(UserArguments),
+    /// Set a user's password; it is asked for, or read from standard input
+    Passwd(UserArguments),
+    /// Remove a user
+    Remove(UserArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct UserArguments {
+    pub(crate) service: ServiceName,
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) place: PlaceFlags,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ServiceName {
+    Museum,
+}
+
+/// Where settings and data are.
+#[derive(Args, Clone, Default)]
+pub(crate) struct PlaceFlags {
+    /// Where the embedded databases are kept [default: ./triptych-data]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// A PostgreSQL database to use instead: postgres://user:password@host/database
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
+    /// A settings file [default: ./triptych.toml, if it is there]
+    #[arg(long, value_name = "FILE", env = "TRIPTYCH_CONFIG")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Args, Clone, Default)]
+pub(crate) struct ServeFlags {
+    #[command(flatten)]
+    pub(crate) place: PlaceFlags,
+    /// Where the museum listens [default: 127.0.0.1:8082]
+    #[arg(long, value_name = "ADDR")]
+    museum_listen: Option<SocketAddr>,
+    /// Where metrics are served [default: 127.0.0.1:8090]
+    #[arg(long, value_name = "ADDR")]
+    admin_listen: Option<SocketAddr>,
+    /// Bring demo data and let the demo accounts sign in [default: while every service listens on this machine only]
+    #[arg(long, overrides_with = "no_demo")]
+    demo: bool,
+    /// No demo data, no demo accounts
+    #[arg(long)]
+    no_demo: bool,
+}
+
+/// The flags that are settings, in the shape of the settings file; a flag that is absent says nothing.
+#[derive(Serialize)]
+pub(crate) struct Flags {
+    #[serde(skip)]
+    pub(crate) config: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    database: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    admin_listen: Option<SocketAddr>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "on_or_off")]
+    demo: Option<bool>,
+    museum: ServiceFlags,
+}
+
+#[derive(Serialize)]
+struct ServiceFlags {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    listen: Option<SocketAddr>,
+}
+
+#[expect(clippy::ref_option, reason = "serde hands it over this way")]
+fn on_or_off<S: Serializer>(demo: &Option<bool>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(if *demo == Some(true) { "on" } else { "off" })
+}
+
+impl From<ServeFlags> for Flags {
+    fn from(flags: ServeFlags) -> Self {
+        let PlaceFlags { data, database, config } = flags.place;
+        let demo = match (flags.demo, flags.no_demo) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        };
+        let museum = ServiceFlags { listen: flags.museum_listen };
+        Flags { config, data, database, admin_listen: flags.admin_listen, demo, museum }
+    }
+}
+
+impl From<PlaceFlags> for Flags {
+    fn from(place: PlaceFlags) -> Self {
+        ServeFlags { place, ..ServeFlags::default() }.into()
+    }
+}

@@ -1,0 +1,139 @@
+//! Starts the services, and stops them so that nothing is lost.
+
+use std::net::SocketAddr;
+
+use axum::Router;
+use db::Db;
+use museum::Museum;
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+    sync::watch,
+    task::JoinSet,
+};
+use web::{Chance, Clock};
+
+use crate::{
+    Failure,
+    cli::ServiceName,
+    log, metrics, print,
+    settings::Settings,
+    start_page::{self, Started},
+};
+
+/// Runs until it is told to stop. No service named means all of them.
+pub(crate) fn run(settings: &Settings, services: &[ServiceName]) -> Result<(), Failure> {
+    log::start(settings)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let wanted = |service| services.is_empty() || services.contains(&service);
+    runtime.block_on(async {
+        let mut house = House::new(settings).await?;
+        if wanted(ServiceName::Museum) {
+            house.open_museum().await?;
+        }
+        house.serve().await
+    })
+}
+
+/// The services that run, and what they have in common.
+struct House<'s> {
+    settings: &'s Settings,
+    clock: Clock,
+    chance: Chance,
+    stop: watch::Sender<bool>,
+    tasks: JoinSet<()>,
+    background: JoinSet<()>,
+    started: Vec<Started>,
+    admin: SocketAddr,
+}
+
+impl<'s> House<'s> {
+    async fn new(settings: &'s Settings) -> Result<Self, Failure> {
+        let mut house = House {
+            settings,
+            clock: Clock::system(),
+            chance: Chance::system(),
+            stop: watch::Sender::new(false),
+            tasks: JoinSet::new(),
+            background: JoinSet::new(),
+            started: Vec::new(),
+            admin: settings.admin_listen,
+        };
+        let listener = bind("metrics", "--admin-listen", settings.admin_listen).await?;
+        house.admin = listener.local_addr()?;
+        let handle = metrics::start()?;
+        house.background.spawn(metrics::keep_up(handle.clone()));
+        house.spawn("admin", listener, metrics::router(handle));
+        Ok(house)
+    }
+
+    async fn open_museum(&mut self) -> Result<(), Failure> {
+        let settings = self.settings;
+        let listener = bind("the museum", "--museum-listen", settings.museum.listen).await?;
+        let address = listener.local_addr()?;
+        let db = open("museum", museum::MIGRATIONS, settings).await?;
+        let demo = settings.demo();
+        let museum =
+            Museum::open(&settings.museum(), db, demo, self.clock.clone(), self.chance.clone()).await?;
+        self.spawn("museum", listener, museum.router(settings.limits.request()));
+        if demo {
+            self.background.spawn(museum.run());
+        }
+        let (name, password) = museum::DEMO_ACCOUNT;
+        let sign_in = demo.then(|| format!("HTTP Basic, {name} / {password}"));
+        self.started.push(Started { name: "museum", address, prefix: museum::PREFIX, sign_in });
+        Ok(())
+    }
+
+    fn spawn(&mut self, name: &'static str, listener: TcpListener, router: Router) {
+        let mut stopped = self.stop.subscribe();
+        let limits = self.settings.limits.connection();
+        let stop = async move {
+            // The sender going away means the same.
+            let _ = stopped.wait_for(|stop| *stop).await;
+        };
+        self.tasks.spawn(web::serve(name, listener, router, self.chance.clone(), limits, stop));
+    }
+
+    /// Says where everything is, and runs until it is told to stop.
+    async fn serve(mut self) -> Result<(), Failure> {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let demo = self.settings.demo();
+        if demo && !self.settings.museum.listen.ip().is_loopback() {
+            tracing::warn!("demo accounts with well-known passwords can be reached from other machines");
+        }
+        print(&start_page::page(&self.started, self.admin, &self.settings.place(), demo))?;
+        tracing::info!(version = env!("CARGO_PKG_VERSION"), demo, "started");
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        tracing::info!("stopping: running requests are finished first");
+        self.stop.send_replace(true);
+        self.background.shutdown().await;
+        tokio::select! {
+            () = async { while self.tasks.join_next().await.is_some() {} } => {}
+            _ = interrupt.recv() => tracing::warn!("stopping at once"),
+        }
+        tracing::info!("stopped");
+        Ok(())
+    }
+}
+
+async fn bind(what: &str, flag: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|error| {
+        format!("cannot listen on {address} for {what}: {error} (choose another with {flag})").into()
+    })
+}
+
+/// Opens a service's database, off the threads that serve, since it may wait for another process to migrate it.
+pub(crate) async fn open(
+    service: &'static str,
+    migrations: &'static [db::Migrations],
+    settings: &Settings,
+) -> Result<Db, Failure> {
+    let (location, limits) = (settings.location(), settings.limits.database());
+    let opened = tokio::task::spawn_blocking(move || Db::open(&location, service, migrations, limits));
+    Ok(opened.await??)
+}

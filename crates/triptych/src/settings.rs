@@ -1,0 +1,250 @@
+//! Settings: the defaults, then `triptych.toml`, then `TRIPTYCH_…` variables, then flags. An unknown key is refused.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use db::Location;
+use figment::{
+    Figment,
+    providers::{Env, Format, Serialized, Toml},
+};
+use serde::{Deserialize, Serialize};
+use web::{ConnectionLimits, RequestLimits};
+
+use crate::cli::Flags;
+
+/// The defaults, as a file that a person can read and copy from.
+const DEFAULTS: &str = include_str!("default.toml");
+
+/// The file that is read if it is there.
+const FILE: &str = "triptych.toml";
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Settings {
+    pub(crate) data: PathBuf,
+    pub(crate) database: String,
+    pub(crate) demo: Demo,
+    pub(crate) admin_listen: SocketAddr,
+    pub(crate) log: String,
+    pub(crate) log_format: LogFormat,
+    pub(crate) limits: Limits,
+    pub(crate) museum: Museum,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Demo {
+    Auto,
+    On,
+    Off,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    Auto,
+    Text,
+    Json,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Limits {
+    connections: usize,
+    header_seconds: u64,
+    body_bytes: usize,
+    body_seconds: u64,
+    stall_seconds: u64,
+    grace_seconds: u64,
+    database_queue: usize,
+    database_connections: usize,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Museum {
+    pub(crate) listen: SocketAddr,
+    timezone: String,
+    closed_on: Vec<String>,
+    hours: museum::WeekSettings,
+}
+
+/// A setting that cannot be used: one line for the operator.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct SettingsError(String);
+
+impl Settings {
+    pub(crate) fn read(flags: &Flags) -> Result<Self, SettingsError> {
+        let default = Path::new(FILE);
+        let file = match flags.config.as_deref() {
+            Some(missing) if !missing.is_file() => {
+                return Err(SettingsError(format!("there is no settings file {}", missing.display())));
+            }
+            None => Some(default).filter(|file| file.is_file()),
+            given => given,
+        };
+        let mut settings = Figment::from(Toml::string(DEFAULTS));
+        if let Some(file) = file {
+            settings = settings.merge(Toml::file_exact(file));
+        }
+        let settings: Settings = settings
+            .merge(variables())
+            .merge(Serialized::defaults(flags))
+            .extract()
+            .map_err(|error| SettingsError(explain(&error)))?;
+        settings.check()?;
+        Ok(settings)
+    }
+
+    fn check(&self) -> Result<(), SettingsError> {
+        let limits = &self.limits;
+        for (name, value) in [
+            ("connections", limits.connections),
+            ("body_bytes", limits.body_bytes),
+            ("database_queue", limits.database_queue),
+            ("database_connections", limits.database_connections),
+        ] {
+            if value == 0 {
+                return Err(SettingsError(format!("limits.{name} must be at least 1")));
+            }
+        }
+        let url = &self.database;
+        if !url.is_empty() && !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+            return Err(SettingsError(
+                "the database must be a URL like postgres://user:password@host/database".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn location(&self) -> Location {
+        if self.database.is_empty() {
+            Location::Sqlite(self.data.clone())
+        } else {
+            Location::Postgres(self.database.clone())
+        }
+    }
+
+    /// Where the data is, in words, without the password.
+    pub(crate) fn place(&self) -> String {
+        if self.database.is_empty() {
+            format!("SQLite in {}", self.data.display())
+        } else {
+            format!("PostgreSQL at {}", without_password(&self.database))
+        }
+    }
+
+    /// Whether there is demo data: asked for, or every service listens on this machine only.
+    pub(crate) fn demo(&self) -> bool {
+        match self.demo {
+            Demo::On => true,
+            Demo::Off => false,
+            Demo::Auto => self.museum.listen.ip().is_loopback(),
+        }
+    }
+
+    pub(crate) fn museum(&self) -> museum::Settings {
+        let Museum { timezone, closed_on, hours, .. } = self.museum.clone();
+        museum::Settings { timezone, closed_on, hours }
+    }
+
+    /// The settings in force as a file, without the database's password.
+    pub(crate) fn to_file(&self) -> String {
+        let shown = Settings { database: without_password(&self.database), ..self.clone() };
+        toml::to_string(&shown).unwrap_or_else(|error| format!("# {error}\n"))
+    }
+}
+
+impl Limits {
+    pub(crate) fn connection(&self) -> ConnectionLimits {
+        ConnectionLimits {
+            connections: self.connections,
+            header_time: Duration::from_secs(self.header_seconds),
+            stall_time: Duration::from_secs(self.stall_seconds),
+            grace_time: Duration::from_secs(self.grace_seconds),
+        }
+    }
+
+    pub(crate) fn request(&self) -> RequestLimits {
+        RequestLimits {
+            body_bytes: self.body_bytes,
+            body_time: Duration::from_secs(self.body_seconds),
+            ..RequestLimits::default()
+        }
+    }
+
+    pub(crate) fn database(&self) -> db::Limits {
+        db::Limits { queue: self.database_queue, connections: self.database_connections }
+    }
+}
+
+/// `TRIPTYCH_MUSEUM_LISTEN` is `museum.listen`: the sections are known, so no special mark divides them.
+fn variables() -> Env {
+    const SECTIONS: [(&str, &str); 3] =
+        [("museum_hours_", "museum.hours."), ("museum_", "museum."), ("limits_", "limits.")];
+    Env::prefixed("TRIPTYCH_").filter(|name| name != "config").map(|name| {
+        let name = name.as_str().to_ascii_lowercase();
+        let section =
+            SECTIONS.iter().find_map(|(prefix, section)| Some((section, name.strip_prefix(prefix)?)));
+        section.map_or_else(|| name.clone(), |(section, key)| format!("{section}{key}")).into()
+    })
+}
+
+fn explain(error: &figment::Error) -> String {
+    // The first of several says enough: the next start names the next.
+    let mut text =
+        error.clone().into_iter().next().map_or_else(|| error.to_string(), |first| first.to_string());
+    text = text.replace('\n', " ");
+    format!("the settings cannot be used: {text}")
+}
+
+/// A database URL that can be shown.
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    // A password may stand in the parameters too; they are of no interest here.
+    let rest = rest.split('?').next().unwrap_or_default();
+    match rest.rsplit_once('@') {
+        Some((user, host)) => {
+            let name = user.split(':').next().unwrap_or_default();
+            format!("{scheme}://{name}@{host}")
+        }
+        None => format!("{scheme}://{rest}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_file_is_the_museums_own_default() {
+        let settings = Figment::from(Toml::string(DEFAULTS)).extract::<Settings>().unwrap();
+        let own = museum::Settings::default();
+        assert_eq!(format!("{:?}", settings.museum()), format!("{own:?}"));
+        let (limits, own) = (settings.limits.connection(), ConnectionLimits::default());
+        assert_eq!(format!("{limits:?}"), format!("{own:?}"));
+        let (limits, own) = (settings.limits.request(), RequestLimits::default());
+        assert_eq!(format!("{limits:?}"), format!("{own:?}"));
+        let (limits, own) = (settings.limits.database(), db::Limits::default());
+        assert_eq!(format!("{limits:?}"), format!("{own:?}"));
+    }
+
+    #[test]
+    fn a_password_is_not_shown() {
+        for (url, shown) in [
+            ("", ""),
+            ("postgres://host/base", "postgres://host/base"),
+            ("postgres://me@host/base", "postgres://me@host/base"),
+            ("postgres://me:secret@host:5433/base", "postgres://me@host:5433/base"),
+            ("postgres://me:se@cret@host/base", "postgres://me@host/base"),
+            ("postgres://host/base?user=me&password=secret", "postgres://host/base"),
+        ] {
+            assert_eq!(without_password(url), shown);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What the program says when it has started: where everything is, and how to sign in.
+
+use std::net::SocketAddr;
+
+pub(crate) struct Started {
+    pub(crate) name: &'static str,
+    pub(crate) address: SocketAddr,
+    pub(crate) prefix: &'static str,
+    /// How to sign in to the demo, if there is one.
+    pub(crate) sign_in: Option<String>,
+}
+
+pub(crate) fn page(services: &[Started], admin: SocketAddr, place: &str, demo: bool) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let data = if demo { "with demo data" } else { "without demo data" };
+    let mut rows = vec![["service".to_owned(), "address".into(), "documentation".into(), "sign in".into()]];
+    for service in services {
+        let address = service.address;
+        let sign_in =
+            service.sign_in.clone().unwrap_or_else(|| "accounts of its own; see triptych user --help".into());
+        rows.push([
+            service.name.into(),
+            format!("http://{address}{}", service.prefix),
+            format!("http://{address}/docs"),
+            sign_in,
+        ]);
+    }
+    rows.push(["metrics".into(), format!("http://{admin}/metrics"), String::new(), String::new()]);
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or_default();
+    let widths = [width(0), width(1), width(2)];
+    let mut page = format!("Triptych {version}, {data}, {place}\n\n");
+    for [name, address, documentation, sign_in] in &rows {
+        let [first, second, third] = widths;
+        let row = format!("  {name:first$}  {address:second$}  {documentation:third$}  {sign_in}");
+        page.push_str(row.trim_end());
+        page.push('\n');
+    }
+    page.push_str("\nReady. Press Ctrl-C to stop.\n");
+    page
+}
