@@ -24,7 +24,7 @@ impl Program {
             .spawn()
             .expect("the program starts");
         let stdout = BufReader::new(child.stdout.take().expect("its output"));
-        let mut program = Program { child, stdout: stdout, lines: Vec::new() };
+        let mut program = Program { child, stdout, lines: Vec::new() };
         while !program.lines.last().is_some_and(|line| line.starts_with("Ready")) {
             let mut line = String::new();
             let read = program.stdout.read_line(&mut line).expect("its output is text");
