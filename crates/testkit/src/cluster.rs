@@ -19,6 +19,7 @@ use std::{
         OnceLock,
         atomic::{AtomicU32, Ordering},
     },
+    thread,
     time::{Duration, Instant},
 };
 
@@ -60,12 +61,21 @@ impl Cluster {
     }
 
     fn run(&self, sql: &str) {
-        let mut client = Client::connect(&self.url("postgres"), NoTls).expect("the test cluster answers");
-        client.batch_execute(sql).expect("the test cluster does as it is told");
+        let done = self.connected(|mut client| client.batch_execute(sql));
+        done.expect("the test cluster answers and does as it is told");
     }
 
     fn answers(&self) -> bool {
-        Client::connect(&self.url("postgres"), NoTls).is_ok()
+        self.connected(|_| Ok(())).is_ok()
+    }
+
+    /// On a thread of its own: the client waits in a runtime of its own, which may not be inside a test's.
+    fn connected(
+        &self,
+        work: impl FnOnce(Client) -> Result<(), postgres::Error> + Send,
+    ) -> Result<(), postgres::Error> {
+        let connect = || Client::connect(&self.url("postgres"), NoTls).and_then(work);
+        thread::scope(|scope| scope.spawn(connect).join()).expect("the client does not panic")
     }
 }
 
@@ -132,7 +142,7 @@ fn start() -> io::Result<Cluster> {
             let log = fs::read_to_string(folder.join("log")).unwrap_or_default();
             return Err(io::Error::other(format!("it does not answer; its log:\n{log}")));
         }
-        std::thread::yield_now();
+        thread::yield_now();
     }
     fs::write(folder.join("port"), port.to_string())?;
     Ok(cluster)

@@ -3,7 +3,7 @@
 mod connection;
 mod pool;
 
-use std::any::TypeId;
+use std::{any::TypeId, thread};
 
 use postgres::{Config, NoTls};
 
@@ -38,7 +38,9 @@ impl Postgres {
             OpenError(format!("the database URL is not valid: {}", with_source(&error)))
         })?;
         let config = connection::settle(config);
-        migrate(&config, schema, migrations)?;
+        // On a thread of its own: the client waits in a runtime of its own, which may not be inside another.
+        thread::scope(|scope| scope.spawn(|| migrate(&config, schema, migrations)).join())
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let pool = Pool::start(&config, schema, threads, queue, sites)
             .map_err(|error| OpenError(format!("cannot start the database threads: {error}")))?;
         Ok(Postgres { pool })
