@@ -100,8 +100,6 @@ impl From<postgres::Error> for Error {
                 "23" => Error::Constraint(constraint()),
                 // 08 connection, 53 out of resources, 57 operator intervention (shutdown, timeout), 58 system
                 "08" | "53" | "57" | "58" => Error::Unavailable(text),
-                // A server that is a standby, or set to read only, cannot take the write.
-                "25" if code == &SqlState::READ_ONLY_SQL_TRANSACTION => Error::Unavailable(text),
                 _ => Error::Engine(text),
             },
         }

@@ -180,7 +180,8 @@ fn write(connection: &mut Connection, unit: &mut WriteUnit) -> Attempt {
 fn begin_failed(error: Error) -> Attempt {
     match error {
         Error::Unavailable(_) => Attempt::Again(Some(error)),
-        error => Attempt::Failed(error),
+        // A standby refuses to begin a write. That is where we are connected to, not what we asked for.
+        error => Attempt::Failed(Error::Unavailable(error.to_string())),
     }
 }
 
