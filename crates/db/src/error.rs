@@ -95,10 +95,12 @@ impl From<postgres::Error> for Error {
         let constraint = || refusal.constraint().unwrap_or(&text).to_owned();
         match refusal.code() {
             &SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED => Error::Conflict(text),
+            // The statement timeout, which waiting for a lock runs into: what SQLite's busy timeout is.
+            &SqlState::QUERY_CANCELED => Error::Busy,
             &SqlState::UNIQUE_VIOLATION => Error::Unique(constraint()),
             code => match &code.code()[..2] {
                 "23" => Error::Constraint(constraint()),
-                // 08 connection, 53 out of resources, 57 operator intervention (shutdown, timeout), 58 system
+                // 08 connection, 53 out of resources, 57 operator intervention (shutdown), 58 system
                 "08" | "53" | "57" | "58" => Error::Unavailable(text),
                 _ => Error::Engine(text),
             },
