@@ -48,6 +48,14 @@ impl<'c> Tx<'c> {
         self.failure
     }
 
+    /// What a closure says it did: one that swallowed a failed statement's error has not done it.
+    pub(crate) fn checked<R, E: From<Error>>(&self, outcome: Result<R, E>) -> Result<R, E> {
+        match outcome {
+            Ok(_) if self.failure.is_some() => Err(Error::Aborted.into()),
+            outcome => outcome,
+        }
+    }
+
     /// All rows of a statement, each turned into a `T`. The statement bounds their number (`LIMIT`).
     pub fn rows<T>(
         &mut self,

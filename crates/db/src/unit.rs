@@ -71,11 +71,7 @@ macro_rules! unit {
         {
             fn run(&mut self, tx: &mut $tx<'c>) -> bool {
                 let outcome = run_caught(|| (self.work)(tx));
-                // A closure that swallowed a failed statement's error has not done what it says it did.
-                let outcome = match outcome {
-                    Ok(_) if tx.failure().is_some() => Err(Error::Aborted.into()),
-                    outcome => outcome,
-                };
+                let outcome = tx.checked(outcome);
                 let fine = outcome.is_ok();
                 self.outcome = Some(outcome);
                 fine

@@ -77,6 +77,7 @@ impl Sqlite {
         }
         let mut tx = Tx::new(Engine::Sqlite(&mut connection), scope);
         let outcome = run_caught(|| work(&mut tx));
+        let outcome = tx.checked(outcome);
         let failure = tx.failure();
         if scope == Scope::Transaction
             && let Err(error) = connection.run("ROLLBACK")
