@@ -97,6 +97,9 @@ impl rusqlite::ToSql for Value<'_> {
             Value::Uuid(id) => borrowed(ValueRef::Blob(id.as_bytes())),
             Value::Bytes(bytes) => borrowed(ValueRef::Blob(bytes)),
             Value::Time(time) => borrowed(ValueRef::Integer(time.as_microsecond())),
+            Value::Decimal(zero) if zero.is_zero() => {
+                Ok(ToSqlOutput::Owned(Owned::Text(zero.abs().to_string())))
+            }
             Value::Decimal(decimal) => Ok(ToSqlOutput::Owned(Owned::Text(decimal.to_string()))),
             Value::Date(date) => Ok(ToSqlOutput::Owned(Owned::Text(date.to_string()))),
         }
@@ -120,6 +123,12 @@ impl ToSql for Value<'_> {
             Value::Bytes(bytes) => bytes.as_ref().to_sql_checked(ty, out),
             // Whole microseconds on both engines: PostgreSQL keeps no more, and would round where SQLite cuts.
             Value::Time(time) => Timestamp::from_microsecond(time.as_microsecond())?.to_sql_checked(ty, out),
+            // Written here, as the library's own zero has no scale: 0.00 would come back as 0.
+            Value::Decimal(zero) if zero.is_zero() && *ty == Type::NUMERIC => {
+                out.put_slice(&[0; 6]); // no digits, their weight, their sign
+                out.put_u16(zero.scale() as u16);
+                Ok(IsNull::No)
+            }
             Value::Decimal(decimal) => decimal.to_sql_checked(ty, out),
             Value::Date(date) => date.to_sql_checked(ty, out),
             Value::Json(text) => {
