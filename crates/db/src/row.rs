@@ -98,7 +98,10 @@ column! {
     Date: |value| text(value)?.parse().map_err(|_| "expected a date"),
     Uuid: |value| Uuid::from_slice(blob(value)?).map_err(|_| "expected 16 bytes"),
     Timestamp: |value| {
-        Timestamp::from_microsecond(integer(value)?).map_err(|_| "a time out of range")
+        let micros = integer(value)?;
+        // Not from_microsecond, which refuses the last second that a Timestamp can be.
+        let (second, fraction) = (micros / 1_000_000, micros % 1_000_000 * 1000);
+        Timestamp::new(second, fraction as i32).map_err(|_| "a time out of range")
     },
     Vec<u8>: |value| blob(value).map(<[u8]>::to_vec),
 }

@@ -122,7 +122,10 @@ impl ToSql for Value<'_> {
             Value::Uuid(id) => id.to_sql_checked(ty, out),
             Value::Bytes(bytes) => bytes.as_ref().to_sql_checked(ty, out),
             // Whole microseconds on both engines: PostgreSQL keeps no more, and would round where SQLite cuts.
-            Value::Time(time) => Timestamp::from_microsecond(time.as_microsecond())?.to_sql_checked(ty, out),
+            Value::Time(time) => {
+                let fraction = time.subsec_nanosecond();
+                Timestamp::new(time.as_second(), fraction - fraction % 1000)?.to_sql_checked(ty, out)
+            }
             // Written here, as the library's own zero has no scale: 0.00 would come back as 0.
             Value::Decimal(zero) if zero.is_zero() && *ty == Type::NUMERIC => {
                 out.put_slice(&[0; 6]); // no digits, their weight, their sign
