@@ -75,8 +75,8 @@ fn write(connection: &mut Connection, batch: &mut Vec<WriteUnit>) {
                 });
             }
         }
-        // One unit took the whole transaction down with it (a full disk can do that). Alone, each stands or
-        // falls for itself.
+        // One unit took the whole transaction down with it (a full disk can do that, and so can a constraint
+        // that is checked at the commit). Alone, each stands or falls for itself.
         Outcome::Lost => {
             for unit in batch.drain(..) {
                 alone(connection, unit);
@@ -110,7 +110,11 @@ fn together(connection: &mut Connection, batch: &mut [WriteUnit]) -> Outcome {
             return Outcome::Refused(error);
         }
     }
-    commit(connection)
+    match commit(connection) {
+        // A deferred constraint: the commit notices that it fails, and not whose fault it is.
+        Outcome::Refused(Error::Constraint(_)) => Outcome::Lost,
+        outcome => outcome,
+    }
 }
 
 fn alone(connection: &mut Connection, mut unit: WriteUnit) {
