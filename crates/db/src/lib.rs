@@ -74,7 +74,14 @@ impl Default for Limits {
 /// Why a database could not be opened: one line for the operator.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct OpenError(pub(crate) String);
+pub struct OpenError(String);
+
+impl OpenError {
+    /// What the engines say may have several lines: details, hints, the statement itself.
+    pub(crate) fn new(text: &str) -> Self {
+        OpenError(text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" "))
+    }
+}
 
 /// A service's database. Cloning it is cheap; the last clone to go closes it.
 #[derive(Clone)]

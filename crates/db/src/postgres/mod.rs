@@ -35,14 +35,14 @@ impl Postgres {
         sites: Sites,
     ) -> Result<Self, OpenError> {
         let config: Config = url.parse().map_err(|error: postgres::Error| {
-            OpenError(format!("the database URL is not valid: {}", with_source(&error)))
+            OpenError::new(&format!("the database URL is not valid: {}", with_source(&error)))
         })?;
         let config = connection::settle(config);
         // On a thread of its own: the client waits in a runtime of its own, which may not be inside another.
         thread::scope(|scope| scope.spawn(|| migrate(&config, schema, migrations)).join())
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let pool = Pool::start(&config, schema, threads, queue, sites)
-            .map_err(|error| OpenError(format!("cannot start the database threads: {error}")))?;
+            .map_err(|error| OpenError::new(&format!("cannot start the database threads: {error}")))?;
         Ok(Postgres { pool })
     }
 
@@ -56,11 +56,11 @@ impl Postgres {
 }
 
 fn migrate(config: &Config, schema: &str, migrations: &[Migrations]) -> Result<(), OpenError> {
-    let mut client = config
-        .connect(NoTls)
-        .map_err(|error| OpenError(format!("cannot connect to the database: {}", with_source(&error))))?;
+    let mut client = config.connect(NoTls).map_err(|error| {
+        OpenError::new(&format!("cannot connect to the database: {}", with_source(&error)))
+    })?;
     let prepared = prepare_schema(&mut client, schema, migrations);
-    prepared.map_err(|why| OpenError(format!("cannot prepare the schema {schema}: {why}")))
+    prepared.map_err(|why| OpenError::new(&format!("cannot prepare the schema {schema}: {why}")))
 }
 
 fn prepare_schema(

@@ -47,16 +47,16 @@ impl Sqlite {
     ) -> Result<Self, OpenError> {
         if rusqlite::version_number() < OLDEST {
             let found = rusqlite::version();
-            return Err(OpenError(format!("SQLite {found} is too old, 3.51.3 is needed")));
+            return Err(OpenError::new(&format!("SQLite {found} is too old, 3.51.3 is needed")));
         }
         create_folder(folder)?;
         let path = folder.join(name).with_extension("db");
-        let at = |error: Error| OpenError(format!("cannot open {}: {error}", path.display()));
+        let at = |error: Error| OpenError::new(&format!("cannot open {}: {error}", path.display()));
         let mut connection = Connection::open(&path, Access::Write).map_err(at)?;
         migrate(&mut connection.inner, migrations)
-            .map_err(|error| OpenError(format!("cannot open {}: {error}", path.display())))?;
+            .map_err(|error| OpenError::new(&format!("cannot open {}: {error}", path.display())))?;
         let writer = Writer::start(connection, queue)
-            .map_err(|error| OpenError(format!("cannot start the writer thread: {error}")))?;
+            .map_err(|error| OpenError::new(&format!("cannot start the writer thread: {error}")))?;
         Ok(Sqlite { path: path.into(), readers: ThreadLocal::new(), writer })
     }
 
@@ -201,7 +201,7 @@ fn create_folder(folder: &Path) -> Result<(), OpenError> {
             ErrorKind::AlreadyExists | ErrorKind::NotADirectory => "it is not a folder".to_owned(),
             _ => error.to_string(),
         };
-        OpenError(format!("cannot use the data folder {}: {why}", folder.display()))
+        OpenError::new(&format!("cannot use the data folder {}: {why}", folder.display()))
     };
     if folder.is_dir() {
         return Ok(());
