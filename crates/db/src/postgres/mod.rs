@@ -34,9 +34,13 @@ impl Postgres {
         queue: usize,
         sites: Sites,
     ) -> Result<Self, OpenError> {
-        let config: Config = url.parse().map_err(|error: postgres::Error| {
-            OpenError::new(&format!("the database URL is not valid: {}", with_source(&error)))
-        })?;
+        let invalid = |why: &str| OpenError::new(&format!("the database URL is not valid: {why}"));
+        // Anything else is taken for a list of settings, and the message about it quotes all of it, password
+        // and all.
+        if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+            return Err(invalid("it does not begin with postgres://"));
+        }
+        let config: Config = url.parse().map_err(|error| invalid(&with_source(&error)))?;
         let config = connection::settle(config);
         // On a thread of its own: the client waits in a runtime of its own, which may not be inside another.
         thread::scope(|scope| scope.spawn(|| migrate(&config, schema, migrations)).join())
