@@ -5,7 +5,7 @@ mod pool;
 
 use std::{any::TypeId, thread};
 
-use postgres::{Config, NoTls};
+use postgres::{Config, IsolationLevel, NoTls};
 
 pub(crate) use connection::Connection;
 
@@ -73,7 +73,14 @@ fn prepare_schema(
     migrations: &[Migrations],
 ) -> Result<(), String> {
     let said = |error: postgres::Error| with_source(&error);
-    let mut tx = client.transaction().map_err(said)?;
+    // Said outright, as the server's defaults may be others: at a stricter isolation, who waited for the lock
+    // would not see what was done meanwhile.
+    let mut tx = client
+        .build_transaction()
+        .isolation_level(IsolationLevel::ReadCommitted)
+        .read_only(false)
+        .start()
+        .map_err(said)?;
     tx.execute("SELECT pg_advisory_xact_lock($1)", &[&MIGRATION_LOCK]).map_err(said)?;
     // Not IF NOT EXISTS alone: that wants the right to create schemas even where the schema is there already.
     let exists = tx
