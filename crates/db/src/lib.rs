@@ -92,6 +92,7 @@ struct Inner {
     sites: Sites,
 }
 
+#[expect(clippy::large_enum_variant, reason = "one per database, and it never moves")]
 enum Engine {
     Sqlite(sqlite::Sqlite),
     Postgres(postgres::Postgres),
@@ -116,7 +117,7 @@ impl Db {
                 migrations,
                 limits.connections,
                 limits.queue,
-                sites.clone(),
+                &sites,
             )?),
         };
         Ok(Db(Arc::new(Inner { engine, sites })))

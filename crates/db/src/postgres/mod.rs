@@ -32,7 +32,7 @@ impl Postgres {
         migrations: &[Migrations],
         threads: usize,
         queue: usize,
-        sites: Sites,
+        sites: &Sites,
     ) -> Result<Self, OpenError> {
         let invalid = |why: &str| OpenError::new(&format!("the database URL is not valid: {why}"));
         // Anything else is taken for a list of settings, and the message about it quotes all of it, password

@@ -36,7 +36,7 @@ impl Pool {
         schema: &'static str,
         threads: usize,
         queue: usize,
-        sites: Sites,
+        sites: &Sites,
     ) -> io::Result<Self> {
         let (sender, receiver) = bounded(queue);
         let mut pool = Pool { queue: Some(sender), threads: Vec::with_capacity(threads) };

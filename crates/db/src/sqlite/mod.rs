@@ -99,6 +99,7 @@ pub(crate) struct Connection {
     rewritten: HashMap<(usize, usize), Rewritten>,
 }
 
+#[derive(Clone, Copy)]
 enum Access {
     Read,
     Write,
