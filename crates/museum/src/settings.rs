@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::hours::{Hours, SettingsError};
+
 /// The museum's settings as they stand in `triptych.toml`, under `[museum]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,6 +26,13 @@ pub struct WeekSettings {
     pub friday: String,
     pub saturday: String,
     pub sunday: String,
+}
+
+impl Settings {
+    /// Whether the museum can be opened with these.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        Hours::new(self).map(drop)
+    }
 }
 
 impl Default for Settings {

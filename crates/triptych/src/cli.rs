@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 ///
 /// Without a command, all services start, on an embedded database in ./triptych-data and with demo data.
 #[derive(Parser)]
-#[command(version, max_term_width = 110, args_conflicts_with_subcommands = true)]
+#[command(version, max_term_width = 110, args_conflicts_with_subcommands = true, args_override_self = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,

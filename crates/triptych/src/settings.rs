@@ -113,6 +113,7 @@ impl Settings {
                 return Err(SettingsError(format!("limits.{name} must be at least 1")));
             }
         }
+        self.museum().check().map_err(|error| SettingsError(error.to_string()))?;
         let url = &self.database;
         if !url.is_empty() && !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
             return Err(SettingsError(

@@ -1,0 +1,161 @@
+//! What keeps the program from starting is one line that says what to change, and exit code 2.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::{fs, net::TcpListener, path::Path, process::Command};
+
+use common::{House, bare, museum, refused};
+use serde_json::json;
+use testkit::{Engine, Program, Store};
+
+fn serve(folder: &Path, more: &[&str]) -> Command {
+    let mut command =
+        bare(folder, &["serve", "--museum-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
+    command.args(more);
+    command
+}
+
+#[test]
+fn a_busy_port() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    for (flag, what) in [("--museum-listen", "the museum"), ("--admin-listen", "metrics")] {
+        let said = refused(&serve(folder.path(), &[flag, &address]).output().unwrap());
+        let expected = format!(
+            "triptych: cannot listen on {address} for {what}: Address already in use (os error 98) (choose another with \
+             {flag})"
+        );
+        assert_eq!(said, expected);
+    }
+}
+
+#[test]
+fn a_data_folder_that_cannot_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "not a folder").unwrap();
+    let below = file.join("below");
+    let garbage = folder.path().join("garbage");
+    fs::create_dir(&garbage).unwrap();
+    fs::write(garbage.join("museum.db"), "this is no database, and it is long enough to look like one")
+        .unwrap();
+    for (data, why) in [
+        (file.as_path(), "cannot use the data folder {}: it is not a folder"),
+        (&below, "cannot use the data folder {}: it is not a folder"),
+        // Not even root can write there.
+        (
+            Path::new("/sys"),
+            "cannot open {}/museum.db: the database is unavailable: unable to open database file: ",
+        ),
+        (Path::new("/proc/nowhere"), "cannot use the data folder {}: No such file or directory (os error 2)"),
+        (&garbage, "cannot open {}/museum.db: the database is unavailable: file is not a database"),
+    ] {
+        let data = data.display().to_string();
+        let said = refused(&serve(folder.path(), &["--data", &data]).output().unwrap());
+        let expected = format!("triptych: {}", why.replace("{}", &data));
+        assert!(said.starts_with(&expected), "{said}\n{expected}");
+    }
+}
+
+#[test]
+fn a_database_that_cannot_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(Engine::Postgres);
+    let url = &store.flags()[1];
+    let (server, _) = url.rsplit_once('/').unwrap();
+    let nobody_there = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for (url, why) in [
+        (
+            "mysql://localhost/museum".to_owned(),
+            "the database must be a URL like postgres://user:password@host/database",
+        ),
+        ("museum".to_owned(), "the database must be a URL like postgres://user:password@host/database"),
+        ("postgres://me:secret@localhost:port/x".to_owned(), "the database URL is not valid: "),
+        (format!("postgres://me:secret@{nobody_there}/x"), "cannot connect to the database: "),
+        (format!("{server}/no_such_database"), "cannot connect to the database: "),
+    ] {
+        let said = refused(&serve(folder.path(), &["--database", &url]).output().unwrap());
+        assert!(said.starts_with(&format!("triptych: {why}")), "{said}");
+        assert!(!said.contains("secret"), "{said}");
+    }
+}
+
+#[test]
+fn flags_that_make_no_sense() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, word) in [
+        (&["serve", "zoo"][..], "zoo"),
+        (&["--museum-listen", "here"], "here"),
+        (&["--colour", "red"], "--colour"),
+        (&["user", "add", "museum"], "<NAME>"),
+    ] {
+        let output = bare(folder.path(), arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(word), "{said}");
+    }
+}
+
+#[test]
+fn a_schema_from_the_future() {
+    let house = House { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
+    let db = house.store.open(
+        "museum",
+        &[db::Migrations {
+            component: "museum",
+            steps: &[db::Script { name: "0001", sqlite: "SELECT 1", postgres: "SELECT 1" }; 9],
+        }],
+    );
+    drop(db);
+    let said = refused(&house.serving().output().unwrap());
+    assert!(said.contains("its schema is newer than this program (museum is at version 9"), "{said}");
+}
+
+#[tokio::test]
+async fn a_disk_that_is_full_from_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = refused(&limited(folder.path(), 8).output().unwrap());
+    assert!(said.starts_with("triptych: cannot open "), "{said}");
+}
+
+#[tokio::test]
+async fn a_disk_that_fills_up_loses_nothing_that_was_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(&mut limited(folder.path(), 1200));
+    let client = museum(&program);
+    let order = json!({"ticketType": "general", "ticketDate": "2099-07-10", "email": "visitor@example.com"});
+    let mut sold = Vec::new();
+    let refusal = loop {
+        let answer = client.post("/v1.1/tickets").json(&order).send().await;
+        if answer.status != 201 {
+            break answer;
+        }
+        sold.push(answer.header("location").to_owned());
+        assert!(sold.len() < 10_000, "the disk never fills");
+    };
+    refusal.is_problem(503, "unavailable");
+    assert_eq!(refusal.header("retry-after"), "5");
+    // It goes on answering what needs no room.
+    for pass in sold.iter().rev().take(20) {
+        client.get(pass).send().await.has_status(200);
+    }
+    program.kill();
+    let roomy = Program::start(&mut serve(folder.path(), &["--data", "full"]));
+    for pass in &sold {
+        museum(&roomy).get(pass).send().await.has_status(200);
+    }
+    museum(&roomy).post("/v1.1/tickets").json(&order).send().await.has_status(201);
+}
+
+/// The program where no file may grow past so many blocks of 512 bytes: a disk that is full, for it alone.
+fn limited(folder: &Path, blocks: u32) -> Command {
+    let program = serve(folder, &["--data", "full"]);
+    let mut shell = Command::new("sh");
+    // Ignored signals stay ignored: writing past the limit is then an error, as on a full disk, not the end.
+    shell.args(["-c", "trap '' XFSZ; ulimit -f \"$1\"; shift; exec \"$@\"", "sh", &blocks.to_string()]);
+    shell.arg(program.get_program()).args(program.get_args()).current_dir(folder);
+    shell
+}

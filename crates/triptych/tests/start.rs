@@ -1,0 +1,113 @@
+//! Starting and stopping.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{House, bare, museum};
+use serde_json::json;
+use testkit::Client;
+
+testkit::on_both_engines! {
+    async fn it_says_where_everything_is_and_stops_when_told(house: House) {
+        let program = house.serve();
+        let said = program.said();
+        let address = program.address("museum");
+        let place = match house.store.folder() {
+            Some(folder) => format!("SQLite in {}", folder.display()),
+            None => house.store.flags()[1].replace("postgres://", "PostgreSQL at postgres://"),
+        };
+        assert!(said.starts_with(&format!("Triptych 0.1.0, with demo data, {place}\n")), "{said}");
+        assert!(said.contains(&format!("http://{address}/v1.1 ")), "{said}");
+        assert!(said.contains(&format!("http://{address}/docs  HTTP Basic, demo / demo\n")), "{said}");
+        assert!(said.ends_with("\nReady. Press Ctrl-C to stop.\n"), "{said}");
+
+        let bought = museum(&program)
+            .post("/v1.1/tickets")
+            .json(&json!({"ticketType": "general", "ticketDate": "9990-05-05", "email": "a@example.com"}))
+            .send()
+            .await;
+        let pass = bought.has_status(201).header("location").to_owned();
+        assert!(program.terminate().success());
+        if let Some(folder) = house.store.folder() {
+            // The databases were closed: nothing is left in a write-ahead log.
+            let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name()).collect();
+            assert_eq!(files, ["museum.db"]);
+        }
+
+        let again = house.serve();
+        let kept = museum(&again).get(&pass).send().await;
+        assert_eq!(kept.has_status(200).json()["ticketDate"], "9990-05-05T07:00:00Z");
+    }
+
+    async fn demo_accounts_do_not_work_without_the_demo(house: House) {
+        let with = house.serve();
+        museum(&with).get("/v1.1/special-events").send().await.has_status(200);
+        assert!(with.terminate().success());
+        let without = testkit::Program::start(house.serving().arg("--no-demo"));
+        assert!(without.said().starts_with("Triptych 0.1.0, without demo data"), "{}", without.said());
+        assert!(!without.said().contains("demo / demo"), "{}", without.said());
+        museum(&without).get("/v1.1/special-events").send().await.is_problem(401, "unauthorized");
+    }
+
+    async fn several_processes_start_on_one_database_at_once(house: House) {
+        let programs = std::thread::scope(|scope| {
+            let starts: Vec<_> = (0..3).map(|_| scope.spawn(|| house.serve())).collect();
+            starts.into_iter().map(|start| start.join().unwrap()).collect::<Vec<_>>()
+        });
+        let event = json!({
+            "name": "Shared", "location": "Hall", "eventDescription": "Seen by all.", "dates": ["2030-01-05"], "price": 1.50
+        });
+        let made = museum(&programs[0]).post("/v1.1/special-events").json(&event).send().await;
+        let location = made.has_status(201).header("location").to_owned();
+        for program in &programs {
+            museum(program).get(&location).send().await.is(200, &made.json());
+        }
+        for program in programs {
+            assert!(program.terminate().success());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_public_address_has_no_demo_unless_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = |more: &[&str]| {
+        let mut command =
+            bare(folder.path(), &["--museum-listen", "0.0.0.0:0", "--admin-listen", "127.0.0.1:0"]);
+        testkit::Program::start(command.args(more))
+    };
+    let at = |program: &testkit::Program| {
+        let port = program.address("museum").port();
+        Client::new(([127, 0, 0, 1], port).into()).signed_in("demo", "demo")
+    };
+    let program = start(&[]);
+    at(&program).get("/v1.1/special-events").send().await.is_problem(401, "unauthorized");
+    program.kill();
+    let program = start(&["--demo"]);
+    at(&program).get("/v1.1/special-events").send().await.has_status(200);
+}
+
+#[tokio::test]
+async fn metrics_come_from_a_listener_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = ["--museum-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
+    let program = testkit::Program::start(&mut bare(folder.path(), &flags));
+    museum(&program).get("/v1.1/museum-hours?limit=2").send().await.has_status(200);
+    museum(&program).get("/metrics").send().await.is_problem(404, "not-found");
+    let metrics = Client::new(program.address("metrics")).get("/metrics").send().await;
+    let line = "triptych_http_request_seconds_count{service=\"museum\",method=\"GET\",route=\"/v1.1/museum-hours\",\
+                status=\"200\"} 1";
+    assert!(metrics.has_status(200).text().lines().any(|found| found == line), "{}", metrics.text());
+}
+
+#[test]
+fn openapi_prints_the_document_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = bare(folder.path(), &["openapi", "museum"]).output().unwrap();
+    assert!(output.status.success());
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["openapi"], "3.1.0");
+    assert_eq!(document["info"]["title"], "Museum");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "printing makes no data folder");
+}
