@@ -109,6 +109,7 @@ fn cors() -> CorsLayer {
 /// Swagger UI, from files that are part of the program.
 fn documentation() -> Router {
     let config = utoipa_swagger_ui::Config::from("/openapi.json")
+        .use_base_layout()
         .try_it_out_enabled(true)
         .persist_authorization(true)
         .display_request_duration(true)

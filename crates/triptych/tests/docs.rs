@@ -1,0 +1,161 @@
+//! Runs every command in the documents, and compares what it answers with what the document says.
+//!
+//! A `sh` block is run by a shell, with the address of a running demo in place of the default one and the program in place
+//! of `triptych`. If a `json` block follows it, that is what it must answer; "…" in it stands for any text.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use common::House;
+use serde_json::Value;
+use testkit::{Engine, Store};
+
+/// What cannot be run from within itself: the test run, and the release build of what these tests start anyway.
+const NOT_HERE: [&str; 2] = ["make test", "cargo run --release"];
+
+struct Block {
+    language: String,
+    text: String,
+    line: usize,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn blocks(document: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut open: Option<Block> = None;
+    for (number, line) in document.lines().enumerate() {
+        match (line.strip_prefix("```"), open.take()) {
+            (Some(_), Some(block)) => blocks.push(block),
+            (Some(language), None) => {
+                open = Some(Block { language: language.into(), text: String::new(), line: number + 1 });
+            }
+            (None, Some(mut block)) => {
+                block.text.push_str(line);
+                block.text.push('\n');
+                open = Some(block);
+            }
+            (None, None) => {}
+        }
+    }
+    blocks
+}
+
+/// Whether an answer is what the document shows, "…" standing for any text.
+fn matches(shown: &Value, found: &Value) -> bool {
+    match (shown, found) {
+        (Value::String(any), Value::String(_)) if any == "…" => true,
+        (Value::Array(shown), Value::Array(found)) => {
+            shown.len() == found.len() && shown.iter().zip(found).all(|(shown, found)| matches(shown, found))
+        }
+        (Value::Object(shown), Value::Object(found)) => {
+            shown.len() == found.len()
+                && shown
+                    .iter()
+                    .all(|(name, shown)| found.get(name).is_some_and(|found| matches(shown, found)))
+        }
+        (shown, found) => shown == found,
+    }
+}
+
+/// Runs a document's commands in order against a fresh demo, and gives how many there were.
+fn run(document: &str) -> usize {
+    let path = root().join(document);
+    let house = House { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
+    let program = house.serve();
+    let address = program.address("museum").to_string();
+    let blocks = blocks(&fs::read_to_string(path).unwrap());
+    let mut commands = 0;
+    for (at, block) in blocks.iter().enumerate().filter(|(_, block)| block.language == "sh") {
+        commands += 1;
+        if NOT_HERE.contains(&block.text.trim()) {
+            continue;
+        }
+        let place = format!("{document}:{}", block.line);
+        let bin = Path::new(env!("CARGO_BIN_EXE_triptych")).parent().unwrap();
+        let path = format!("{}:{}", bin.display(), std::env::var_os("PATH").unwrap().display());
+        let output = Command::new("sh")
+            .args(["-e", "-c", &block.text.replace("127.0.0.1:8082", &address)])
+            .current_dir(house.folder.path())
+            .env("PATH", path)
+            .env("TRIPTYCH_DATA", house.store.folder().unwrap())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{place}: {said}");
+        let Some(shown) = blocks.get(at + 1).filter(|next| next.language == "json") else { continue };
+        let shown: Value =
+            serde_json::from_str(&shown.text).unwrap_or_else(|error| panic!("{place}: {error}"));
+        let answered = String::from_utf8_lossy(&output.stdout);
+        let found =
+            serde_json::from_str(&answered).unwrap_or_else(|error| panic!("{place}: {error} in {answered}"));
+        assert!(matches(&shown, &found), "{place} shows {shown:#}\nbut the answer is {found:#}");
+    }
+    commands
+}
+
+#[test]
+fn the_readme() {
+    assert_eq!(run("README.md"), 5);
+}
+
+#[test]
+fn the_museum_guide() {
+    assert_eq!(run("docs/museum.md"), 9);
+}
+
+#[test]
+fn the_operating_guide() {
+    assert_eq!(run("docs/operating.md"), 4);
+}
+
+#[test]
+fn no_other_document_has_commands_that_are_not_run() {
+    let others = ["CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/decisions.md"];
+    for document in others {
+        let text = fs::read_to_string(root().join(document)).unwrap();
+        for block in blocks(&text).iter().filter(|block| block.language == "sh") {
+            assert!(NOT_HERE.contains(&block.text.trim()), "{document}:{}", block.line);
+        }
+    }
+    let known = ["museum.md", "operating.md", "architecture.md", "decisions.md"];
+    for file in fs::read_dir(root().join("docs")).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        assert!(known.contains(&name.as_str()), "docs/{name} is run by no test");
+    }
+}
+
+#[test]
+fn the_toml_in_the_operating_guide_is_a_settings_file() {
+    let text = fs::read_to_string(root().join("docs/operating.md")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let block = blocks(&text).into_iter().find(|block| block.language == "toml").unwrap();
+    fs::write(folder.path().join("triptych.toml"), block.text).unwrap();
+    let output = common::bare(folder.path(), &["config"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn links_between_the_documents_lead_somewhere() {
+    let mut documents: Vec<_> = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(PathBuf::from).to_vec();
+    documents.extend(fs::read_dir(root().join("docs")).unwrap().map(|file| file.unwrap().path()));
+    for document in documents {
+        let document = root().join(document);
+        let text = fs::read_to_string(&document).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if !link.starts_with("https://") {
+                let target = document.parent().unwrap().join(link.split('#').next().unwrap());
+                assert!(target.exists(), "{} links to {link}", document.display());
+            }
+        }
+    }
+}
