@@ -111,10 +111,12 @@ pub fn decimal(range: RangeInclusive<Decimal>) -> impl Fn(&mut Field<'_>) -> Opt
             Given::Text(text) => text,
             Given::Json(_) => return field.fail("must be a number"),
         };
-        let parsed = if literal.contains(['e', 'E']) {
-            Decimal::from_scientific(literal)
-        } else {
-            Decimal::from_str_exact(literal)
+        let parsed = match literal.split_once(['e', 'E']) {
+            // The exponent's reader rounds digits that are too many, where they are to be refused.
+            Some((digits, _)) => {
+                Decimal::from_str_exact(digits).and_then(|_| Decimal::from_scientific(literal))
+            }
+            None => Decimal::from_str_exact(literal),
         };
         match parsed {
             // JSON has a zero with a minus sign; nobody means it.
