@@ -96,7 +96,6 @@ fn builder(limits: ConnectionLimits) -> auto::Builder<TokioExecutor> {
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_time)
         .max_buf_size(64 * 1024)
-        .pipeline_flush(true)
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(256)
