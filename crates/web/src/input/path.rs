@@ -1,6 +1,6 @@
 //! A parameter in the path.
 
-use axum::extract::{FromRequestParts, RawPathParams};
+use axum::extract::{FromRequestParts, MatchedPath, RawPathParams};
 use http::request::Parts;
 use uuid::Uuid;
 
@@ -30,12 +30,19 @@ impl<S: Send + Sync, T: Param> FromRequestParts<S> for Path<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let params = RawPathParams::from_request_parts(parts, state)
-            .await
-            .map_err(|_| Problem::invalid_at("{}", "has percent codes that are not UTF-8"))?;
+        let params = RawPathParams::from_request_parts(parts, state).await.map_err(|_| {
+            let route = parts.extensions.get().map_or("", MatchedPath::as_str);
+            Problem::invalid_at(format!("{{{}}}", last_name(route)), "has percent codes that are not UTF-8")
+        })?;
         let Some((name, text)) = params.iter().last() else {
             return Err(Problem::internal("a handler wants a path parameter that its route does not have"));
         };
         T::parse(text).map(Path).ok_or_else(|| Problem::invalid_at(format!("{{{name}}}"), T::WANTED))
     }
+}
+
+/// The name of the last parameter of a route: `eventId` of `/special-events/{eventId}`.
+fn last_name(route: &str) -> &str {
+    let last = route.rsplit_once('{').and_then(|(_, rest)| rest.split_once('}'));
+    last.map_or("", |(name, _)| name)
 }
