@@ -9,7 +9,7 @@ use http::{HeaderMap, header};
 use http_body_util::BodyExt;
 use serde_json::Value;
 
-use super::{Fields, Input};
+use super::{Fields, Input, repeats};
 use crate::{
     limits::RequestLimits,
     problem::{Problem, TOO_LARGE, TOO_SLOW, UNSUPPORTED_MEDIA_TYPE},
@@ -52,8 +52,12 @@ fn parse(bytes: &[u8]) -> Result<Value, Problem> {
     if std::str::from_utf8(bytes).is_err() {
         return Err(Problem::invalid_at("#", "is not UTF-8"));
     }
-    serde_json::from_slice(bytes)
-        .map_err(|error| Problem::invalid_at("#", format!("is not valid JSON: {error}")))
+    let body = serde_json::from_slice(bytes)
+        .map_err(|error| Problem::invalid_at("#", format!("is not valid JSON: {error}")))?;
+    match repeats::first(bytes) {
+        Some(place) => Err(Problem::invalid_at(place, "is given more than once")),
+        None => Ok(body),
+    }
 }
 
 /// Reads the whole body, within the limits on size and time.

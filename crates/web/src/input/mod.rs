@@ -22,6 +22,7 @@ mod body;
 mod form;
 mod path;
 mod query;
+mod repeats;
 pub mod rules;
 
 use std::borrow::Cow;
