@@ -10,7 +10,7 @@ use axum::{
 };
 use bytes::Bytes;
 use db::Db;
-use http::{HeaderName, HeaderValue, Method, header};
+use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use tower_http::{
     compression::{CompressionLayer, predicate::SizeAbove},
     cors::{AllowHeaders, AllowOrigin, CorsLayer, ExposeHeaders},
@@ -72,8 +72,13 @@ impl Service {
             .route("/problems/{name}", get(one_problem))
             .with_state(pages)
             .merge(documentation());
-        let api =
-            self.api.layer(middleware::from_fn(negotiate::json)).layer(cors()).layer(Extension(self.limits));
+        let api = self
+            .api
+            .route_layer(middleware::from_fn(negotiate::json))
+            // Its own rather than the whole service's, so that a page elsewhere can read that there is nothing.
+            .fallback(async || StatusCode::NOT_FOUND)
+            .layer(cors())
+            .layer(Extension(self.limits));
         Router::new().nest(self.prefix, api).merge(beside).layer(compression())
     }
 }
