@@ -35,6 +35,7 @@ const REALM: &str = "Museum";
 #[derive(Clone)]
 pub struct Museum {
     hours: std::sync::Arc<hours::Hours>,
+    demo: bool,
     db: Db,
     clock: Clock,
     chance: Chance,
@@ -63,7 +64,7 @@ impl Museum {
     ) -> Result<Self, OpenError> {
         let hours = std::sync::Arc::new(hours::Hours::new(settings)?);
         let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
-        let museum = Museum { hours, db, clock, chance, accounts };
+        let museum = Museum { hours, demo, db, clock, chance, accounts };
         if demo {
             let (name, password) = DEMO_ACCOUNT;
             museum.accounts.add_demo(name, password).await?;
@@ -72,9 +73,11 @@ impl Museum {
         Ok(museum)
     }
 
-    /// Work that goes on beside the requests for as long as the service runs.
+    /// Work that goes on beside the requests for as long as the service runs, if there is any.
     pub async fn run(self) {
-        self.keep_demo_fresh_for_ever().await;
+        if self.demo {
+            self.keep_demo_fresh_for_ever().await;
+        }
     }
 
     pub fn accounts(&self) -> &Accounts {
