@@ -10,3 +10,5 @@ mod event_list;
 mod fixture;
 mod hours;
 mod long_list;
+mod pass;
+mod tickets;
