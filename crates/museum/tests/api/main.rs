@@ -4,11 +4,17 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod bad_input;
+mod beside;
 mod change_event;
 mod create_event;
 mod event_list;
 mod fixture;
 mod hours;
 mod long_list;
+mod negotiation;
+mod openapi;
 mod pass;
+mod protocol;
+mod sign_in;
 mod tickets;

@@ -1,0 +1,139 @@
+//! Bodies: of which type, how large, how fast; and in which form an answer may come.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::json;
+use testkit::Store;
+use web::RequestLimits;
+
+use crate::{
+    fixture::{ADA_BASIC, Open, Setup, event, parse, text},
+    openapi::operations,
+};
+
+const JSON_ONLY: &str = "This operation answers as application/json only.";
+
+testkit::on_both_engines! {
+    async fn an_answer_that_the_client_does_not_take_is_406_and_nothing_happens(open: Open) {
+        let before = open.create(&event("Ballet", &["2026-05-20"])).await;
+        let refusing = [
+            "text/html",
+            "application/xml",
+            "application/json;q=0",
+            "application/json; q=0.000, text/html",
+            "*/*;q=0",
+            "*/*, application/json;q=0",
+            "application/*;q=0, */*;q=0.5",
+            "text/*, image/png",
+            "application/jsonx",
+        ];
+        let one = format!("/v1.1/special-events/{}", text(&before, "eventId"));
+        for accept in refusing {
+            for operation in operations() {
+                let call = open.ada.call(operation.method, &operation.path).header("accept", accept);
+                let detail = call.json(&json!({})).send().await.is_problem(406, "not-acceptable");
+                assert_eq!(detail, JSON_ONLY, "{} {accept}", operation.id);
+            }
+            let call = open.ada.post("/v1.1/special-events").header("accept", accept);
+            call.json(&event("Unread", &["2026-05-20"])).send().await.is_problem(406, "not-acceptable");
+            open.ada.delete(&one).header("accept", accept).send().await.is_problem(406, "not-acceptable");
+        }
+        open.events("").await.is(200, &json!([before]));
+        for accept in [
+            "*/*",
+            "application/*",
+            "application/json",
+            "APPLICATION/JSON",
+            "application/json;charset=utf-8",
+            "application/json;q=0.001",
+            "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+            "application/*;q=0, application/json",
+            "",
+        ] {
+            open.ada.get(&one).header("accept", accept).send().await.is(200, &before);
+        }
+        // And without the header, which the client of this test always sends.
+        let request = format!(
+            "GET {one} HTTP/1.1\r\nHost: museum\r\nAuthorization: {ADA_BASIC}\r\nConnection: close\r\n\r\n"
+        );
+        parse(&open.anyone.raw(request.as_bytes()).await).is(200, &before);
+    }
+
+    async fn a_body_of_another_type_is_415_and_nothing_happens(open: Open) {
+        let before = open.create(&event("Ballet", &["2026-05-20"])).await;
+        let one = format!("/v1.1/special-events/{}", text(&before, "eventId"));
+        let new = event("Unread", &["2026-05-20"]).to_string();
+        let places =
+            [(Method::POST, "/v1.1/special-events"), (Method::PATCH, &one), (Method::POST, "/v1.1/tickets")];
+        for (method, path) in &places {
+            for (sent, named) in [
+                ("text/plain", "text/plain"),
+                ("application/jsonx", "application/jsonx"),
+                ("application/xml; charset=utf-8", "application/xml"),
+                ("application/x-www-form-urlencoded", "application/x-www-form-urlencoded"),
+                ("application/merge-patch+json", "application/merge-patch+json"),
+                ("json", "json"),
+                ("", ""),
+            ] {
+                let answer = open.ada.call(method.clone(), path).body(sent, new.clone()).send().await;
+                let said = format!("The body must be sent as application/json, not as {named}.");
+                assert_eq!(answer.is_problem(415, "unsupported-media-type"), said);
+            }
+            let answer = open.ada.call(method.clone(), path).send().await;
+            let said = "The body must be sent as application/json; the request has no Content-Type.";
+            assert_eq!(answer.is_problem(415, "unsupported-media-type"), said);
+        }
+        open.events("").await.is(200, &json!([before]));
+        for fine in ["application/json", "application/json; charset=utf-8", "Application/JSON;x=y"] {
+            open.ada.patch(&one).body(fine, "{}").send().await.is(200, &before);
+        }
+    }
+
+    async fn a_body_that_is_too_large_is_413_and_nothing_happens(store: Store) {
+        let limits = RequestLimits { body_bytes: 300, ..RequestLimits::default() };
+        let open = Open::on(store, Setup { limits, ..Setup::default() }).await;
+        let said = "The body must be at most 300 bytes long.";
+        let padded = |length: usize| {
+            let body = event("Ballet", &["2026-05-20"]).to_string();
+            format!("{body}{}", " ".repeat(length - body.len()))
+        };
+        for (method, path) in operations().into_iter().filter_map(|operation| {
+            operation.document.get("requestBody").map(|_| (operation.method, operation.path))
+        }) {
+            for length in [301, 400_000] {
+                let call = open.ada.call(method.clone(), &path).body("application/json", padded(length));
+                assert_eq!(call.send().await.is_problem(413, "too-large"), said);
+            }
+        }
+        // In pieces, of which none tells how long the whole will be.
+        let head = format!(
+            "POST /v1.1/special-events HTTP/1.1\r\nHost: museum\r\nAuthorization: {ADA_BASIC}\r\n\
+             Content-Type: application/json\r\nConnection: close\r\n"
+        );
+        let piece = format!("96\r\n{}\r\n", &padded(300)[..150]);
+        let request = format!("{head}Transfer-Encoding: chunked\r\n\r\n{}0\r\n\r\n", piece.repeat(3));
+        let answer = parse(&open.anyone.raw(request.as_bytes()).await);
+        assert_eq!(answer.is_problem(413, "too-large"), said);
+        // One that only asks whether it may send so much is told before it does.
+        let request = format!("{head}Content-Length: 301\r\nExpect: 100-continue\r\n\r\n");
+        let answer = parse(&open.anyone.raw(request.as_bytes()).await);
+        assert_eq!(answer.is_problem(413, "too-large"), said);
+        open.events("").await.is(200, &json!([]));
+        let fits = open.ada.post("/v1.1/special-events").body("application/json", padded(300)).send().await;
+        fits.has_status(201);
+    }
+
+    async fn a_body_that_does_not_arrive_is_408(store: Store) {
+        let limits = RequestLimits { body_time: Duration::from_millis(1), ..RequestLimits::default() };
+        let open = Open::on(store, Setup { limits, ..Setup::default() }).await;
+        for path in ["/v1.1/special-events", "/v1.1/tickets"] {
+            let request = format!(
+                "POST {path} HTTP/1.1\r\nHost: museum\r\nAuthorization: {ADA_BASIC}\r\n\
+                 Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{{\"name\":"
+            );
+            let answer = parse(&open.anyone.raw(request.as_bytes()).await);
+            answer.is_problem(408, "request-timeout");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The OpenAPI document: what it promises, and that it is whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::fixture::Open;
+
+/// An operation of the document, with a path that can be called.
+pub(crate) struct Operation {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) id: String,
+    /// What the document says of it.
+    pub(crate) document: Value,
+}
+
+/// Every operation of the document. Where a path has an id, it is one that nothing has.
+pub(crate) fn operations() -> Vec<Operation> {
+    let document = document();
+    let prefix = document["servers"][0]["url"].as_str().unwrap().to_owned();
+    let mut operations = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let id = "dad4bce8-f5cb-4078-a211-995864315e39";
+            let path = path.replace("{eventId}", id).replace("{ticketId}", id);
+            operations.push(Operation {
+                method: method.to_uppercase().parse().unwrap(),
+                path: format!("{prefix}{path}"),
+                id: operation["operationId"].as_str().unwrap().to_owned(),
+                document: operation.clone(),
+            });
+        }
+    }
+    operations
+}
+
+fn document() -> Value {
+    serde_json::from_str(&web::document_text(&museum::openapi())).unwrap()
+}
+
+/// What a `$ref` points at, or the thing itself.
+fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
+    match value.get("$ref").and_then(Value::as_str) {
+        Some(reference) => {
+            let target = reference.strip_prefix('#').and_then(|pointer| document.pointer(pointer));
+            target.unwrap_or_else(|| panic!("{reference} leads nowhere"))
+        }
+        None => value,
+    }
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect()
+}
+
+testkit::on_both_engines! {
+    async fn the_service_serves_its_document(open: Open) {
+        let answer = open.anyone.get("/openapi.json").send().await;
+        answer.is(200, &document());
+        assert_eq!(answer.text(), web::document_text(&museum::openapi()));
+        // Tools in a browser read it from anywhere.
+        assert_eq!(answer.header("access-control-allow-origin"), "*");
+    }
+}
+
+#[test]
+fn the_document_is_what_it_was() {
+    insta::assert_snapshot!("openapi", web::document_text(&museum::openapi()));
+}
+
+#[test]
+fn every_operation_is_there_with_its_answers() {
+    let document = document();
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1."));
+    assert_eq!(document["servers"][0]["url"], "/v1.1");
+    assert_eq!(document["security"], json!([{"MuseumPlaceholderAuth": []}]));
+    assert_eq!(
+        document["components"]["securitySchemes"],
+        json!({"MuseumPlaceholderAuth": {"type": "http", "scheme": "basic"}})
+    );
+    let mut found = BTreeMap::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let answers = keys(&operation["responses"]).join(" ");
+            let id = operation["operationId"].as_str().unwrap();
+            found.insert(format!("{} {path}", method.to_uppercase()), format!("{id}: {answers}"));
+        }
+    }
+    let expected = [
+        ("GET /museum-hours", "getMuseumHours: 200 400 406 503"),
+        ("POST /special-events", "createSpecialEvent: 201 400 401 406 408 413 415 429 503"),
+        ("GET /special-events", "listSpecialEvents: 200 400 401 406 429 503"),
+        ("GET /special-events/{eventId}", "getSpecialEvent: 200 400 401 404 406 429 503"),
+        ("PATCH /special-events/{eventId}", "updateSpecialEvent: 200 400 401 404 406 408 413 415 429 503"),
+        ("DELETE /special-events/{eventId}", "deleteSpecialEvent: 204 400 401 404 406 429 503"),
+        ("POST /tickets", "buyMuseumTickets: 201 400 401 404 406 408 413 415 429 503"),
+        ("GET /tickets/{ticketId}/pkpass", "getTicketPass: 200 400 401 404 406 429 503"),
+    ];
+    let expected = expected.map(|(operation, answers)| (operation.to_owned(), answers.to_owned()));
+    assert_eq!(found, BTreeMap::from(expected));
+}
+
+#[test]
+fn every_body_has_its_type_and_schema() {
+    let document = document();
+    for Operation { id, document: operation, method, .. } in operations() {
+        let body = &operation["requestBody"];
+        if [Method::POST, Method::PATCH].contains(&method) {
+            assert_eq!(body["required"], true, "{id}");
+            assert_eq!(keys(&body["content"]), ["application/json"], "{id}");
+            assert!(body["content"]["application/json"]["schema"].is_object(), "{id}");
+        } else {
+            assert!(body.is_null(), "{id}");
+        }
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            let response = resolve(&document, response);
+            let content = &response["content"];
+            let media_type = match status.as_str() {
+                "204" => {
+                    assert!(content.is_null(), "{id} {status}");
+                    continue;
+                }
+                "200" | "201" => "application/json",
+                _ => "application/problem+json",
+            };
+            assert_eq!(keys(content), [media_type], "{id} {status}");
+            let schema = &content[media_type]["schema"];
+            assert!(schema.is_object(), "{id} {status}");
+            if media_type == "application/problem+json" {
+                assert_eq!(schema, &json!({"$ref": "#/components/schemas/Problem"}), "{id} {status}");
+            }
+            assert!(!response["description"].as_str().unwrap().is_empty(), "{id} {status}");
+            assert!(response["headers"]["X-Request-Id"].is_object(), "{id} {status}");
+            let named = [
+                ("201", "Location"),
+                ("401", "WWW-Authenticate"),
+                ("429", "Retry-After"),
+                ("503", "Retry-After"),
+            ];
+            for (_, header) in named.iter().filter(|(with, _)| with == status) {
+                assert!(response["headers"][header].is_object(), "{id} {status} {header}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere_and_every_component_is_used() {
+    fn collect(value: &Value, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(members) => {
+                if let Some(Value::String(reference)) = members.get("$ref") {
+                    found.insert(reference.clone());
+                }
+                members.values().for_each(|member| collect(member, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+            _ => {}
+        }
+    }
+    let document = document();
+    let mut references = BTreeSet::new();
+    collect(&document, &mut references);
+    let mut components = BTreeSet::new();
+    for kind in ["schemas", "responses"] {
+        components.extend(
+            keys(&document["components"][kind]).iter().map(|name| format!("#/components/{kind}/{name}")),
+        );
+    }
+    assert_eq!(references, components);
+    assert!(!references.is_empty());
+}
