@@ -3,8 +3,10 @@
 //! Ours rather than `axum::serve`, which has no timeouts: a connection has a limited time to send the head of a
 //! request, is closed when no byte moves for a while in either direction, and counts towards a cap.
 
+mod activity;
 mod edge;
-mod stall;
+mod linger;
+mod socket;
 
 use std::{io, net::SocketAddr, sync::Arc};
 
@@ -19,9 +21,10 @@ use tokio::{
     time::timeout,
 };
 
+use activity::Activity;
 use edge::Edge;
 pub use edge::{Client, RequestId};
-use stall::Watched;
+use socket::Socket;
 
 use crate::{chance::Chance, limits::ConnectionLimits};
 
@@ -54,7 +57,8 @@ pub async fn serve(
                 continue;
             }
         };
-        let (stream, stalled) = Watched::new(stream, limits.stall_time);
+        let (activity, stalled) = Activity::new(limits.stall_time);
+        let socket = Socket::new(stream, activity);
         let edge = edge.clone();
         let service = hyper::service::service_fn(move |request| {
             let edge = edge.clone();
@@ -63,7 +67,7 @@ pub async fn serve(
         let builder = builder.clone();
         let watcher = graceful.watcher();
         tokio::spawn(async move {
-            let connection = builder.serve_connection(TokioIo::new(stream), service);
+            let connection = builder.serve_connection(TokioIo::new(socket), service);
             tokio::select! {
                 // Clients break off and send nonsense all the time; hyper has answered what can be answered.
                 _ = watcher.watch(connection.into_owned()) => {}
