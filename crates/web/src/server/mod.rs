@@ -17,7 +17,7 @@ use hyper_util::{
 };
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
     time::timeout,
 };
 
@@ -41,6 +41,8 @@ pub async fn serve(
     let builder = Arc::new(builder(limits));
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(limits.connections));
+    // Dropped when this function ends, which ends whatever connection is left.
+    let (_serving, served) = watch::channel(());
     let mut stop = std::pin::pin!(stop);
     loop {
         let accepted = tokio::select! {
@@ -66,12 +68,14 @@ pub async fn serve(
         });
         let builder = builder.clone();
         let watcher = graceful.watcher();
+        let mut served = served.clone();
         tokio::spawn(async move {
             let connection = builder.serve_connection(TokioIo::new(socket), service);
             tokio::select! {
                 // Clients break off and send nonsense all the time; hyper has answered what can be answered.
                 _ = watcher.watch(connection.into_owned()) => {}
                 () = stalled => {}
+                _ = served.changed() => {}
             }
             drop(place);
         });
