@@ -63,8 +63,10 @@ testkit::on_both_engines! {
                 "/problems/request-timeout",
                 "/problems/conflict",
                 "/problems/too-large",
+                "/problems/address-too-long",
                 "/problems/unsupported-media-type",
                 "/problems/too-many-requests",
+                "/problems/headers-too-large",
                 "/problems/internal",
                 "/problems/unavailable",
             ]

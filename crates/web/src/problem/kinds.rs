@@ -34,10 +34,14 @@ kinds! {
         "The request is in conflict with the state of what it is about.";
     TOO_LARGE, PAYLOAD_TOO_LARGE, "too-large", "Body too large",
         "The request's body is larger than this operation takes.";
+    ADDRESS_TOO_LONG, URI_TOO_LONG, "address-too-long", "Address too long",
+        "The request's address is longer than this service takes.";
     UNSUPPORTED_MEDIA_TYPE, UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "Unsupported media type",
         "The Content-Type header is missing or names a form in which this operation takes no body.";
     TOO_MANY_REQUESTS, TOO_MANY_REQUESTS, "too-many-requests", "Too many requests",
         "There were too many requests of this kind. The Retry-After header says how many seconds to wait.";
+    HEADERS_TOO_LARGE, REQUEST_HEADER_FIELDS_TOO_LARGE, "headers-too-large", "Headers too large",
+        "The head of the request, its address and its headers, is larger than this service takes, or has too many headers.";
     INTERNAL, INTERNAL_SERVER_ERROR, "internal", "Internal error",
         "The service failed. The request's id, in the instance member, finds the cause in the service's log.";
     UNAVAILABLE, SERVICE_UNAVAILABLE, "unavailable", "Unavailable",

@@ -10,8 +10,9 @@ use std::{
 use axum::{
     Router, body::Body, extract::MatchedPath, extract::Request, middleware::Next, response::Response,
 };
+use bytes::Bytes;
 use futures_util::FutureExt;
-use http::{HeaderName, HeaderValue, Method, header};
+use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use hyper::body::Incoming;
 use tower::ServiceExt;
 
@@ -70,12 +71,33 @@ impl Edge {
         response
     }
 
+    /// The headers and the body of an answer to what is no request at all.
+    pub(super) fn refuse(&self, status: StatusCode, peer: SocketAddr) -> (String, Bytes) {
+        let id = self.new_id();
+        let problem = match status {
+            StatusCode::BAD_REQUEST => {
+                Problem::new(&problem::INVALID_REQUEST, "What was sent is not a well-formed HTTP request.")
+            }
+            status => Problem::from_status(status),
+        };
+        let (media_type, body) = problem::document(&problem, &id);
+        let length = body.len();
+        let headers = format!(
+            "content-type: {media_type}\r\ncontent-length: {length}\r\ncache-control: no-store\r\n\
+             x-request-id: {id}\r\nx-content-type-options: nosniff\r\n",
+        );
+        let (service, status, client) = (self.service, status.as_u16(), peer.ip());
+        tracing::info!(service, status, %client, id, "not a request");
+        (headers, body)
+    }
+
     fn request_id(&self, request: &Request<Incoming>) -> Arc<str> {
         let sent = request.headers().get(X_REQUEST_ID).and_then(|value| value.to_str().ok());
-        match sent.filter(|id| is_well_formed(id)) {
-            Some(id) => id.into(),
-            None => format!("{:032x}", u128::from_be_bytes(self.chance.bytes())).into(),
-        }
+        sent.filter(|id| is_well_formed(id)).map_or_else(|| self.new_id().into(), Arc::from)
+    }
+
+    fn new_id(&self) -> String {
+        format!("{:032x}", u128::from_be_bytes(self.chance.bytes()))
     }
 
     fn count(&self, response: &Response, method: &Method, took: Duration) {

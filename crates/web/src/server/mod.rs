@@ -6,9 +6,17 @@
 mod activity;
 mod edge;
 mod linger;
+mod refusal;
 mod socket;
 
-use std::{io, net::SocketAddr, sync::Arc};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
 
 use axum::Router;
 use hyper_util::{
@@ -24,6 +32,7 @@ use tokio::{
 use activity::Activity;
 use edge::Edge;
 pub use edge::{Client, RequestId};
+use refusal::Refusal;
 use socket::Socket;
 
 use crate::{chance::Chance, limits::ConnectionLimits};
@@ -59,10 +68,12 @@ pub async fn serve(
                 continue;
             }
         };
+        let asked = Arc::new(AtomicBool::new(false));
         let (activity, stalled) = Activity::new(limits.stall_time);
-        let socket = Socket::new(stream, activity);
+        let socket = Socket::new(stream, activity, Refusal::new(edge.clone(), peer, asked.clone()));
         let edge = edge.clone();
         let service = hyper::service::service_fn(move |request| {
+            asked.store(true, Relaxed);
             let edge = edge.clone();
             async move { Ok::<_, std::convert::Infallible>(edge.handle(request, peer).await) }
         });

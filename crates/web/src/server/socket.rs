@@ -11,18 +11,20 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::{activity::Activity, linger::Linger};
+use super::{activity::Activity, linger::Linger, refusal::Refusal};
 
-/// A stream that remembers when a byte last moved, and is closed in a way that lets its client read the answer.
+/// A stream that remembers when a byte last moved, answers with a problem document also where the library would
+/// not, and is closed in a way that lets its client read the answer.
 pub(super) struct Socket {
     stream: TcpStream,
     activity: Activity,
+    refusal: Refusal,
     linger: Option<Linger>,
 }
 
 impl Socket {
-    pub(super) fn new(stream: TcpStream, activity: Activity) -> Self {
-        Socket { stream, activity, linger: None }
+    pub(super) fn new(stream: TcpStream, activity: Activity, refusal: Refusal) -> Self {
+        Socket { stream, activity, refusal, linger: None }
     }
 
     fn noting<R>(&self, polled: Poll<R>) -> Poll<R> {
@@ -46,6 +48,9 @@ impl AsyncRead for Socket {
 
 impl AsyncWrite for Socket {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        if let Some(taken) = self.refusal.take(&[io::IoSlice::new(buf)]) {
+            return Poll::Ready(Ok(taken));
+        }
         let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.noting(polled)
     }
@@ -55,6 +60,9 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if let Some(taken) = self.refusal.take(bufs) {
+            return Poll::Ready(Ok(taken));
+        }
         let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
         self.noting(polled)
     }
@@ -64,7 +72,9 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        let Socket { stream, refusal, .. } = &mut *self;
+        ready!(refusal.poll_send(stream, cx))?;
+        Pin::new(stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
