@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use jiff::civil::Date;
 use rust_decimal::Decimal;
-use serde_json::Value;
+use serde_json::{Number, Value};
 use uuid::Uuid;
 
 use super::{Field, Given};
@@ -106,9 +106,12 @@ pub(super) fn parse_uuid(text: &str) -> Option<Uuid> {
 /// A decimal number of at most 28 digits, kept digit for digit: `25.50` stays `25.50`.
 pub fn decimal(range: RangeInclusive<Decimal>) -> impl Fn(&mut Field<'_>) -> Option<Decimal> {
     move |field| {
+        const DIGITS: &str = "must be a decimal number of at most 28 digits";
         let literal = match field.given {
             Given::Json(Value::Number(number)) => number.as_str(),
-            Given::Text(text) => text,
+            // As JSON would write it: the library would also take a plus, underscores, a bare point.
+            Given::Text(text) if text.parse::<Number>().is_ok() => text,
+            Given::Text(_) => return field.fail(DIGITS),
             Given::Json(_) => return field.fail("must be a number"),
         };
         let parsed = match literal.split_once(['e', 'E']) {
@@ -126,7 +129,7 @@ pub fn decimal(range: RangeInclusive<Decimal>) -> impl Fn(&mut Field<'_>) -> Opt
                 field.fail(format!("must be a number, {} or more", range.start()))
             }
             Ok(_) => field.fail(format!("must be a number from {} to {}", range.start(), range.end())),
-            Err(_) => field.fail("must be a decimal number of at most 28 digits"),
+            Err(_) => field.fail(DIGITS),
         }
     }
 }
