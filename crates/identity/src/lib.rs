@@ -29,7 +29,7 @@ use web::{Chance, Clock};
 pub use account::Unfit;
 pub use basic::Caller;
 use password::Passwords;
-use throttle::{Refusal, Throttle};
+use throttle::{Refusal, Throttle, Try};
 
 /// The tables of this crate, to be migrated with those of the service.
 pub const MIGRATIONS: Migrations = db::migrations!("identity": "0001_accounts");
@@ -133,7 +133,8 @@ impl Accounts {
             return Ok(id);
         }
         // Many requests with the same credentials at once cost one check, and count as one try.
-        let check = inner.check(name, password, address, stored.to_owned(), known.map(|(id, _)| id));
+        let tried = Try::new(name, address);
+        let check = inner.check(tried, password, stored.to_owned(), known.map(|(id, _)| id));
         inner.verified.try_get_with(key, check).await.map_err(|error: Arc<SignInError>| error.again())
     }
 
@@ -186,9 +187,8 @@ impl Accounts {
 impl Inner {
     async fn check(
         &self,
-        name: &str,
+        tried: Try,
         password: SecretString,
-        address: IpAddr,
         stored: String,
         account: Option<Uuid>,
     ) -> Result<Uuid, SignInError> {
@@ -198,7 +198,7 @@ impl Inner {
         };
         // A place first: nobody is charged for a try that is not looked at.
         let place = self.passwords.place().map_err(failed)?;
-        let charged = self.throttle.charge(name, address).await.map_err(|refusal| match refusal {
+        let charged = self.throttle.charge(tried).await.map_err(|refusal| match refusal {
             Refusal::Wait(seconds) => SignInError::Wait(seconds),
             Refusal::Db(error) => SignInError::Db(error),
         })?;

@@ -32,13 +32,20 @@ pub(crate) struct Throttle {
     clock: Clock,
 }
 
-/// A try that is charged, to be given back if it was right.
+/// What a try is counted under.
 #[derive(Clone)]
 pub(crate) struct Try {
     account: Vec<u8>,
     address: Vec<u8>,
     both: Vec<u8>,
     familiar: Vec<u8>,
+}
+
+/// A try that is charged, to be given back if it was right.
+pub(crate) struct Charge {
+    tried: Try,
+    /// Whether the account's meter was charged too.
+    account: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -55,29 +62,34 @@ impl Throttle {
     }
 
     /// Charges a try, or says how long to wait.
-    pub(crate) async fn charge(&self, name: &str, address: IpAddr) -> Result<Try, Refusal> {
-        let charged = Try::new(name, address);
-        let (subjects, now) = (charged.clone(), self.clock.now());
-        self.db
+    pub(crate) async fn charge(&self, tried: Try) -> Result<Charge, Refusal> {
+        let (subjects, now) = (tried.clone(), self.clock.now());
+        let account = self
+            .db
             .write(move |tx| {
                 forget_old(tx, now)?;
                 // Always in this order, so that two transactions never wait for each other.
-                if !is_familiar(tx, &subjects.familiar, now)? {
+                let stranger = !is_familiar(tx, &subjects.familiar, now)?;
+                if stranger {
                     fill(tx, &subjects.account, &ACCOUNT, now)?;
                 }
                 fill(tx, &subjects.address, &ADDRESS, now)?;
-                fill(tx, &subjects.both, &BOTH, now)
+                fill(tx, &subjects.both, &BOTH, now)?;
+                Ok::<_, Refusal>(stranger)
             })
             .await?;
-        Ok(charged)
+        Ok(Charge { tried, account })
     }
 
     /// Gives a try back that was right, and remembers the address as the owner's.
-    pub(crate) async fn succeed(&self, right: Try) -> Result<(), db::Error> {
+    pub(crate) async fn succeed(&self, charge: Charge) -> Result<(), db::Error> {
         let now = self.clock.now();
+        let Charge { tried: right, account } = charge;
         self.db
             .write(move |tx| {
-                give_back(tx, &right.account, &ACCOUNT)?;
+                if account {
+                    give_back(tx, &right.account, &ACCOUNT)?;
+                }
                 give_back(tx, &right.address, &ADDRESS)?;
                 tx.execute(
                     "DELETE FROM sign_in_throttle WHERE subject = $1",
@@ -95,7 +107,7 @@ impl Throttle {
 }
 
 impl Try {
-    fn new(name: &str, address: IpAddr) -> Self {
+    pub(crate) fn new(name: &str, address: IpAddr) -> Self {
         // A client has a whole /64 of IPv6 addresses to itself.
         let address = match address {
             IpAddr::V4(address) => address.to_string(),
