@@ -8,8 +8,10 @@
 //! ```
 //!
 //! Checking a password costs argon2 once, not on every request: what was found right is remembered for a few
-//! minutes under a keyed hash of name, password *and the hash that is stored*. The stored hash is read anew with
-//! every request, so a changed password or a removed account holds at once, in every process.
+//! minutes under a keyed hash of name, address, password *and the hash that is stored*. The stored hash is read
+//! anew with every request, so a changed password or a removed account holds at once, in every process. Where a
+//! try was refused because there were too many, nothing is remembered: else the answer to the next guess would
+//! tell whether it was right, at no charge.
 
 mod account;
 mod basic;
@@ -29,7 +31,7 @@ use web::{Chance, Clock};
 pub use account::Unfit;
 pub use basic::Caller;
 use password::Passwords;
-use throttle::{Refusal, Throttle, Try};
+use throttle::{Refusal, Subject, Throttle, Try};
 
 /// The tables of this crate, to be migrated with those of the service.
 pub const MIGRATIONS: Migrations = db::migrations!("identity": "0001_accounts");
@@ -51,6 +53,8 @@ struct Inner {
     passwords: Passwords,
     throttle: Throttle,
     verified: Cache<[u8; 32], Uuid>,
+    /// The accounts and addresses for which a try was refused since anything in `verified` was found right.
+    refused: Cache<Subject, ()>,
     key: [u8; 32],
 }
 
@@ -103,6 +107,7 @@ impl Accounts {
             clock,
             passwords,
             verified: Cache::builder().max_capacity(REMEMBERED).time_to_live(REMEMBERED_FOR).build(),
+            refused: Cache::builder().max_capacity(REMEMBERED).time_to_live(REMEMBERED_FOR).build(),
             key: chance.bytes(),
             chance,
         })))
@@ -128,13 +133,18 @@ impl Accounts {
         let known =
             account.as_ref().and_then(|account| Some((account.id, account.password_hash.as_deref()?)));
         let stored = known.map_or(inner.passwords.nobody(), |(_, hash)| hash);
-        let key = inner.remembered_as(name, password.expose_secret(), stored);
-        if let Some(id) = inner.verified.get(&key).await {
+        let tried = Try::new(name, address);
+        let at = *tried.account_and_address();
+        let key = inner.remembered_as(&[&at, password.expose_secret().as_bytes(), stored.as_bytes()]);
+        let suspect = inner.refused.contains_key(&at);
+        if !suspect && let Some(id) = inner.verified.get(&key).await {
             return Ok(id);
         }
-        // Many requests with the same credentials at once cost one check, and count as one try.
-        let tried = Try::new(name, address);
         let check = inner.check(tried, password, stored.to_owned(), known.map(|(id, _)| id));
+        if suspect {
+            return check.await;
+        }
+        // Many requests with the same credentials at once cost one check, and count as one try.
         inner.verified.try_get_with(key, check).await.map_err(|error: Arc<SignInError>| error.again())
     }
 
@@ -198,14 +208,20 @@ impl Inner {
         };
         // A place first: nobody is charged for a try that is not looked at.
         let place = self.passwords.place().map_err(failed)?;
-        let charged = self.throttle.charge(tried).await.map_err(|refusal| match refusal {
-            Refusal::Wait(seconds) => SignInError::Wait(seconds),
-            Refusal::Db(error) => SignInError::Db(error),
-        })?;
+        let at = *tried.account_and_address();
+        let charged = match self.throttle.charge(tried).await {
+            Ok(charged) => charged,
+            Err(Refusal::Wait(seconds)) => {
+                self.refused.insert(at, ()).await;
+                return Err(SignInError::Wait(seconds));
+            }
+            Err(Refusal::Db(error)) => return Err(error.into()),
+        };
         let right = self.passwords.verify(place, password, stored).await.map_err(failed)?;
         match account.filter(|_| right) {
             Some(id) => {
                 self.throttle.succeed(charged).await?;
+                self.refused.invalidate(&at).await;
                 Ok(id)
             }
             None => Err(SignInError::Wrong),
@@ -216,12 +232,12 @@ impl Inner {
         self.passwords.hash(password).await.map_err(|error| ChangeError::Broken(error.to_string()))
     }
 
-    fn remembered_as(&self, name: &str, password: &str, stored: &str) -> [u8; 32] {
+    fn remembered_as(&self, parts: &[&[u8]]) -> [u8; 32] {
         // Any length of key will do for an HMAC.
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).unwrap_or_else(|_| unreachable!());
-        for part in [name, password, stored] {
+        for part in parts {
             mac.update(&(part.len() as u64).to_be_bytes());
-            mac.update(part.as_bytes());
+            mac.update(part);
         }
         mac.finalize().into_bytes().into()
     }

@@ -32,13 +32,16 @@ pub(crate) struct Throttle {
     clock: Clock,
 }
 
+/// What something is counted under: a hash of what it is called.
+pub(crate) type Subject = [u8; 16];
+
 /// What a try is counted under.
 #[derive(Clone)]
 pub(crate) struct Try {
-    account: Vec<u8>,
-    address: Vec<u8>,
-    both: Vec<u8>,
-    familiar: Vec<u8>,
+    account: Subject,
+    address: Subject,
+    both: Subject,
+    familiar: Subject,
 }
 
 /// A try that is charged, to be given back if it was right.
@@ -120,15 +123,21 @@ impl Try {
             familiar: subject(&["familiar", name, &address]),
         }
     }
+
+    pub(crate) fn account_and_address(&self) -> &Subject {
+        &self.both
+    }
 }
 
-fn subject(parts: &[&str]) -> Vec<u8> {
+fn subject(parts: &[&str]) -> Subject {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part.as_bytes());
     }
-    hash.finalize()[..16].to_vec()
+    let mut subject = Subject::default();
+    subject.copy_from_slice(&hash.finalize()[..16]);
+    subject
 }
 
 /// Counts a try in one meter; one statement decides whether it has room.
