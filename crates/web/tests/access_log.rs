@@ -1,0 +1,210 @@
+//! The access log: a line per request, with what finds it again and nothing that is nobody's business.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::{
+    io,
+    sync::{Arc, Mutex, OnceLock},
+};
+
+use axum::{
+    Router,
+    routing::{get, post},
+};
+use serde_json::{Value, json};
+use support::{Wire, serve};
+use testkit::Client;
+use web::{
+    Body, Problem, Query, Reply, Result,
+    input::{Fields, Input, rules},
+    reply::{self, Batch},
+};
+
+/// What has been logged by all tests of this file, each of which knows its own lines by their ids.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn log() -> &'static Log {
+    static LOG: OnceLock<Log> = OnceLock::new();
+    LOG.get_or_init(|| {
+        let log = Log::default();
+        let writer = log.clone();
+        // Everything, the libraries' lines included: none of it may tell what it should not.
+        tracing_subscriber::fmt()
+            .json()
+            .with_max_level(tracing::Level::TRACE)
+            .with_writer(move || writer.clone())
+            .init();
+        log
+    })
+}
+
+impl Log {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+
+    /// The lines of our own about the request with this id.
+    fn about(&self, id: &str) -> Vec<Value> {
+        let lines = self.text();
+        let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.filter(|line| line["fields"]["id"] == id).collect()
+    }
+}
+
+struct Secret;
+
+impl Input for Secret {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        fields.required("secret", rules::text(1..=5)).map(|_| Secret)
+    }
+}
+
+fn router() -> Router {
+    Router::new()
+        .route("/things/{id}", get(async || "thing"))
+        .route("/query", get(async |_: Query<Secret>| "fine"))
+        .route("/body", post(async |_: Body<Secret>| "fine"))
+        .route("/fail", get(async || -> Result<()> { Err(Problem::internal("cause-of-this-failure")) }))
+        .route("/panic", get(async || -> () { panic!("text-of-this-panic") }))
+        .route(
+            "/break",
+            get(async || {
+                reply::list(0, async |page| match page {
+                    0 => Ok(Batch { items: vec![1], next: Some(1) }),
+                    _ => Err(Problem::internal("cause-of-this-break")),
+                })
+                .await
+            }),
+        )
+        .route("/reply", get(async || Reply(json!({"password": "in-an-answer"}))))
+}
+
+async fn start() -> (testkit::Server, Client) {
+    log();
+    serve(router()).await
+}
+
+#[tokio::test]
+async fn one_line_per_request_says_what_was_asked_and_answered() {
+    let (_server, client) = start().await;
+    for (id, method, path, status) in [
+        ("line-1", "GET", "/things/7", 200),
+        ("line-2", "HEAD", "/things/7", 200),
+        ("line-3", "DELETE", "/things/7", 405),
+        ("line-4", "GET", "/no%20where", 404),
+    ] {
+        let call = client.call(method.parse().unwrap(), path).header("x-request-id", id);
+        call.send().await.has_status(status);
+        let lines = log().about(id);
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        let (line, fields) = (&lines[0], &lines[0]["fields"]);
+        assert_eq!(line["level"], "INFO");
+        let ms = fields["ms"].as_f64();
+        assert!(ms.is_some_and(|ms| ms >= 0.0), "{line}");
+        assert_eq!(
+            *fields,
+            json!({
+                "message": "request", "service": "test", "method": method, "path": path, "status": status,
+                "client": "127.0.0.1", "id": id, "ms": ms,
+            })
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_cause_is_logged_once_with_its_request() {
+    let (_server, client) = start().await;
+    for (path, cause) in
+        [("/fail", "cause-of-this-failure"), ("/panic", "a handler panicked: text-of-this-panic")]
+    {
+        let id = format!("cause-{}", &path[1..]);
+        client.get(path).header("x-request-id", &id).send().await.has_status(500);
+        let lines = log().about(&id);
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert_eq!((&lines[0]["level"], &lines[0]["fields"]["cause"]), (&json!("ERROR"), &json!(cause)));
+        assert_eq!(lines[0]["fields"]["status"], 500);
+        assert_eq!(log().text().matches(cause).count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn the_cause_of_a_list_that_breaks_off_is_logged_once() {
+    let (server, _client) = start().await;
+    let mut wire = Wire::connect(server.address()).await;
+    wire.send("GET /break HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    wire.closed().await;
+    let text = log().text();
+    let lines: Vec<_> =
+        text.lines().filter(|line| line.contains(r#""cause":"cause-of-this-break""#)).collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains(r#""level":"ERROR""#), "{}", lines[0]);
+}
+
+#[tokio::test]
+async fn what_is_no_request_has_its_line_too() {
+    let (server, _client) = start().await;
+    let mut wire = Wire::connect(server.address()).await;
+    wire.send("GARBAGE\r\n\r\n").await;
+    let answer = wire.answer().await;
+    let id = answer.header("x-request-id");
+    let lines = log().about(id);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!(
+        lines[0]["fields"],
+        json!({"message": "not a request", "service": "test", "status": 400, "client": "127.0.0.1", "id": id})
+    );
+}
+
+#[tokio::test]
+async fn nothing_that_may_be_secret_is_logged() {
+    let (_server, client) = start().await;
+    let signed_in = client.signed_in("somebody", "password-of-somebody");
+    signed_in.get("/things/7?token=token-in-a-query").send().await.has_status(200);
+    signed_in.get("/nowhere?token=token-in-a-query").send().await.has_status(404);
+    client.get("/query?secret=longer-secret-in-a-query").send().await.has_status(400);
+    client.get("/query?secret=%zz-broken-secret").send().await.has_status(400);
+    client.get("/reply").header("cookie", "session=secret-cookie").send().await.has_status(200);
+    let body = json!({"secret": "longer-secret-in-a-body"});
+    client.post("/body").json(&body).send().await.has_status(400);
+    client.post("/body").body("application/json", r#"{"secret": broken-body"#).send().await.has_status(400);
+    client.post("/body").body("text/secret-type", "plain-body").send().await.has_status(415);
+
+    // Of our own and of the HTTP server's lines; the client under test is not the service's.
+    let text = log().text();
+    let lines: Vec<_> = text
+        .lines()
+        .filter(|line| {
+            !line.contains(r#""target":"reqwest"#) && !line.contains(r#""target":"hyper_util::client"#)
+        })
+        .collect();
+    assert!(lines.iter().any(|line| line.contains("/things/7")), "nothing was logged");
+    for secret in [
+        "token-in-a-query",
+        "secret-in-a-query",
+        "broken-secret",
+        "secret-in-a-body",
+        "broken-body",
+        "plain-body",
+        "secret-cookie",
+        "in-an-answer",
+        "password-of-somebody",
+        // The Base64 form of somebody:password-of-somebody.
+        "c29tZWJvZHk6cGFzc3dvcmQtb2Ytc29tZWJvZHk",
+    ] {
+        let found: Vec<_> = lines.iter().filter(|line| line.contains(secret)).collect();
+        assert!(found.is_empty(), "{secret}: {found:?}");
+    }
+}
