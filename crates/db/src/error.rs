@@ -100,8 +100,9 @@ impl From<postgres::Error> for Error {
             &SqlState::UNIQUE_VIOLATION => Error::Unique(constraint()),
             code => match &code.code()[..2] {
                 "23" => Error::Constraint(constraint()),
-                // 08 connection, 53 out of resources, 57 operator intervention (shutdown), 58 system
-                "08" | "53" | "57" | "58" => Error::Unavailable(text),
+                // 08 connection, 28 not let in, 3D no such database, 53 out of resources, 57 operator intervention
+                // (shutdown), 58 system
+                "08" | "28" | "3D" | "53" | "57" | "58" => Error::Unavailable(text),
                 _ => Error::Engine(text),
             },
         }

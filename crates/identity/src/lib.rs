@@ -3,7 +3,7 @@
 //! Each service has accounts of its own, in its own database. [`Accounts`] keeps them and checks passwords;
 //! [`Caller`] is the extractor by which an operation demands that somebody signed in:
 //!
-//! ```ignore
+//! ```text
 //! async fn create(caller: Caller, …) -> Result<Created<SpecialEvent>>
 //! ```
 //!

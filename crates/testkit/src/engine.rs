@@ -86,7 +86,7 @@ pub fn run<F: Fixture>(engine: Engine, test: impl AsyncFnOnce(F)) {
 
 /// Declares tests that run on both engines, as `name::sqlite` and `name::postgres`:
 ///
-/// ```ignore
+/// ```text
 /// testkit::on_both_engines! {
 ///     async fn a_row_is_kept(store: Store) { … }
 /// }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use axum::Router;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
-use web::{Chance, ConnectionLimits};
+use web::{Chance, ConnectionLimits, Proxies};
 
 /// A running service. It stops when this is dropped; [`Server::stop`] waits until it has.
 pub struct Server {
@@ -19,9 +19,17 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let (stop, stopped) = oneshot::channel();
-        let serving = web::serve("test", listener, router(address), Chance::system(), limits, async {
-            let _ = stopped.await;
-        });
+        let serving = web::serve(
+            "test",
+            listener,
+            router(address),
+            Chance::system(),
+            Proxies::default(),
+            limits,
+            async {
+                let _ = stopped.await;
+            },
+        );
         Server { address, stop: Some(stop), task: tokio::spawn(serving) }
     }
 

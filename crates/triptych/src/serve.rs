@@ -11,7 +11,7 @@ use tokio::{
     sync::watch,
     task::JoinSet,
 };
-use web::{Chance, Clock};
+use web::{Chance, Clock, Proxies};
 
 use crate::{
     Failure,
@@ -92,7 +92,8 @@ impl<'s> House<'s> {
             // The sender going away means the same.
             let _ = stopped.wait_for(|stop| *stop).await;
         };
-        self.tasks.spawn(web::serve(name, listener, router, self.chance.clone(), limits, stop));
+        let proxies = Proxies::new(self.settings.trusted_proxies.clone());
+        self.tasks.spawn(web::serve(name, listener, router, self.chance.clone(), proxies, limits, stop));
     }
 
     /// Says where everything is, and runs until it is told to stop.

@@ -11,6 +11,7 @@ use figment::{
     Figment,
     providers::{Env, Format, Serialized, Toml},
 };
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use web::{ConnectionLimits, RequestLimits};
 
@@ -29,6 +30,7 @@ pub(crate) struct Settings {
     pub(crate) database: String,
     pub(crate) demo: Demo,
     pub(crate) admin_listen: SocketAddr,
+    pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
     pub(crate) limits: Limits,

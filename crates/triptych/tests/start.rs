@@ -111,3 +111,21 @@ fn openapi_prints_the_document_and_nothing_else() {
     assert_eq!(document["info"]["title"], "Museum");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "printing makes no data folder");
 }
+
+#[tokio::test]
+async fn behind_a_trusted_proxy_clients_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = ["--museum-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
+    let mut command = bare(folder.path(), &flags);
+    let program = testkit::Program::start(command.env("TRIPTYCH_TRUSTED_PROXIES", "[\"127.0.0.0/8\"]"));
+    let museum = Client::new(program.address("museum"));
+    let sign_in = async |password: &str, from: &str| {
+        let call = museum.signed_in("demo", password).get("/v1.1/special-events");
+        call.header("x-forwarded-for", from).send().await.status
+    };
+    for _ in 0..10 {
+        assert_eq!(sign_in("wrong", "203.0.113.9").await, 401);
+    }
+    assert_eq!(sign_in("demo", "203.0.113.9").await, 429);
+    assert_eq!(sign_in("demo", "198.51.100.7").await, 200);
+}

@@ -26,5 +26,5 @@ pub use limits::{ConnectionLimits, RequestLimits};
 pub use paging::Paging;
 pub use problem::{Problem, Result};
 pub use reply::{Created, Reply};
-pub use server::{Client, RequestId, serve};
+pub use server::{Client, Proxies, RequestId, serve};
 pub use service::{Service, document_text};

@@ -163,3 +163,17 @@ async fn head_is_get_without_the_body() {
     assert_eq!(wire.answer().await.text(), "last");
     assert_eq!(wire.closed().await, b"");
 }
+
+#[tokio::test]
+async fn a_request_has_exactly_one_host() {
+    let (server, _) = serve(router()).await;
+    let client = testkit::Client::new(server.address());
+    for hosts in ["", "Host: a\r\nHost: a\r\n"] {
+        let request = format!("GET /echo/one HTTP/1.1\r\n{hosts}Connection: close\r\n\r\n");
+        let answer = client.raw(request.as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");
+        assert!(answer.contains("The request must have exactly one Host header."), "{answer}");
+    }
+    let old = client.raw(b"GET /echo/one HTTP/1.0\r\n\r\n").await;
+    assert!(old.starts_with("HTTP/1.0 200 OK\r\n") && old.ends_with("one"), "{old}");
+}

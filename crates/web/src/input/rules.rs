@@ -63,7 +63,7 @@ pub fn integer(range: RangeInclusive<i64>) -> impl Fn(&mut Field<'_>) -> Option<
     }
 }
 
-/// Digits with an optional minus sign: no plus, no blanks, as JSON would write it.
+/// Digits with an optional minus sign: no plus, no blanks.
 fn whole(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());

@@ -8,14 +8,20 @@ use std::{
 };
 
 use axum::{
-    Router, body::Body, extract::MatchedPath, extract::Request, middleware::Next, response::Response,
+    Router,
+    body::Body,
+    extract::MatchedPath,
+    extract::Request,
+    middleware::Next,
+    response::{IntoResponse, Response},
 };
 use bytes::Bytes;
 use futures_util::FutureExt;
-use http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use http::{HeaderName, HeaderValue, Method, StatusCode, Version, header};
 use hyper::body::Incoming;
 use tower::ServiceExt;
 
+use super::Proxies;
 use crate::{
     chance::Chance,
     problem::{self, Problem},
@@ -27,7 +33,7 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 #[derive(Clone, Debug)]
 pub struct RequestId(pub Arc<str>);
 
-/// Who is on the other end of the connection.
+/// Who is calling: the other end of the connection, or whom trusted proxies speak for.
 #[derive(Clone, Copy, Debug)]
 pub struct Client(pub IpAddr);
 
@@ -35,29 +41,26 @@ pub(super) struct Edge {
     service: &'static str,
     router: Router,
     chance: Chance,
+    proxies: Proxies,
 }
 
 impl Edge {
-    pub(super) fn new(service: &'static str, router: Router, chance: Chance) -> Self {
+    pub(super) fn new(service: &'static str, router: Router, chance: Chance, proxies: Proxies) -> Self {
         let router = router.layer(axum::middleware::from_fn(remember_route));
-        Edge { service, router, chance }
+        Edge { service, router, chance, proxies }
     }
 
     pub(super) async fn handle(&self, request: Request<Incoming>, peer: SocketAddr) -> Response {
         let start = Instant::now();
+        let client = self.proxies.client(peer.ip(), request.headers());
         let id = self.request_id(&request);
         let method = request.method().clone();
         let path = request.uri().path().to_owned();
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(RequestId(id.clone()));
-        request.extensions_mut().insert(Client(peer.ip().to_canonical()));
+        request.extensions_mut().insert(Client(client));
 
-        let answer = AssertUnwindSafe(self.router.clone().oneshot(request)).catch_unwind().await;
-        let mut response = match answer {
-            Ok(Ok(response)) => response,
-            Ok(Err(never)) => match never {},
-            Err(panic) => axum::response::IntoResponse::into_response(panicked(panic.as_ref())),
-        };
+        let mut response = if has_one_host(&request) { self.answer(request).await } else { no_host() };
         let problem = write_problem(&mut response, &id, &method);
         let headers = response.headers_mut();
         if let Ok(value) = HeaderValue::try_from(id.as_ref()) {
@@ -67,8 +70,17 @@ impl Edge {
 
         let took = start.elapsed();
         self.count(&response, &method, took);
-        self.log(&response, &method, &path, &id, peer, took, problem.as_deref());
+        self.log(&response, &method, &path, &id, client, took, problem.as_deref());
         response
+    }
+
+    async fn answer(&self, request: Request) -> Response {
+        let answer = AssertUnwindSafe(self.router.clone().oneshot(request)).catch_unwind().await;
+        match answer {
+            Ok(Ok(response)) => response,
+            Ok(Err(never)) => match never {},
+            Err(panic) => panicked(panic.as_ref()).into_response(),
+        }
     }
 
     /// The headers and the body of an answer to what is no request at all.
@@ -121,12 +133,11 @@ impl Edge {
         method: &Method,
         path: &str,
         id: &str,
-        peer: SocketAddr,
+        client: IpAddr,
         took: Duration,
         problem: Option<&Problem>,
     ) {
         let (service, status, ms) = (self.service, response.status().as_u16(), took.as_secs_f64() * 1000.0);
-        let client = peer.ip();
         match problem.and_then(Problem::cause) {
             Some(cause) => {
                 tracing::error!(service, %method, path, status, ms, %client, id, cause = %cause, "request");
@@ -134,6 +145,15 @@ impl Edge {
             None => tracing::info!(service, %method, path, status, ms, %client, id, "request"),
         }
     }
+}
+
+/// HTTP/1.1 wants exactly one `Host`; with none or several, two programs on the way may each see another target.
+fn has_one_host(request: &Request) -> bool {
+    request.version() != Version::HTTP_11 || request.headers().get_all(header::HOST).iter().count() == 1
+}
+
+fn no_host() -> Response {
+    Problem::new(&problem::INVALID_REQUEST, "The request must have exactly one Host header.").into_response()
 }
 
 /// Copies the route that matched from the request, where only handlers see it, to the answer.

@@ -6,6 +6,7 @@
 mod activity;
 mod edge;
 mod linger;
+mod proxies;
 mod refusal;
 mod socket;
 
@@ -32,6 +33,7 @@ use tokio::{
 use activity::Activity;
 use edge::Edge;
 pub use edge::{Client, RequestId};
+pub use proxies::Proxies;
 use refusal::Refusal;
 use socket::Socket;
 
@@ -43,10 +45,11 @@ pub async fn serve(
     listener: TcpListener,
     router: Router,
     chance: Chance,
+    proxies: Proxies,
     limits: ConnectionLimits,
     stop: impl Future<Output = ()>,
 ) {
-    let edge = Arc::new(Edge::new(name, router, chance));
+    let edge = Arc::new(Edge::new(name, router, chance, proxies));
     let builder = Arc::new(builder(limits));
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(limits.connections));
