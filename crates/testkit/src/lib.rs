@@ -16,4 +16,4 @@ mod server;
 pub use engine::{Engine, Fixture, Store, run};
 pub use http::{Answer, Call, Client};
 pub use process::Program;
-pub use server::Server;
+pub use server::{Address, Server};

@@ -13,24 +13,40 @@ pub struct Server {
     task: JoinHandle<()>,
 }
 
-impl Server {
-    /// Serves a router that needs to know its own address.
-    pub async fn start(limits: ConnectionLimits, router: impl FnOnce(SocketAddr) -> Router) -> Self {
+/// An address to be served at: for a service that must know its own before it is put together.
+pub struct Address {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Address {
+    pub async fn free() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
+        Address { listener, address }
+    }
+
+    /// `http://127.0.0.1:…`
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub fn serve(self, limits: ConnectionLimits, router: Router) -> Server {
         let (stop, stopped) = oneshot::channel();
-        let serving = web::serve(
-            "test",
-            listener,
-            router(address),
-            Chance::system(),
-            Proxies::default(),
-            limits,
-            async {
+        let serving =
+            web::serve("test", self.listener, router, Chance::system(), Proxies::default(), limits, async {
                 let _ = stopped.await;
-            },
-        );
-        Server { address, stop: Some(stop), task: tokio::spawn(serving) }
+            });
+        Server { address: self.address, stop: Some(stop), task: tokio::spawn(serving) }
+    }
+}
+
+impl Server {
+    /// Serves a router at a free address.
+    pub async fn start(limits: ConnectionLimits, router: impl FnOnce(SocketAddr) -> Router) -> Self {
+        let address = Address::free().await;
+        let router = router(address.address);
+        address.serve(limits, router)
     }
 
     pub fn address(&self) -> SocketAddr {

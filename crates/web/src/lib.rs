@@ -21,10 +21,10 @@ mod service;
 
 pub use chance::Chance;
 pub use clock::Clock;
-pub use input::{Body, Path, Query};
+pub use input::{Body, Form, Path, Query};
 pub use limits::{ConnectionLimits, RequestLimits};
 pub use paging::Paging;
 pub use problem::{Problem, Result};
 pub use reply::{Created, Reply};
-pub use server::{Client, Proxies, RequestId, serve};
+pub use server::{Client, Proxies, RequestId, Verbatim, serve};
 pub use service::{Service, document_text};

@@ -1,5 +1,7 @@
 //! The body as a typed [`Input`].
 
+use std::borrow::Cow;
+
 use axum::{
     body::HttpBody,
     extract::{FromRequest, Request},
@@ -9,7 +11,11 @@ use http::{HeaderMap, header};
 use http_body_util::BodyExt;
 use serde_json::Value;
 
-use super::{Fields, Input, repeats};
+use super::{
+    Fields, Input,
+    form::{self, Pairs},
+    repeats,
+};
 use crate::{
     limits::RequestLimits,
     problem::{Problem, TOO_LARGE, TOO_SLOW, UNSUPPORTED_MEDIA_TYPE},
@@ -29,10 +35,34 @@ impl<S: Sync, T: Input> FromRequest<S> for Body<T> {
     }
 }
 
-fn expect_json(headers: &HeaderMap) -> Result<(), Problem> {
+/// A form (`application/x-www-form-urlencoded`) as its names and values.
+pub struct Form(pub Pairs<'static>);
+
+impl<S: Sync> FromRequest<S> for Form {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        const FORM: &str = "application/x-www-form-urlencoded";
+        let essence = essence(request.headers());
+        if !essence.is_some_and(|essence| essence.eq_ignore_ascii_case(FORM)) {
+            return Err(Problem::new(&UNSUPPORTED_MEDIA_TYPE, format!("The body must be sent as {FORM}.")));
+        }
+        let bytes = collect(request).await?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| Problem::invalid_at("#", "is not UTF-8"))?;
+        let pairs = form::pairs(text).map_err(|why| Problem::invalid_at("#", why))?;
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        Ok(Form(pairs.into_iter().map(|(name, value)| (owned(name), owned(value))).collect()))
+    }
+}
+
+/// What a body says that it is, without its parameters.
+fn essence(headers: &HeaderMap) -> Option<&str> {
     let given = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or("unreadable"));
-    let essence = given.map(|value| value.split(';').next().unwrap_or_default().trim());
-    match essence {
+    given.map(|value| value.split(';').next().unwrap_or_default().trim())
+}
+
+fn expect_json(headers: &HeaderMap) -> Result<(), Problem> {
+    match essence(headers) {
         Some(essence) if essence.eq_ignore_ascii_case("application/json") => Ok(()),
         Some(other) => Err(Problem::new(
             &UNSUPPORTED_MEDIA_TYPE,

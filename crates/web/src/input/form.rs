@@ -3,10 +3,11 @@
 
 use std::borrow::Cow;
 
-type Pairs<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
+/// Names and values in the order in which they were sent.
+pub type Pairs<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
 /// The names and values of a query string or form, in order.
-pub(super) fn pairs(text: &str) -> Result<Pairs<'_>, &'static str> {
+pub fn pairs(text: &str) -> Result<Pairs<'_>, &'static str> {
     text.split('&')
         .filter(|pair| !pair.is_empty())
         .map(|pair| {
@@ -16,7 +17,8 @@ pub(super) fn pairs(text: &str) -> Result<Pairs<'_>, &'static str> {
         .collect()
 }
 
-fn decode(text: &str) -> Result<Cow<'_, str>, &'static str> {
+/// One name or value.
+pub fn decode(text: &str) -> Result<Cow<'_, str>, &'static str> {
     if !text.contains(['%', '+']) {
         return Ok(Cow::Borrowed(text));
     }

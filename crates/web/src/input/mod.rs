@@ -31,7 +31,8 @@ use serde_json::Value;
 
 use crate::problem::{Invalid, Problem};
 
-pub use body::Body;
+pub use body::{Body, Form};
+pub use form::{Pairs, decode as form_decode, pairs as form_pairs};
 pub use path::{Param, Path};
 pub use query::Query;
 

@@ -33,6 +33,10 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 #[derive(Clone, Debug)]
 pub struct RequestId(pub Arc<str>);
 
+/// Marks an answer whose body is meant as it is, though its status is a refusal's: a page, or an error in OAuth's own form.
+#[derive(Clone, Copy, Debug)]
+pub struct Verbatim;
+
 /// Who is calling: the other end of the connection, or whom trusted proxies speak for.
 #[derive(Clone, Copy, Debug)]
 pub struct Client(pub IpAddr);
@@ -170,7 +174,9 @@ async fn remember_route(request: Request, next: Next) -> Response {
 fn write_problem(response: &mut Response, id: &str, method: &Method) -> Option<Arc<Problem>> {
     let status = response.status();
     let ours = response.extensions_mut().remove::<Arc<Problem>>();
-    if ours.is_none() && !(status.is_client_error() || status.is_server_error()) {
+    let refused = status.is_client_error() || status.is_server_error();
+    let meant = response.extensions().get::<Verbatim>().is_some();
+    if ours.is_none() && (meant || !refused) {
         return None;
     }
     let problem = ours.unwrap_or_else(|| Arc::new(Problem::from_status(status)));

@@ -32,7 +32,7 @@ use tokio::{
 
 use activity::Activity;
 use edge::Edge;
-pub use edge::{Client, RequestId};
+pub use edge::{Client, RequestId, Verbatim};
 pub use proxies::Proxies;
 use refusal::Refusal;
 use socket::Socket;
