@@ -14,8 +14,12 @@
 //! tell whether it was right, at no charge.
 
 mod account;
+mod api_key;
 mod basic;
+pub mod oauth;
 mod password;
+mod secret;
+pub mod session;
 mod throttle;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
@@ -29,8 +33,10 @@ use uuid::Uuid;
 use web::{Chance, Clock};
 
 pub use account::Unfit;
+pub use api_key::ApiKeys;
 pub use basic::Caller;
 use password::Passwords;
+pub use session::Sessions;
 use throttle::{Refusal, Subject, Throttle, Try};
 
 /// The tables of this crate, to be migrated with those of the service.

@@ -1,0 +1,68 @@
+//! API keys: programs that are let in by a secret of their own.
+
+use db::{Db, Error};
+use web::{Chance, Clock};
+
+use crate::secret;
+
+/// The API keys of a service. Cloning it is cheap.
+#[derive(Clone)]
+pub struct ApiKeys {
+    demo: bool,
+    db: Db,
+    clock: Clock,
+    chance: Chance,
+}
+
+impl ApiKeys {
+    /// The keys in `db`. Demo keys let somebody in only if `demo` is set.
+    pub fn new(demo: bool, db: Db, clock: Clock, chance: Chance) -> Self {
+        ApiKeys { demo, db, clock, chance }
+    }
+
+    /// Makes a key of this name and tells it, once; `None` when the name is taken.
+    pub async fn add(&self, name: &str) -> Result<Option<String>, Error> {
+        let key = secret::new(&self.chance);
+        Ok(self.insert(name, &key, false).await?.then_some(key))
+    }
+
+    /// Adds a key that is well known, unless it is there. It works in demo mode only.
+    pub async fn add_demo(&self, name: &str, key: &str) -> Result<(), Error> {
+        self.insert(name, key, true).await.map(drop)
+    }
+
+    async fn insert(&self, name: &str, key: &str, demo: bool) -> Result<bool, Error> {
+        let (name, hash, now) = (name.to_owned(), secret::hash(key), self.clock.now());
+        self.db
+            .write(move |tx| {
+                let added = tx.execute(
+                    "INSERT INTO api_key (hash, name, demo, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+                    &[hash.as_slice().into(), (&name).into(), demo.into(), now.into()],
+                )?;
+                Ok(added == 1)
+            })
+            .await
+    }
+
+    /// Removes a key; `false` when there is none of that name.
+    pub async fn remove(&self, name: &str) -> Result<bool, Error> {
+        let name = name.to_owned();
+        self.db
+            .write(move |tx| Ok(tx.execute("DELETE FROM api_key WHERE name = $1", &[(&name).into()])? == 1))
+            .await
+    }
+
+    /// Whether a key lets its holder in.
+    pub async fn is_valid(&self, key: &str) -> Result<bool, Error> {
+        let (hash, demo) = (secret::hash(key), self.demo);
+        let found = self
+            .db
+            .read(move |tx| {
+                tx.row("SELECT demo FROM api_key WHERE hash = $1", &[hash.as_slice().into()], |row| {
+                    row.get(0)
+                })
+            })
+            .await?;
+        Ok(found.is_some_and(|for_demo: bool| !for_demo || demo))
+    }
+}

@@ -1,0 +1,373 @@
+//! `/oauth/authorize` and the pages around it: where people sign in, sign up, decide, and sign out.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use axum::{
+    Extension,
+    extract::{RawQuery, State},
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use jiff::SignedDuration;
+use uuid::Uuid;
+use web::{Client as Peer, Form, Problem};
+
+use super::{
+    AuthorizationServer,
+    page::{self, Consent, Cookie, Message, STYLE, SignIn, SignOut, SignUp, page, see_other},
+    request::{Asked, Parameters, Refused},
+    store::{self, Code, Grant},
+    token::{CODE_LIFETIME, GRANT_LIFETIME},
+};
+use crate::{ChangeError, SignInError, secret, session::Kind};
+
+/// How long a browser stays signed in.
+const SESSION: SignedDuration = SignedDuration::from_hours(12);
+
+/// Shows the sign-in page, or to somebody who has signed in, what they are asked for.
+pub(super) async fn show(
+    State(server): State<AuthorizationServer>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let query = query.unwrap_or_default();
+    let asked = match server.asked(&query).await {
+        Ok(asked) => asked,
+        Err(answer) => return answer,
+    };
+    match server.visitor(&headers).await {
+        Ok(Some((_, name))) => server.consent_page(&headers, &query, &asked, &name),
+        Ok(None) => server.sign_in_page(&headers, &query, &asked, StatusCode::OK, "", None),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// Takes what was filled in or decided there.
+pub(super) async fn decide(
+    State(server): State<AuthorizationServer>,
+    RawQuery(query): RawQuery,
+    peer: Option<Extension<Peer>>,
+    headers: HeaderMap,
+    form: Result<Form, Problem>,
+) -> Response {
+    let query = query.unwrap_or_default();
+    let asked = match server.asked(&query).await {
+        Ok(asked) => asked,
+        Err(answer) => return answer,
+    };
+    let fields = match form {
+        Ok(Form(pairs)) => Fields(pairs),
+        Err(problem) => return problem.into_response(),
+    };
+    if !server.is_own_form(&headers, fields.get("token")) {
+        return server.foreign_form();
+    }
+    let visitor = match server.visitor(&headers).await {
+        Ok(visitor) => visitor,
+        Err(problem) => return problem.into_response(),
+    };
+    let again = format!("/oauth/authorize?{query}");
+    match (fields.get("intent"), visitor) {
+        (Some("sign-in"), _) => server.try_sign_in(&headers, &query, &asked, &fields, address(peer)).await,
+        (Some("allow"), Some((account, _))) => server.allow(&asked, account).await,
+        (Some("deny"), Some(_)) => server.deny(&asked),
+        (Some("switch"), _) => server.end_session(&headers, see_other(&again)).await,
+        // The session has ended since the page was shown.
+        _ => see_other(&again),
+    }
+}
+
+pub(super) async fn show_sign_up(
+    State(server): State<AuthorizationServer>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    if !server.0.settings.sign_up {
+        return server.no_sign_up();
+    }
+    server.sign_up_page(&headers, &query.unwrap_or_default(), StatusCode::OK, "", None)
+}
+
+pub(super) async fn sign_up(
+    State(server): State<AuthorizationServer>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    form: Result<Form, Problem>,
+) -> Response {
+    if !server.0.settings.sign_up {
+        return server.no_sign_up();
+    }
+    let fields = match form {
+        Ok(Form(pairs)) => Fields(pairs),
+        Err(problem) => return problem.into_response(),
+    };
+    if !server.is_own_form(&headers, fields.get("token")) {
+        return server.foreign_form();
+    }
+    let query = query.unwrap_or_default();
+    let name = fields.get("name").unwrap_or_default();
+    let added = server.0.accounts.add(name, fields.get("password").unwrap_or_default().into()).await;
+    let again = |status, fault: &str| server.sign_up_page(&headers, &query, status, name, Some(fault));
+    match added {
+        Ok(account) => {
+            let next = if query.is_empty() { "/".into() } else { format!("/oauth/authorize?{query}") };
+            server.start_session(&headers, account, &next).await
+        }
+        Err(ChangeError::Taken) => again(StatusCode::CONFLICT, "This name is taken. Choose another one."),
+        Err(ChangeError::Unfit(why)) => {
+            let why = why.to_string();
+            let mut letters = why.chars();
+            let first = letters.next().map(|first| first.to_ascii_uppercase());
+            let sentence: String = first.into_iter().chain(letters).chain(['.']).collect();
+            again(StatusCode::BAD_REQUEST, &sentence)
+        }
+        Err(ChangeError::Db(error)) => Problem::from(error).into_response(),
+        Err(error) => Problem::internal(error.to_string()).into_response(),
+    }
+}
+
+pub(super) async fn show_sign_out(State(server): State<AuthorizationServer>, headers: HeaderMap) -> Response {
+    let visitor = match server.visitor(&headers).await {
+        Ok(visitor) => visitor,
+        Err(problem) => return problem.into_response(),
+    };
+    server.with_form(&headers, |token| {
+        let name = visitor.as_ref().map(|(_, name)| name.as_str());
+        page(StatusCode::OK, &SignOut { style: STYLE, service: server.0.settings.service, token, name }, None)
+    })
+}
+
+pub(super) async fn sign_out(
+    State(server): State<AuthorizationServer>,
+    headers: HeaderMap,
+    form: Result<Form, Problem>,
+) -> Response {
+    let fields = match form {
+        Ok(Form(pairs)) => Fields(pairs),
+        Err(problem) => return problem.into_response(),
+    };
+    if !server.is_own_form(&headers, fields.get("token")) {
+        return server.foreign_form();
+    }
+    server.end_session(&headers, see_other("/oauth/sign-out")).await
+}
+
+/// What a person filled in. The first of each name counts: forms are our own.
+struct Fields(web::input::Pairs<'static>);
+
+impl Fields {
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_ref())
+    }
+}
+
+fn address(peer: Option<Extension<Peer>>) -> IpAddr {
+    peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Extension(Peer(address))| address)
+}
+
+impl AuthorizationServer {
+    /// The request that a person is to decide on, or the answer that there is to it already.
+    async fn asked(&self, query: &str) -> Result<Asked, Response> {
+        let pairs = web::input::form_pairs(query)
+            .map_err(|why| self.refusal_page(&format!("The address of this page {why}.")))?;
+        self.check_request(&Parameters(pairs)).await.map_err(|refused| match refused {
+            Refused::Page(text) => self.refusal_page(&text),
+            Refused::Problem(problem) => problem.into_response(),
+            Refused::Client { redirect_uri, state, error, description } => self.send_back(
+                &redirect_uri,
+                state.as_deref(),
+                &[("error", error), ("error_description", &description)],
+            ),
+        })
+    }
+
+    fn send_back(&self, redirect_uri: &str, state: Option<&str>, answer: &[(&str, &str)]) -> Response {
+        match self.answer_at(redirect_uri, state, answer) {
+            Ok(address) => see_other(address.as_str()),
+            Err(problem) => problem.into_response(),
+        }
+    }
+
+    /// Who has signed in with this browser.
+    async fn visitor(&self, headers: &HeaderMap) -> Result<Option<(Uuid, String)>, Problem> {
+        match self.cookie(headers, Cookie::Session) {
+            Some(secret) => Ok(self.0.sessions.find(Kind::Browser, &secret).await?),
+            None => Ok(None),
+        }
+    }
+
+    async fn try_sign_in(
+        &self,
+        headers: &HeaderMap,
+        query: &str,
+        asked: &Asked,
+        fields: &Fields,
+        address: IpAddr,
+    ) -> Response {
+        let name = fields.get("name").unwrap_or_default();
+        let password = fields.get("password").unwrap_or_default();
+        let again = |status, fault: &str| self.sign_in_page(headers, query, asked, status, name, Some(fault));
+        match self.0.accounts.sign_in(name, password.into(), address).await {
+            Ok(account) => self.start_session(headers, account, &format!("/oauth/authorize?{query}")).await,
+            Err(SignInError::Wrong) => again(StatusCode::UNAUTHORIZED, "The name or the password is wrong."),
+            Err(SignInError::Wait(seconds)) => {
+                let fault = format!("There were too many wrong passwords. Try again in {seconds} seconds.");
+                let mut response = again(StatusCode::TOO_MANY_REQUESTS, &fault);
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+                response
+            }
+            Err(SignInError::Busy) => {
+                let mut response =
+                    again(StatusCode::SERVICE_UNAVAILABLE, "The service is busy. Try again in a moment.");
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
+                response
+            }
+            Err(SignInError::Db(error)) => Problem::from(error).into_response(),
+            Err(SignInError::Broken(cause)) => Problem::internal(cause).into_response(),
+        }
+    }
+
+    /// A new session with a new secret: one that was planted before is worth nothing now.
+    async fn start_session(&self, headers: &HeaderMap, account: Uuid, next: &str) -> Response {
+        if let Some(old) = self.cookie(headers, Cookie::Session)
+            && let Err(error) = self.0.sessions.end(Kind::Browser, &old).await
+        {
+            return Problem::from(error).into_response();
+        }
+        match self.0.sessions.start(Kind::Browser, account, SESSION).await {
+            Ok(started) => {
+                let mut response = see_other(next);
+                self.set_cookie(&mut response, Cookie::Session, Some(&started.secret));
+                // Forms from before the sign-in are void.
+                self.set_cookie(&mut response, Cookie::Form, None);
+                response
+            }
+            Err(error) => Problem::from(error).into_response(),
+        }
+    }
+
+    async fn end_session(&self, headers: &HeaderMap, mut next: Response) -> Response {
+        if let Some(secret) = self.cookie(headers, Cookie::Session)
+            && let Err(error) = self.0.sessions.end(Kind::Browser, &secret).await
+        {
+            return Problem::from(error).into_response();
+        }
+        self.set_cookie(&mut next, Cookie::Session, None);
+        self.set_cookie(&mut next, Cookie::Form, None);
+        next
+    }
+
+    async fn allow(&self, asked: &Asked, account: Uuid) -> Response {
+        let inner = &self.0;
+        let now = inner.clock.now();
+        let code = secret::new(&inner.chance);
+        let grant = Grant {
+            id: inner.chance.uuid(now),
+            client: asked.client.id.clone(),
+            account: Some(account),
+            scopes: asked.scopes.iter().map(|scope| scope.name.to_owned()).collect(),
+            audience: asked.audience.clone(),
+        };
+        let stored = Code {
+            hash: secret::hash(&code),
+            redirect_uri: asked.redirect_uri.clone(),
+            challenge: asked.challenge.clone(),
+            expires_at: now + CODE_LIFETIME,
+        };
+        let allowed = inner
+            .db
+            .write(move |tx| {
+                store::insert_grant(tx, &grant, now, now + GRANT_LIFETIME)?;
+                store::insert_code(tx, grant.id, &stored)
+            })
+            .await;
+        match allowed {
+            Ok(()) => self.send_back(&asked.redirect_uri, asked.state.as_deref(), &[("code", &code)]),
+            Err(error) => Problem::from(error).into_response(),
+        }
+    }
+
+    fn deny(&self, asked: &Asked) -> Response {
+        let answer = [("error", "access_denied"), ("error_description", "the request was denied")];
+        self.send_back(&asked.redirect_uri, asked.state.as_deref(), &answer)
+    }
+
+    fn sign_in_page(
+        &self,
+        headers: &HeaderMap,
+        query: &str,
+        asked: &Asked,
+        status: StatusCode,
+        name: &str,
+        fault: Option<&str>,
+    ) -> Response {
+        self.with_form(headers, |token| {
+            let settings = &self.0.settings;
+            let (service, client, sign_up) = (settings.service, asked.client.name.as_str(), settings.sign_up);
+            let template = SignIn { style: STYLE, service, client, query, token, name, fault, sign_up };
+            // After signing in, the next page may lead to the client.
+            page(status, &template, Some(&asked.redirect_uri))
+        })
+    }
+
+    fn consent_page(&self, headers: &HeaderMap, query: &str, asked: &Asked, name: &str) -> Response {
+        self.with_form(headers, |token| {
+            let template = Consent {
+                style: STYLE,
+                service: self.0.settings.service,
+                client: &asked.client.name,
+                query,
+                token,
+                name,
+                scopes: &asked.scopes,
+                returns_to: &asked.redirect_uri,
+            };
+            page(StatusCode::OK, &template, Some(&asked.redirect_uri))
+        })
+    }
+
+    fn sign_up_page(
+        &self,
+        headers: &HeaderMap,
+        query: &str,
+        status: StatusCode,
+        name: &str,
+        fault: Option<&str>,
+    ) -> Response {
+        self.with_form(headers, |token| {
+            let service = self.0.settings.service;
+            page(status, &SignUp { style: STYLE, service, query, token, name, fault }, None)
+        })
+    }
+
+    fn with_form(&self, headers: &HeaderMap, render: impl FnOnce(&str) -> Response) -> Response {
+        let (token, new) = self.form_token(headers);
+        let mut response = render(&token);
+        if let Some(cookie) = new {
+            self.set_cookie(&mut response, Cookie::Form, Some(&cookie));
+        }
+        response
+    }
+
+    fn refusal_page(&self, text: &str) -> Response {
+        self.message(StatusCode::BAD_REQUEST, "This request cannot be answered", text)
+    }
+
+    fn foreign_form(&self) -> Response {
+        let text = "This form was not sent from a page of ours, or the page is too old. Go back, load it anew, and try again.";
+        self.message(StatusCode::FORBIDDEN, "This form cannot be taken", text)
+    }
+
+    fn no_sign_up(&self) -> Response {
+        self.message(
+            StatusCode::NOT_FOUND,
+            "There is no sign-up here",
+            "Accounts are made by the service's operator.",
+        )
+    }
+
+    fn message(&self, status: StatusCode, title: &str, text: &str) -> Response {
+        let service = self.0.settings.service;
+        page::page(status, &Message { style: STYLE, service, title, text }, None)
+    }
+}

@@ -1,0 +1,89 @@
+//! Refusals as OAuth has them: an error code and words for a developer (RFC 6749, 5.2).
+
+use std::borrow::Cow;
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde_json::json;
+use web::{Problem, Verbatim};
+
+use super::OpenError;
+
+/// What a client did wrong, or what failed on our side.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    OAuth {
+        status: StatusCode,
+        error: &'static str,
+        description: Cow<'static, str>,
+        challenge: bool,
+    },
+    /// A failure of ours, or of HTTP rather than of OAuth.
+    Problem(Problem),
+}
+
+impl Refusal {
+    pub(super) fn new(error: &'static str, description: impl Into<Cow<'static, str>>) -> Self {
+        Refusal::OAuth {
+            status: StatusCode::BAD_REQUEST,
+            error,
+            description: description.into(),
+            challenge: false,
+        }
+    }
+
+    pub(super) fn invalid_request(description: impl Into<Cow<'static, str>>) -> Self {
+        Refusal::new("invalid_request", description)
+    }
+
+    pub(super) fn invalid_grant(description: &'static str) -> Self {
+        Refusal::new("invalid_grant", description)
+    }
+
+    /// A client that is not who it says it is.
+    pub(super) fn invalid_client(description: &'static str) -> Self {
+        Refusal::OAuth {
+            status: StatusCode::UNAUTHORIZED,
+            error: "invalid_client",
+            description: description.into(),
+            challenge: true,
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        match self {
+            Refusal::Problem(problem) => problem.into_response(),
+            Refusal::OAuth { status, error, description, challenge } => {
+                let mut response =
+                    (status, json!({"error": error, "error_description": description}).to_string())
+                        .into_response();
+                let headers = response.headers_mut();
+                headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+                headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+                if challenge {
+                    let basic = HeaderValue::from_static("Basic realm=\"OAuth\", charset=\"UTF-8\"");
+                    headers.insert(header::WWW_AUTHENTICATE, basic);
+                }
+                response.extensions_mut().insert(Verbatim);
+                response
+            }
+        }
+    }
+}
+
+impl From<db::Error> for Refusal {
+    fn from(error: db::Error) -> Self {
+        Refusal::Problem(error.into())
+    }
+}
+
+impl From<OpenError> for Refusal {
+    fn from(error: OpenError) -> Self {
+        Refusal::Problem(match error {
+            OpenError::Db(error) => error.into(),
+            OpenError::Key(cause) => Problem::internal(cause),
+        })
+    }
+}

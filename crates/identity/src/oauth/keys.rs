@@ -1,0 +1,224 @@
+//! What signs access tokens: RSA keys in the database, which all processes on it share.
+//!
+//! A key signs for thirty days. The next one is made a day before, so that everybody who checks tokens knows it in time;
+//! an old one is shown until the last token it signed has ended.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use aws_lc_rs::{
+    encoding::AsDer,
+    rand::SystemRandom,
+    rsa::{KeyPair, KeySize},
+    signature::{KeyPair as _, RSA_PKCS1_SHA256},
+};
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use db::{Db, Error};
+use jiff::{SignedDuration, Timestamp};
+use jsonwebtoken::DecodingKey;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use web::Clock;
+
+use super::OpenError;
+
+const SIGNS_FOR: SignedDuration = SignedDuration::from_hours(24 * 30);
+const KNOWN_BEFORE: SignedDuration = SignedDuration::from_hours(24);
+/// How long the last token that a key signed may still be around.
+const SHOWN_AFTER: SignedDuration = SignedDuration::from_hours(1);
+/// How often the database is asked for keys that another process made.
+const REFRESH: SignedDuration = SignedDuration::from_mins(1);
+/// How often at the most for a key that nobody here knows.
+const REFRESH_UNKNOWN: SignedDuration = SignedDuration::from_secs(5);
+
+/// The keys of a service. Cloning it is cheap.
+#[derive(Clone)]
+pub(crate) struct Keys {
+    db: Db,
+    clock: Clock,
+    held: Arc<RwLock<Held>>,
+}
+
+struct Held {
+    keys: Vec<Arc<Key>>,
+    read_at: Timestamp,
+}
+
+struct Key {
+    number: i64,
+    id: String,
+    pair: KeyPair,
+    signs_from: Timestamp,
+    modulus: String,
+    exponent: String,
+    public: DecodingKey,
+}
+
+impl Keys {
+    /// The keys in the database; the first one is made if there is none.
+    pub(crate) async fn open(db: Db, clock: Clock) -> Result<Self, OpenError> {
+        let held = Held { keys: Vec::new(), read_at: Timestamp::MIN };
+        let keys = Keys { db, clock, held: Arc::new(RwLock::new(held)) };
+        keys.refresh().await?;
+        Ok(keys)
+    }
+
+    /// Signs a token with the key whose turn it is.
+    pub(crate) async fn sign(&self, typ: &str, claims: &Value) -> Result<String, OpenError> {
+        self.keep_up().await?;
+        let now = self.clock.now();
+        let key = self.held().keys.iter().rev().find(|key| key.signs_from <= now).cloned();
+        let key = key.ok_or_else(|| OpenError::Key("there is none".into()))?;
+        let header = json!({"typ": typ, "alg": "RS256", "kid": key.id});
+        let mut token = BASE64_URL_SAFE_NO_PAD.encode(header.to_string());
+        token.push('.');
+        BASE64_URL_SAFE_NO_PAD.encode_string(claims.to_string(), &mut token);
+        let mut signature = vec![0; key.pair.public_modulus_len()];
+        key.pair
+            .sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), token.as_bytes(), &mut signature)
+            .map_err(|error| OpenError::Key(error.to_string()))?;
+        token.push('.');
+        BASE64_URL_SAFE_NO_PAD.encode_string(signature, &mut token);
+        Ok(token)
+    }
+
+    /// The public key of this id. An unknown one may be another process's new one.
+    pub(crate) async fn public(&self, id: &str) -> Result<Option<DecodingKey>, OpenError> {
+        let find = || self.held().keys.iter().find(|key| key.id == id).map(|key| key.public.clone());
+        if let Some(key) = find() {
+            return Ok(Some(key));
+        }
+        if self.age() >= REFRESH_UNKNOWN {
+            self.refresh().await?;
+        }
+        Ok(find())
+    }
+
+    /// The public keys as a JWK set.
+    pub(crate) async fn jwks(&self) -> Result<Value, OpenError> {
+        self.keep_up().await?;
+        let keys: Vec<_> = self
+            .held()
+            .keys
+            .iter()
+            .map(|key| {
+                json!({
+                    "kty": "RSA", "use": "sig", "alg": "RS256", "kid": key.id, "n": key.modulus, "e": key.exponent
+                })
+            })
+            .collect();
+        Ok(json!({ "keys": keys }))
+    }
+
+    async fn keep_up(&self) -> Result<(), OpenError> {
+        if self.age() >= REFRESH { self.refresh().await } else { Ok(()) }
+    }
+
+    fn age(&self) -> SignedDuration {
+        self.clock.now().duration_since(self.held().read_at)
+    }
+
+    fn held(&self) -> std::sync::RwLockReadGuard<'_, Held> {
+        self.held.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the keys anew, and makes the next one if it is time.
+    async fn refresh(&self) -> Result<(), OpenError> {
+        let now = self.clock.now();
+        let mut keys = self.read().await?;
+        let newest = keys.last().map(|key| (key.number, key.signs_from));
+        let due = match newest {
+            None => Some((1, now)),
+            Some((number, from)) if now >= from + SIGNS_FOR - KNOWN_BEFORE => {
+                Some((number + 1, (from + SIGNS_FOR).max(now + KNOWN_BEFORE)))
+            }
+            Some(_) => None,
+        };
+        if let Some((number, signs_from)) = due {
+            self.make(number, signs_from).await?;
+            keys = self.read().await?;
+        }
+        let ended = |key: &Key, next: Option<&Arc<Key>>| {
+            next.is_some_and(|next| key.signs_from < next.signs_from && now > next.signs_from + SHOWN_AFTER)
+        };
+        let keys = (0..keys.len())
+            .filter(|at| !ended(&keys[*at], keys.get(at + 1)))
+            .map(|at| keys[at].clone())
+            .collect();
+        *self.held.write().unwrap_or_else(PoisonError::into_inner) = Held { keys, read_at: now };
+        Ok(())
+    }
+
+    async fn make(&self, number: i64, signs_from: Timestamp) -> Result<(), OpenError> {
+        let made = tokio::task::spawn_blocking(|| {
+            let pair = KeyPair::generate(KeySize::Rsa2048)?;
+            let der = pair.as_der()?.as_ref().to_vec();
+            Ok::<_, aws_lc_rs::error::Unspecified>((key_id(&pair), der))
+        });
+        let (id, der) = made
+            .await
+            .map_err(|error| OpenError::Key(error.to_string()))?
+            .map_err(|error| OpenError::Key(error.to_string()))?;
+        self.db
+            .write(move |tx| {
+                tx.execute(
+                    "INSERT INTO signing_key (number, id, private_key, signs_from) VALUES ($1, $2, $3, $4)
+                     ON CONFLICT DO NOTHING",
+                    &[number.into(), (&id).into(), der.as_slice().into(), signs_from.into()],
+                )
+                .map(drop)
+            })
+            .await
+            .map_err(|error: Error| error.into())
+    }
+
+    async fn read(&self) -> Result<Vec<Arc<Key>>, OpenError> {
+        let rows: Vec<(i64, String, Vec<u8>, Timestamp)> = self
+            .db
+            .read(|tx| {
+                tx.rows(
+                    "SELECT number, id, private_key, signs_from FROM signing_key ORDER BY number DESC LIMIT 4",
+                    &[],
+                    |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+                )
+            })
+            .await
+            .map_err(|error: Error| OpenError::from(error))?;
+        let known: HashMap<_, _> = self.held().keys.iter().map(|key| (key.id.clone(), key.clone())).collect();
+        let keys = rows.into_iter().rev().map(|(number, id, der, signs_from)| match known.get(&id) {
+            Some(key) => Ok(key.clone()),
+            None => Key::new(number, id, &der, signs_from).map(Arc::new),
+        });
+        keys.collect()
+    }
+}
+
+impl Key {
+    fn new(number: i64, id: String, der: &[u8], signs_from: Timestamp) -> Result<Self, OpenError> {
+        let broken =
+            |error: String| OpenError::Key(format!("the one in the database cannot be used: {error}"));
+        let pair = KeyPair::from_pkcs8(der).map_err(|error| broken(error.to_string()))?;
+        let (modulus, exponent) = components(&pair);
+        let public = DecodingKey::from_rsa_components(&modulus, &exponent)
+            .map_err(|error| broken(error.to_string()))?;
+        Ok(Key { number, id, pair, signs_from, modulus, exponent, public })
+    }
+}
+
+fn components(pair: &KeyPair) -> (String, String) {
+    let public = pair.public_key();
+    let text = |number: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(number);
+    (
+        text(public.modulus().big_endian_without_leading_zero()),
+        text(public.exponent().big_endian_without_leading_zero()),
+    )
+}
+
+/// The key's thumbprint (RFC 7638), which nobody has to agree on.
+fn key_id(pair: &KeyPair) -> String {
+    let (modulus, exponent) = components(pair);
+    let canonical = format!(r#"{{"e":"{exponent}","kty":"RSA","n":"{modulus}"}}"#);
+    BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(canonical))
+}

@@ -1,0 +1,163 @@
+//! An OAuth 2.0 authorization server over a service's own accounts.
+//!
+//! One per service, each its own issuer at its own address. It follows RFC 9700: the authorization code grant with PKCE
+//! for every client, rotating refresh tokens, client credentials for clients that can keep a secret; no implicit grant, no
+//! password grant. Access tokens are signed JWTs (RFC 9068).
+//!
+//! - [`client`]: who may ask, and where answers may be sent
+//! - [`authorize`]: `/oauth/authorize`, where people sign in and decide
+//! - [`token`]: `/oauth/token`, where codes and refresh tokens are redeemed
+//! - [`manage`]: revocation, introspection, registration
+//! - [`metadata`]: what other programs can find out about us
+//! - [`keys`], [`access`]: what signs access tokens, what is in one, how one is checked
+//! - [`bearer`]: the extractor by which an operation demands one
+//! - [`store`]: the SQL
+
+mod access;
+mod authorize;
+pub mod bearer;
+mod client;
+mod error;
+mod keys;
+mod manage;
+mod metadata;
+mod page;
+mod request;
+mod store;
+mod token;
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    routing::{get, post},
+};
+use db::{Db, Migrations};
+use secrecy::SecretString;
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
+use web::{Chance, Clock};
+
+pub use access::{Claims, TokenError, Verifier};
+pub use client::{Client, ClientError, NewClient};
+use keys::Keys;
+
+use crate::{Accounts, Sessions};
+
+/// The tables of this part, for services that have it.
+pub const MIGRATIONS: Migrations = db::migrations!("oauth": "oauth_0001_grants");
+
+/// Something a client can be allowed to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scope {
+    pub name: &'static str,
+    /// What it allows, as the consent page says it: "see your pets".
+    pub words: &'static str,
+}
+
+/// What a service says about its authorization server.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The service's name in words, as pages show it.
+    pub service: &'static str,
+    /// The address of this service, without a slash at the end: the issuer of its tokens, and the audience they are for.
+    pub issuer: String,
+    /// Where the API's paths begin: `/v3`.
+    pub prefix: &'static str,
+    pub scopes: &'static [Scope],
+    /// Whether people can make accounts for themselves.
+    pub sign_up: bool,
+    pub demo: bool,
+    /// What a program must present to register a client when this is no demo.
+    pub registration_token: Option<SecretString>,
+}
+
+/// A service's authorization server. Cloning it is cheap.
+#[derive(Clone)]
+pub struct AuthorizationServer(Arc<Inner>);
+
+struct Inner {
+    settings: Settings,
+    db: Db,
+    clock: Clock,
+    chance: Chance,
+    accounts: Accounts,
+    sessions: Sessions,
+    keys: Keys,
+    verifier: Verifier,
+}
+
+impl AuthorizationServer {
+    pub async fn open(
+        settings: Settings,
+        accounts: Accounts,
+        db: Db,
+        clock: Clock,
+        chance: Chance,
+    ) -> Result<Self, OpenError> {
+        let keys = Keys::open(db.clone(), clock.clone()).await?;
+        let sessions = Sessions::new(db.clone(), clock.clone(), chance.clone());
+        let verifier = Verifier::new(
+            settings.service,
+            settings.issuer.clone(),
+            settings.audiences(),
+            keys.clone(),
+            db.clone(),
+            clock.clone(),
+        );
+        let inner = Inner { settings, db, clock, chance, accounts, sessions, keys, verifier };
+        let server = AuthorizationServer(Arc::new(inner));
+        if server.0.settings.demo {
+            server.add_demo_client().await?;
+        }
+        Ok(server)
+    }
+
+    /// What checks the access tokens of this server.
+    pub fn verifier(&self) -> Verifier {
+        self.0.verifier.clone()
+    }
+
+    /// The routes, to stand beside the service's API.
+    pub fn router(&self) -> Router {
+        let pages = Router::new()
+            .route("/oauth/authorize", get(authorize::show).post(authorize::decide))
+            .route("/oauth/sign-up", get(authorize::show_sign_up).post(authorize::sign_up))
+            .route("/oauth/sign-out", get(authorize::show_sign_out).post(authorize::sign_out));
+        // Programs in a browser call these from other origins; pages are only ever visited.
+        let open = CorsLayer::new()
+            .allow_origin(AllowOrigin::any())
+            .allow_methods([http::Method::GET, http::Method::POST])
+            .allow_headers(AllowHeaders::mirror_request());
+        let endpoints = Router::new()
+            .route("/oauth/token", post(token::redeem))
+            .route("/oauth/revoke", post(manage::revoke))
+            .route("/oauth/jwks.json", get(metadata::jwks))
+            .route("/.well-known/oauth-authorization-server", get(metadata::server))
+            .route("/.well-known/oauth-protected-resource", get(metadata::resource))
+            .route(
+                &format!("/.well-known/oauth-protected-resource{}", self.0.settings.prefix),
+                get(metadata::resource),
+            )
+            .layer(open);
+        let direct = Router::new()
+            .route("/oauth/introspect", post(manage::introspect))
+            .route("/oauth/register", post(manage::register));
+        pages.merge(endpoints).merge(direct).with_state(self.clone())
+    }
+}
+
+impl Settings {
+    /// What tokens can be for: the service as a whole, or its API.
+    fn audiences(&self) -> Vec<String> {
+        vec![self.issuer.clone(), format!("{}{}", self.issuer, self.prefix)]
+    }
+}
+
+/// Why an authorization server could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(transparent)]
+    Db(#[from] db::Error),
+    #[error("cannot make a signing key: {0}")]
+    Key(String),
+}

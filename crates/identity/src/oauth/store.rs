@@ -1,0 +1,245 @@
+//! Clients, grants, codes and refresh tokens in the database. Where two may compete, one statement decides.
+
+use db::{Error, Json, Tx, Value, WriteTx};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::client::Client;
+
+pub(super) fn client_by_id(tx: &mut Tx<'_>, id: &str) -> Result<Option<Client>, Error> {
+    tx.row(
+        "SELECT id, name, secret_hash, redirect_uris, scopes, demo FROM oauth_client WHERE id = $1",
+        &[id.into()],
+        |row| {
+            let Json(redirect_uris) = row.get(3)?;
+            Ok(Client {
+                id: row.get(0)?,
+                name: row.get(1)?,
+                secret_hash: row.get(2)?,
+                redirect_uris: serde_json::from_str(&redirect_uris)
+                    .map_err(|error| Error::Engine(format!("stored addresses cannot be read: {error}")))?,
+                scopes: words(&row.get::<String>(4)?),
+                demo: row.get(5)?,
+            })
+        },
+    )
+}
+
+/// Adds a client, or brings a demo client up to date.
+pub(super) fn insert_client(tx: &mut WriteTx<'_>, client: &Client, now: Timestamp) -> Result<(), Error> {
+    let redirect_uris = serde_json::to_string(&client.redirect_uris).unwrap_or_default();
+    let scopes = client.scopes.join(" ");
+    tx.execute(
+        "INSERT INTO oauth_client (id, name, secret_hash, redirect_uris, scopes, demo, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)
+         ON CONFLICT (id) DO UPDATE SET redirect_uris = excluded.redirect_uris, scopes = excluded.scopes",
+        &[
+            (&client.id).into(),
+            (&client.name).into(),
+            client.secret_hash.as_deref().into(),
+            Value::json(redirect_uris),
+            (&scopes).into(),
+            client.demo.into(),
+            now.into(),
+        ],
+    )
+    .map(drop)
+}
+
+pub(super) fn delete_client(tx: &mut WriteTx<'_>, id: &str) -> Result<bool, Error> {
+    Ok(tx.execute("DELETE FROM oauth_client WHERE id = $1", &[id.into()])? == 1)
+}
+
+/// What somebody allowed a client.
+#[derive(Debug, Clone)]
+pub(super) struct Grant {
+    pub(super) id: Uuid,
+    pub(super) client: String,
+    /// `None`: the client acts for itself.
+    pub(super) account: Option<Uuid>,
+    pub(super) scopes: Vec<String>,
+    pub(super) audience: String,
+}
+
+pub(super) fn insert_grant(
+    tx: &mut WriteTx<'_>,
+    grant: &Grant,
+    now: Timestamp,
+    ends_at: Timestamp,
+) -> Result<(), Error> {
+    // A few that have ended go with every one that starts, and all that followed from them: nothing piles up.
+    tx.execute(
+        "DELETE FROM oauth_grant WHERE id IN
+         (SELECT id FROM oauth_grant WHERE ends_at <= $1 ORDER BY ends_at LIMIT 10)",
+        &[now.into()],
+    )?;
+    let scopes = grant.scopes.join(" ");
+    tx.execute(
+        "INSERT INTO oauth_grant (id, client_id, account_id, scopes, audience, created_at, ends_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        &[
+            grant.id.into(),
+            (&grant.client).into(),
+            grant.account.into(),
+            (&scopes).into(),
+            (&grant.audience).into(),
+            now.into(),
+            ends_at.into(),
+        ],
+    )
+    .map(drop)
+}
+
+/// A grant that nobody has revoked.
+pub(super) fn grant(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Grant>, Error> {
+    tx.row(
+        "SELECT client_id, account_id, scopes, audience FROM oauth_grant WHERE id = $1 AND revoked_at IS NULL",
+        &[id.into()],
+        |row| {
+            Ok(Grant {
+                id,
+                client: row.get(0)?,
+                account: row.get(1)?,
+                scopes: words(&row.get::<String>(2)?),
+                audience: row.get(3)?,
+            })
+        },
+    )
+}
+
+pub(super) fn revoke_grant(tx: &mut WriteTx<'_>, id: Uuid, now: Timestamp) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE oauth_grant SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL",
+        &[id.into(), now.into()],
+    )
+    .map(drop)
+}
+
+pub(super) struct Code {
+    pub(super) hash: Vec<u8>,
+    pub(super) redirect_uri: String,
+    pub(super) challenge: String,
+    pub(super) expires_at: Timestamp,
+}
+
+pub(super) fn insert_code(tx: &mut WriteTx<'_>, grant: Uuid, code: &Code) -> Result<(), Error> {
+    tx.execute(
+        "INSERT INTO oauth_code (hash, grant_id, redirect_uri, challenge, expires_at) VALUES ($1, $2, $3, $4, $5)",
+        &[
+            code.hash.as_slice().into(),
+            grant.into(),
+            (&code.redirect_uri).into(),
+            (&code.challenge).into(),
+            code.expires_at.into(),
+        ],
+    )
+    .map(drop)
+}
+
+/// Whose code it is, whether or not it was used: a client cannot use up another's.
+pub(super) fn client_of_code(tx: &mut Tx<'_>, hash: &[u8]) -> Result<Option<(Uuid, String)>, Error> {
+    tx.row(
+        "SELECT g.id, g.client_id FROM oauth_code AS c JOIN oauth_grant AS g ON g.id = c.grant_id WHERE c.hash = $1",
+        &[hash.into()],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
+/// Uses a code up, if nobody has before: what it is bound to.
+pub(super) fn take_code(tx: &mut WriteTx<'_>, hash: &[u8], now: Timestamp) -> Result<Option<Code>, Error> {
+    tx.row(
+        "UPDATE oauth_code SET used_at = $2 WHERE hash = $1 AND used_at IS NULL
+         RETURNING redirect_uri, challenge, expires_at",
+        &[hash.into(), now.into()],
+        |row| {
+            Ok(Code {
+                hash: hash.to_vec(),
+                redirect_uri: row.get(0)?,
+                challenge: row.get(1)?,
+                expires_at: row.get(2)?,
+            })
+        },
+    )
+}
+
+pub(super) fn insert_refresh_token(
+    tx: &mut WriteTx<'_>,
+    hash: &[u8],
+    grant: Uuid,
+    expires_at: Timestamp,
+) -> Result<(), Error> {
+    tx.execute(
+        "INSERT INTO oauth_refresh_token (hash, grant_id, expires_at) VALUES ($1, $2, $3)",
+        &[hash.into(), grant.into(), expires_at.into()],
+    )
+    .map(drop)
+}
+
+/// The grant of a refresh token, its client, and when the token expires, whether or not it was used.
+pub(super) fn refresh_token(
+    tx: &mut Tx<'_>,
+    hash: &[u8],
+) -> Result<Option<(Uuid, String, Timestamp)>, Error> {
+    tx.row(
+        "SELECT g.id, g.client_id, r.expires_at
+         FROM oauth_refresh_token AS r JOIN oauth_grant AS g ON g.id = r.grant_id WHERE r.hash = $1",
+        &[hash.into()],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    )
+}
+
+/// A refresh token that can still be used: its grant and when it expires.
+pub(super) fn live_refresh_token(
+    tx: &mut Tx<'_>,
+    hash: &[u8],
+    now: Timestamp,
+) -> Result<Option<(Uuid, Timestamp)>, Error> {
+    tx.row(
+        "SELECT g.id, r.expires_at FROM oauth_refresh_token AS r JOIN oauth_grant AS g ON g.id = r.grant_id
+         WHERE r.hash = $1 AND r.used_at IS NULL AND r.expires_at > $2 AND g.revoked_at IS NULL",
+        &[hash.into(), now.into()],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
+/// Uses a refresh token up; `false` when somebody has before.
+pub(super) fn take_refresh_token(tx: &mut WriteTx<'_>, hash: &[u8], now: Timestamp) -> Result<bool, Error> {
+    let taken = tx.execute(
+        "UPDATE oauth_refresh_token SET used_at = $2 WHERE hash = $1 AND used_at IS NULL",
+        &[hash.into(), now.into()],
+    )?;
+    Ok(taken == 1)
+}
+
+pub(super) fn revoke_token(
+    tx: &mut WriteTx<'_>,
+    id: &str,
+    expires_at: Timestamp,
+    now: Timestamp,
+) -> Result<(), Error> {
+    tx.execute(
+        "DELETE FROM oauth_revoked_token WHERE id IN
+         (SELECT id FROM oauth_revoked_token WHERE expires_at <= $1 ORDER BY expires_at LIMIT 10)",
+        &[now.into()],
+    )?;
+    tx.execute(
+        "INSERT INTO oauth_revoked_token (id, expires_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING",
+        &[id.into(), expires_at.into()],
+    )
+    .map(drop)
+}
+
+/// Whether an access token was revoked, by itself or with its grant. A grant that is gone revokes it too.
+pub(super) fn is_token_revoked(tx: &mut Tx<'_>, grant: Uuid, id: &str) -> Result<bool, Error> {
+    let valid = tx.row(
+        "SELECT 1 FROM oauth_grant AS g WHERE g.id = $1 AND g.revoked_at IS NULL
+         AND NOT EXISTS (SELECT 1 FROM oauth_revoked_token AS t WHERE t.id = $2)",
+        &[grant.into(), id.into()],
+        |row| row.get::<i64>(0),
+    )?;
+    Ok(valid.is_none())
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_ascii_whitespace().map(str::to_owned).collect()
+}

@@ -1,0 +1,109 @@
+//! Sessions: somebody who signed in, recognised by a secret that a browser or a client keeps.
+
+use db::{Db, Error};
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
+use web::{Chance, Clock};
+
+use crate::secret;
+
+/// What a session is good for. One kind is never taken for another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A browser that signed in on the pages.
+    Browser,
+    /// A client that logged in through the API.
+    Api,
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Kind::Browser => "browser",
+            Kind::Api => "api",
+        }
+    }
+}
+
+/// The sessions of a service. Cloning it is cheap.
+#[derive(Clone)]
+pub struct Sessions {
+    db: Db,
+    clock: Clock,
+    chance: Chance,
+}
+
+/// A session that was just started.
+#[derive(Debug)]
+pub struct Started {
+    /// What the client is to send from now on. It is told once and kept nowhere.
+    pub secret: String,
+    pub expires_at: Timestamp,
+}
+
+impl Sessions {
+    pub fn new(db: Db, clock: Clock, chance: Chance) -> Self {
+        Sessions { db, clock, chance }
+    }
+
+    /// Starts a session of an account.
+    pub async fn start(&self, kind: Kind, account: Uuid, length: SignedDuration) -> Result<Started, Error> {
+        let secret = secret::new(&self.chance);
+        let (hash, now) = (secret::hash(&secret), self.clock.now());
+        let expires_at = now + length;
+        self.db
+            .write(move |tx| {
+                // A few that have ended go with every one that starts, so that they cannot pile up.
+                tx.execute(
+                    "DELETE FROM session WHERE hash IN
+                     (SELECT hash FROM session WHERE expires_at <= $1 ORDER BY expires_at LIMIT 10)",
+                    &[now.into()],
+                )?;
+                tx.execute(
+                    "INSERT INTO session (hash, kind, account_id, expires_at) VALUES ($1, $2, $3, $4)",
+                    &[hash.as_slice().into(), kind.word().into(), account.into(), expires_at.into()],
+                )
+                .map(drop)
+            })
+            .await?;
+        Ok(Started { secret, expires_at })
+    }
+
+    /// Whose session this is: the account and its name.
+    pub async fn find(&self, kind: Kind, secret: &str) -> Result<Option<(Uuid, String)>, Error> {
+        let (hash, now) = (secret::hash(secret), self.clock.now());
+        self.db
+            .read(move |tx| {
+                tx.row(
+                    "SELECT account.id, account.name FROM session JOIN account ON account.id = session.account_id
+                     WHERE session.hash = $1 AND session.kind = $2 AND session.expires_at > $3",
+                    &[hash.as_slice().into(), kind.word().into(), now.into()],
+                    |row| Ok((row.get(0)?, row.get(1)?)),
+                )
+            })
+            .await
+    }
+
+    /// Ends a session; it is fine if there is none.
+    pub async fn end(&self, kind: Kind, secret: &str) -> Result<(), Error> {
+        let hash = secret::hash(secret);
+        self.db
+            .write(move |tx| {
+                tx.execute(
+                    "DELETE FROM session WHERE hash = $1 AND kind = $2",
+                    &[hash.as_slice().into(), kind.word().into()],
+                )
+                .map(drop)
+            })
+            .await
+    }
+
+    /// Ends all sessions of an account, as when its password was changed.
+    pub async fn end_all(&self, account: Uuid) -> Result<(), Error> {
+        self.db
+            .write(move |tx| {
+                tx.execute("DELETE FROM session WHERE account_id = $1", &[account.into()]).map(drop)
+            })
+            .await
+    }
+}
