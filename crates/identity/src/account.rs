@@ -3,6 +3,7 @@
 use db::{Db, Tx, WriteTx};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
+use unicode_normalization::UnicodeNormalization;
 use uuid::Uuid;
 
 /// An account as signing in needs it.
@@ -27,6 +28,12 @@ pub enum Unfit {
     PasswordLength,
     #[error("a password must not contain control characters")]
     PasswordCharacters,
+}
+
+/// Text in the one form that all ways of typing it have in common (NFC, as RFC 7617 wants it): the same name looks the same
+/// to a person, and should to us, whatever machine it was typed on.
+pub(crate) fn composed(text: &str) -> String {
+    text.nfc().collect()
 }
 
 pub(crate) fn check_name(name: &str) -> Result<(), Unfit> {

@@ -131,6 +131,8 @@ impl Accounts {
         address: IpAddr,
     ) -> Result<Uuid, SignInError> {
         let inner = &self.0;
+        let name = &account::composed(name);
+        let password = composed(&password);
         // No account has such a name or password, and nobody learns anything from being told so at once.
         if account::check_name(name).is_err() || password.expose_secret().len() > account::LONGEST_PASSWORD {
             return Err(SignInError::Wrong);
@@ -163,7 +165,7 @@ impl Accounts {
 
     /// Adds an account with a well-known password, unless the name is taken. It works in demo mode only.
     pub async fn add_demo(&self, name: &str, password: &str) -> Result<(), ChangeError> {
-        if account::by_name(&self.0.db, name).await?.is_none() {
+        if account::by_name(&self.0.db, &account::composed(name)).await?.is_none() {
             self.insert(name, password.into(), true).await?;
         }
         Ok(())
@@ -175,9 +177,10 @@ impl Accounts {
         password: SecretString,
         demo: bool,
     ) -> Result<Option<Uuid>, ChangeError> {
-        account::check_name(name)?;
-        let hash = self.0.hash(password).await?;
-        let (name, now) = (name.to_owned(), self.0.clock.now());
+        let name = account::composed(name);
+        account::check_name(&name)?;
+        let hash = self.0.hash(&password).await?;
+        let now = self.0.clock.now();
         let id = self.0.chance.uuid(now);
         let added = self.0.db.write(move |tx| account::insert(tx, id, &name, &hash, demo, now)).await?;
         Ok(added.then_some(id))
@@ -186,15 +189,15 @@ impl Accounts {
     /// Sets an account's password.
     pub async fn set_password(&self, name: &str, password: SecretString) -> Result<(), ChangeError> {
         account::check_password(&password)?;
-        let hash = self.0.hash(password).await?;
-        let name = name.to_owned();
+        let hash = self.0.hash(&password).await?;
+        let name = account::composed(name);
         let changed = self.0.db.write(move |tx| account::set_password(tx, &name, &hash)).await?;
         if changed { Ok(()) } else { Err(ChangeError::Unknown) }
     }
 
     /// Removes an account.
     pub async fn remove(&self, name: &str) -> Result<(), ChangeError> {
-        let name = name.to_owned();
+        let name = account::composed(name);
         let removed = self.0.db.write(move |tx| account::remove(tx, &name)).await?;
         if removed { Ok(()) } else { Err(ChangeError::Unknown) }
     }
@@ -234,8 +237,8 @@ impl Inner {
         }
     }
 
-    async fn hash(&self, password: SecretString) -> Result<String, ChangeError> {
-        self.passwords.hash(password).await.map_err(|error| ChangeError::Broken(error.to_string()))
+    async fn hash(&self, password: &SecretString) -> Result<String, ChangeError> {
+        self.passwords.hash(composed(password)).await.map_err(|error| ChangeError::Broken(error.to_string()))
     }
 
     fn remembered_as(&self, parts: &[&[u8]]) -> [u8; 32] {
@@ -262,4 +265,8 @@ impl SignInError {
             other => SignInError::Broken(other.to_string()),
         }
     }
+}
+
+fn composed(password: &SecretString) -> SecretString {
+    account::composed(password.expose_secret()).into()
 }
