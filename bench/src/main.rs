@@ -1,1 +1,76 @@
-fn main() {}
+//! Measures the data layer beside plain rusqlite on the same machine and disk, and fails when it falls behind.
+//!
+//! Both sides take turns, round by round, so that whatever else the machine does hits both alike; the best
+//! round of each counts, as noise only ever makes a round slower.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
+
+mod inserts;
+mod reads;
+mod table;
+
+use std::{
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+/// What one side did in its best round.
+struct Rate(f64);
+
+impl Rate {
+    fn of(count: u64, work: impl FnOnce()) -> Self {
+        let start = Instant::now();
+        work();
+        Rate(count as f64 / start.elapsed().max(Duration::from_nanos(1)).as_secs_f64())
+    }
+}
+
+/// Two rates, and how many times the second the first has to be.
+struct Comparison {
+    name: &'static str,
+    ours: f64,
+    plain: f64,
+    target: f64,
+}
+
+impl Comparison {
+    fn measure(
+        name: &'static str,
+        target: f64,
+        rounds: usize,
+        mut ours: impl FnMut() -> Rate,
+        mut plain: impl FnMut() -> Rate,
+    ) -> Self {
+        let mut best = Comparison { name, ours: 0.0, plain: 0.0, target };
+        for _ in 0..rounds {
+            best.plain = best.plain.max(plain().0);
+            best.ours = best.ours.max(ours().0);
+        }
+        best
+    }
+
+    fn ratio(&self) -> f64 {
+        self.ours / self.plain
+    }
+}
+
+fn main() -> ExitCode {
+    // Not in memory: an insert counts when it is on a disk.
+    let folder = tempfile::tempdir_in(std::env::temp_dir()).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let results = [
+        reads::compare(&runtime, &folder.path().join("reads")),
+        inserts::compare(&runtime, &folder.path().join("inserts")),
+    ];
+    println!("{:<34}{:>12}{:>12}{:>9}{:>9}", "SQLite, per second", "triptych", "rusqlite", "ratio", "target");
+    for result in &results {
+        let Comparison { name, ours, plain, target } = result;
+        println!("{name:<34}{ours:>12.0}{plain:>12.0}{:>9.2}{target:>9.2}", result.ratio());
+    }
+    let mut code = ExitCode::SUCCESS;
+    for result in results.iter().filter(|result| result.ratio() < result.target) {
+        println!("missed: {} is {:.2} times rusqlite, not {:.2}", result.name, result.ratio(), result.target);
+        code = ExitCode::FAILURE;
+    }
+    code
+}

@@ -1,0 +1,26 @@
+//! The table both sides use: a key, some 200 bytes of text, a number.
+
+use std::path::Path;
+
+use db::{Db, Limits, Location, Migrations, Script};
+
+const CREATE: &str =
+    "CREATE TABLE entry (id INTEGER PRIMARY KEY, words TEXT NOT NULL, number INTEGER NOT NULL) STRICT";
+
+pub(crate) const WORDS: &str = "Two hundred bytes of text, about as much as a short description has: enough to fill a page of the database \
+     with some twenty rows, and little enough that none of them needs a page of its own. Here it ends.";
+
+pub(crate) fn ours(folder: &Path) -> Db {
+    let steps = &[Script { name: "0001_entry", sqlite: CREATE, postgres: "" }];
+    let migrations = [Migrations { component: "bench", steps }];
+    let location = Location::Sqlite(folder.join("ours"));
+    Db::open(&location, "bench", &migrations, Limits::default()).unwrap()
+}
+
+pub(crate) fn plain(folder: &Path) -> rusqlite::Connection {
+    std::fs::create_dir_all(folder).unwrap();
+    let connection = rusqlite::Connection::open(folder.join("plain.db")).unwrap();
+    connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL").unwrap();
+    connection.execute_batch(CREATE).unwrap();
+    connection
+}
