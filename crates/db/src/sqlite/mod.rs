@@ -97,6 +97,8 @@ pub(crate) struct Connection {
     inner: rusqlite::Connection,
     // Keyed by address: statements are `&'static str`, so the address is the text.
     rewritten: HashMap<(usize, usize), Rewritten>,
+    /// How many statements that may write were started.
+    writes: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -124,7 +126,7 @@ impl Connection {
                 "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;"
             }
         })?;
-        Ok(Connection { inner, rewritten: HashMap::new() })
+        Ok(Connection { inner, rewritten: HashMap::new(), writes: 0 })
     }
 
     /// Prepares (or finds) a statement, binds the parameters and hands it over.
@@ -143,6 +145,7 @@ impl Connection {
         for (index, value) in params.iter().enumerate() {
             statement.raw_bind_parameter(index + 1, value)?;
         }
+        self.writes += u64::from(!statement.readonly());
         run(&mut statement)
     }
 

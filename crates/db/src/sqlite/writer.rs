@@ -1,7 +1,11 @@
-//! The one thread that writes. The units waiting when it wakes share one transaction and one fsync, a
-//! savepoint each; nobody is answered before the commit they are part of is on the disk.
+//! The one thread that writes. The units waiting when it wakes share one transaction and one fsync; nobody is
+//! answered before the commit they are part of is on the disk.
+//!
+//! A unit that fails takes nothing with it. A savepoint around each would see to that, but costs as much as a
+//! small write, and nearly every unit succeeds or fails before it has changed anything. So a batch is first run
+//! without them, and anew with them when one of its units fails after it has changed something.
 
-use std::{io, thread};
+use std::{io, iter, thread};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
@@ -60,92 +64,102 @@ fn write(connection: &mut Connection, batch: &mut Vec<WriteUnit>) {
     for unit in late {
         unit.refuse(Error::Busy);
     }
-    if batch.is_empty() {
-        return;
-    }
     match together(connection, batch) {
-        Outcome::Committed => batch.drain(..).for_each(|unit| unit.answer()),
-        Outcome::Refused(error) => {
-            let text = error.to_string();
-            tracing::error!(error = text, units = batch.len(), "a batch could not be written");
-            for unit in batch.drain(..) {
-                unit.refuse(match &error {
-                    Error::Busy => Error::Busy,
-                    _ => Error::Unavailable(text.clone()),
-                });
-            }
-        }
-        // One unit took the whole transaction down with it (a full disk can do that, and so can a constraint
-        // that is checked at the commit). Alone, each stands or falls for itself.
-        Outcome::Lost => {
-            for unit in batch.drain(..) {
-                alone(connection, unit);
-            }
-        }
+        Ok(()) => batch.drain(..).for_each(|unit| unit.answer()),
+        Err(Setback::Refused(error)) => refuse(batch.drain(..), &error),
+        Err(Setback::Spoilt) => batch.drain(..).for_each(|unit| alone(connection, unit)),
     }
 }
 
-enum Outcome {
-    Committed,
+/// Tells them that the database took nothing of theirs.
+fn refuse(units: impl ExactSizeIterator<Item = WriteUnit>, error: &Error) {
+    let text = error.to_string();
+    tracing::error!(error = text, units = units.len(), "a batch could not be written");
+    for unit in units {
+        unit.refuse(match error {
+            Error::Busy => Error::Busy,
+            _ => Error::Unavailable(text.clone()),
+        });
+    }
+}
+
+/// Why a batch was rolled back.
+enum Setback {
+    /// Nothing is to be had from the database.
     Refused(Error),
-    Lost,
+    /// One unit took the others down with it.
+    Spoilt,
 }
 
-fn together(connection: &mut Connection, batch: &mut [WriteUnit]) -> Outcome {
-    if let Err(error) = connection.run("BEGIN IMMEDIATE") {
-        return Outcome::Refused(error);
-    }
-    for unit in batch {
-        let kept = connection
-            .run("SAVEPOINT unit")
-            .map(|()| unit.run(&mut WriteTx::new(Engine::Sqlite(connection))));
-        let closed = match kept {
-            Ok(true) => connection.run("RELEASE unit"),
-            Ok(false) if connection.inner.is_autocommit() => return Outcome::Lost,
-            Ok(false) => connection.run("ROLLBACK TO unit").and_then(|()| connection.run("RELEASE unit")),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = closed {
-            roll_back(connection);
-            return Outcome::Refused(error);
-        }
-    }
-    match commit(connection) {
-        // A deferred constraint: the commit notices that it fails, and not whose fault it is.
-        Outcome::Refused(Error::Constraint(_)) => Outcome::Lost,
-        outcome => outcome,
+fn together(connection: &mut Connection, batch: &mut [WriteUnit]) -> Result<(), Setback> {
+    match batch {
+        [] => Ok(()),
+        [_] => Err(Setback::Spoilt),
+        batch => transaction(connection, batch, unguarded).or_else(|setback| match setback {
+            Setback::Spoilt => transaction(connection, batch, guarded),
+            refused => Err(refused),
+        }),
     }
 }
 
-fn alone(connection: &mut Connection, mut unit: WriteUnit) {
-    if let Err(error) = connection.run("BEGIN IMMEDIATE") {
-        return unit.refuse(error);
-    }
-    let outcome = if unit.run(&mut WriteTx::new(Engine::Sqlite(connection))) {
-        commit(connection)
-    } else {
+fn transaction(
+    connection: &mut Connection,
+    batch: &mut [WriteUnit],
+    run: impl Fn(&mut Connection, &mut WriteUnit) -> Result<(), Setback>,
+) -> Result<(), Setback> {
+    connection.run("BEGIN IMMEDIATE").map_err(Setback::Refused)?;
+    let done = batch.iter_mut().try_for_each(|unit| run(connection, unit));
+    let done = done.and_then(|()| {
+        connection.run("COMMIT").map_err(|error| match error {
+            // A deferred constraint: the commit notices that it fails, and not whose fault it is.
+            Error::Constraint(_) => Setback::Spoilt,
+            error => Setback::Refused(error),
+        })
+    });
+    if done.is_err() {
         roll_back(connection);
-        Outcome::Committed // the closure's own error is the answer
-    };
-    match outcome {
-        Outcome::Committed => unit.answer(),
-        Outcome::Refused(error) => unit.refuse(error),
-        Outcome::Lost => unit.refuse(Error::Aborted),
+    }
+    done
+}
+
+fn unguarded(connection: &mut Connection, unit: &mut WriteUnit) -> Result<(), Setback> {
+    let before = connection.writes;
+    let fine = unit.run(&mut WriteTx::new(Engine::Sqlite(connection)));
+    if fine || (connection.writes == before && !is_lost(connection)) { Ok(()) } else { Err(Setback::Spoilt) }
+}
+
+fn guarded(connection: &mut Connection, unit: &mut WriteUnit) -> Result<(), Setback> {
+    connection.run("SAVEPOINT unit").map_err(Setback::Refused)?;
+    let fine = unit.run(&mut WriteTx::new(Engine::Sqlite(connection)));
+    if !fine && is_lost(connection) {
+        return Err(Setback::Spoilt);
+    }
+    let undone = if fine { Ok(()) } else { connection.run("ROLLBACK TO unit") };
+    undone.and_then(|()| connection.run("RELEASE unit")).map_err(Setback::Refused)
+}
+
+/// Alone, each stands or falls for itself.
+fn alone(connection: &mut Connection, mut unit: WriteUnit) {
+    let done = connection.run("BEGIN IMMEDIATE").and_then(|()| {
+        let fine = unit.run(&mut WriteTx::new(Engine::Sqlite(connection)));
+        if fine { connection.run("COMMIT") } else { Ok(()) }
+    });
+    roll_back(connection);
+    match done {
+        Ok(()) => unit.answer(),
+        Err(error @ Error::Constraint(_)) => unit.refuse(error),
+        Err(error) => refuse(iter::once(unit), &error),
     }
 }
 
-fn commit(connection: &Connection) -> Outcome {
-    match connection.run("COMMIT") {
-        Ok(()) => Outcome::Committed,
-        Err(error) => {
-            roll_back(connection);
-            Outcome::Refused(error)
-        }
-    }
+/// Whether SQLite itself rolled the transaction back (a full disk can make it).
+fn is_lost(connection: &Connection) -> bool {
+    connection.inner.is_autocommit()
 }
 
+/// Ends a transaction that is still open.
 fn roll_back(connection: &Connection) {
-    if connection.inner.is_autocommit() {
+    if is_lost(connection) {
         return;
     }
     if let Err(error) = connection.run("ROLLBACK") {
