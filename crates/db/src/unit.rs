@@ -23,8 +23,8 @@ pub(crate) trait Unit<T: ?Sized>: Send {
     fn answer(self: Box<Self>);
     /// Sends this instead: the unit did not happen.
     fn refuse(self: Box<Self>, error: Error);
-    /// Whether it is still worth starting.
-    fn still_wanted(&self) -> bool;
+    /// Whether it is still worth starting now.
+    fn still_wanted(&self, now: Instant) -> bool;
     /// Whether nobody waits for it any more.
     fn abandoned(&self) -> bool;
 }
@@ -88,8 +88,8 @@ macro_rules! unit {
                 let _ = self.reply.send(Err(error.into()));
             }
 
-            fn still_wanted(&self) -> bool {
-                self.queued.elapsed() < PATIENCE
+            fn still_wanted(&self, now: Instant) -> bool {
+                now.duration_since(self.queued) < PATIENCE
             }
 
             fn abandoned(&self) -> bool {

@@ -30,7 +30,7 @@ async fn pages(db: &Db) -> Vec<i64> {
     db.read(|tx| tx.rows("SELECT id FROM page ORDER BY id", &[], |row| row.get(0))).await.unwrap()
 }
 
-/// A write that has changed something and then waits. It ends when the sender is used or dropped.
+/// A write that has changed something and then waits until the sender is dropped.
 fn hold_a_write(db: &Db, id: i64) -> (Sender<()>, JoinHandle<Result<(), Error>>) {
     let (enter, entered) = mpsc::channel();
     let (release, released) = mpsc::channel::<()>();
@@ -38,7 +38,7 @@ fn hold_a_write(db: &Db, id: i64) -> (Sender<()>, JoinHandle<Result<(), Error>>)
     let held = tokio::spawn(async move {
         db.write(move |tx| {
             tx.execute("INSERT INTO page (id) VALUES ($1)", &[id.into()])?;
-            enter.send(()).unwrap();
+            let _ = enter.send(());
             let _ = released.recv();
             Ok(())
         })
@@ -68,7 +68,7 @@ testkit::on_both_engines! {
                 assert!(matches!(refused, Some(Err(Error::Busy))), "{refused:?}");
             }
             for (release, write) in held {
-                release.send(()).unwrap();
+                drop(release);
                 write.await.unwrap().unwrap();
             }
             for write in waiting {
@@ -90,7 +90,7 @@ testkit::on_both_engines! {
         let mut given_up = add(&db, 2);
         assert!((&mut given_up).now_or_never().is_none());
         drop(given_up);
-        release.send(()).unwrap();
+        drop(release);
         held.await.unwrap().unwrap();
         assert_eq!(add(&db, 3).await.unwrap(), 1);
         assert_eq!(pages(&db).await, [1, 3]);
@@ -107,7 +107,7 @@ testkit::on_both_engines! {
             })
             .await;
         assert_eq!(both.unwrap(), (Some(0), Some(0)));
-        release.send(()).unwrap();
+        drop(release);
         held.await.unwrap().unwrap();
         assert_eq!(pages(&db).await, [1]);
     }
@@ -118,7 +118,7 @@ testkit::on_both_engines! {
         let queued = tokio::spawn(add(&db, 2));
         let again = tokio::spawn(add(&db, 3));
         drop(db);
-        release.send(()).unwrap();
+        drop(release);
         held.await.unwrap().unwrap();
         assert_eq!(queued.await.unwrap().unwrap(), 1);
         assert_eq!(again.await.unwrap().unwrap(), 1);

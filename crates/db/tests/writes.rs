@@ -48,23 +48,24 @@ async fn seats(db: &Db) -> Vec<i64> {
     db.read(|tx| tx.rows("SELECT id FROM seat ORDER BY id", &[], |row| row.get(0))).await.unwrap()
 }
 
-/// Runs these at once. On SQLite they are all in the queue before the writer looks, so they share batches.
+/// Runs these at once. On SQLite they are all in the queue while the writer is held up, so they share batches,
+/// with the write that holds it up too: that one may be run again.
 async fn at_once<T>(db: &Db, writes: impl IntoIterator<Item = impl Future<Output = T>>) -> Vec<T> {
     let (enter, entered) = mpsc::channel();
-    let (release, released) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
     let blocker = tokio::spawn({
         let db = db.clone();
         async move {
             db.write(move |_| {
-                enter.send(()).unwrap();
-                released.recv().unwrap();
+                let _ = enter.send(());
+                let _ = released.recv();
                 Ok::<_, Error>(())
             })
             .await
         }
     });
     entered.recv().unwrap();
-    let (answers, ()) = tokio::join!(biased; join_all(writes), async { release.send(()).unwrap() });
+    let (answers, ()) = tokio::join!(biased; join_all(writes), async move { drop(release) });
     blocker.await.unwrap().unwrap();
     answers
 }
@@ -160,6 +161,29 @@ testkit::on_both_engines! {
         }
         booked.push(10_000);
         assert_eq!(seats(&db).await, booked);
+    }
+
+    async fn a_row_that_cannot_be_read_harms_no_other(store: Store) {
+        let db = store.open("writes", SCHEMA);
+        let answers = at_once(&db, (0..20_i64).map(|seat| {
+            db.write(move |tx| {
+                tx.row("INSERT INTO seat (id) VALUES ($1) RETURNING id", &[seat.into()], |row| match seat % 5 {
+                    1 => Err(Error::Unique("of the reader's own making".into())),
+                    2 => resume_unwind(Box::new("unreadable")),
+                    _ => row.get::<i64>(0),
+                })
+            })
+        }))
+        .await;
+        for (seat, answer) in (0..).zip(answers) {
+            match (seat % 5, answer) {
+                (1, Err(Error::Unique(text))) => assert_eq!(text, "of the reader's own making"),
+                (2, Err(Error::Fault(text))) => assert_eq!(text, "a unit of work panicked: unreadable"),
+                (0 | 3 | 4, Ok(answered)) => assert_eq!(answered, Some(seat)),
+                (_, answer) => panic!("seat {seat}: {answer:?}"),
+            }
+        }
+        assert_eq!(seats(&db).await, (0..20).filter(|seat| ![1, 2].contains(&(seat % 5))).collect::<Vec<_>>());
     }
 
     async fn a_constraint_that_fails_at_the_commit_harms_no_other(store: Store) {

@@ -4,7 +4,11 @@
 //! thread that owns its connection asks without any hand-over in between. A connection that is lost is made
 //! anew by its thread for the next unit.
 
-use std::{any::TypeId, io, thread, time::Duration};
+use std::{
+    any::TypeId,
+    io, thread,
+    time::{Duration, Instant},
+};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use postgres::Config;
@@ -93,8 +97,8 @@ impl Worker {
             match job {
                 Job::Read(unit, _) if unit.abandoned() => {}
                 Job::Write(unit) if unit.abandoned() => {}
-                Job::Read(unit, _) if !unit.still_wanted() => unit.refuse(Error::Busy),
-                Job::Write(unit) if !unit.still_wanted() => unit.refuse(Error::Busy),
+                Job::Read(unit, _) if !unit.still_wanted(Instant::now()) => unit.refuse(Error::Busy),
+                Job::Write(unit) if !unit.still_wanted(Instant::now()) => unit.refuse(Error::Busy),
                 Job::Read(mut unit, site) => {
                     match self.repeat(|worker, connection| worker.read(connection, &mut unit, site)) {
                         Ok(()) => unit.answer(),

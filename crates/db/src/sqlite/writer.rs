@@ -1,11 +1,14 @@
-//! The one thread that writes. The units waiting when it wakes share one transaction and one fsync; nobody is
-//! answered before the commit they are part of is on the disk.
+//! The one thread that writes. The units that come while it is at it share one transaction and one fsync; nobody
+//! is answered before the commit they are part of is on the disk.
 //!
 //! A unit that fails takes nothing with it. A savepoint around each would see to that, but costs as much as a
 //! small write, and nearly every unit succeeds or fails before it has changed anything. So a batch is first run
 //! without them, and anew with them when one of its units fails after it has changed something.
 
-use std::{io, iter, thread};
+use std::{
+    io, iter, thread,
+    time::{Duration, Instant},
+};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
@@ -14,6 +17,9 @@ use crate::{Error, WriteTx, tx::Engine, unit::WriteUnit};
 
 /// Enough to spread an fsync thin; few enough that the first of a batch does not wait long for the last.
 const LARGEST_BATCH: usize = 256;
+
+/// How long a batch waits for those who are expected: less than any disk takes for an fsync.
+const LINGER: Duration = Duration::from_micros(50);
 
 pub(super) struct Writer {
     queue: Option<Sender<WriteUnit>>,
@@ -48,27 +54,76 @@ impl Drop for Writer {
 }
 
 fn run(mut connection: Connection, queue: &Receiver<WriteUnit>) {
-    let mut batch = Vec::with_capacity(LARGEST_BATCH);
-    while let Ok(first) = queue.recv() {
-        batch.push(first);
-        batch.extend(queue.try_iter().take(LARGEST_BATCH - 1));
-        metrics::histogram!("triptych_db_batch_units", "engine" => "sqlite").record(batch.len() as f64);
+    let mut batch =
+        Batch { queue, units: Vec::with_capacity(LARGEST_BATCH), start: Instant::now(), expected: 0 };
+    while batch.begin() {
         write(&mut connection, &mut batch);
     }
 }
 
-/// Writes a batch and answers each of its units; `batch` is empty afterwards.
-fn write(connection: &mut Connection, batch: &mut Vec<WriteUnit>) {
-    batch.retain_mut(|unit| !unit.abandoned());
-    let late: Vec<_> = batch.extract_if(.., |unit| !unit.still_wanted()).collect();
-    for unit in late {
-        unit.refuse(Error::Busy);
+/// The units of one commit. Each is taken out of the queue when those before it have run.
+struct Batch<'q> {
+    queue: &'q Receiver<WriteUnit>,
+    units: Vec<WriteUnit>,
+    start: Instant,
+    /// How many there were the last time, with those who came too late for it.
+    expected: usize,
+}
+
+impl Batch<'_> {
+    /// Waits for a first unit; `false` when none will come any more.
+    fn begin(&mut self) -> bool {
+        let first = self.queue.recv();
+        self.start = Instant::now();
+        first.map(|unit| self.take(unit)).is_ok()
     }
-    match together(connection, batch) {
-        Ok(()) => batch.drain(..).for_each(|unit| unit.answer()),
-        Err(Setback::Refused(error)) => refuse(batch.drain(..), &error),
-        Err(Setback::Spoilt) => batch.drain(..).for_each(|unit| alone(connection, unit)),
+
+    /// The next unit, if one is queued. Waits a little for as many as there were the last time: those who were
+    /// just answered are often about to ask again, and would otherwise miss every other batch by a hair. Who is
+    /// alone never waits.
+    fn next(&mut self) -> Option<&mut WriteUnit> {
+        let (taken, mut waiting) = (self.units.len(), None);
+        while self.units.len() == taken && taken < LARGEST_BATCH {
+            match self.queue.try_recv() {
+                Ok(unit) => self.take(unit),
+                Err(_) if taken >= self.expected => return None,
+                Err(_) if waiting.get_or_insert_with(Instant::now).elapsed() > LINGER => return None,
+                Err(_) => thread::yield_now(),
+            }
+        }
+        self.units.get_mut(taken)
     }
+
+    /// Takes a unit in, unless it is too late for it.
+    fn take(&mut self, unit: WriteUnit) {
+        if unit.abandoned() {
+            return;
+        }
+        if unit.still_wanted(self.start) {
+            self.units.push(unit);
+        } else {
+            unit.refuse(Error::Busy);
+        }
+    }
+}
+
+/// Writes a batch and answers each of its units.
+fn write(connection: &mut Connection, batch: &mut Batch<'_>) {
+    let done = match at_once(connection, batch) {
+        Err(Setback::Spoilt) if batch.units.len() > 1 => transaction(connection, |connection| {
+            batch.units.iter_mut().try_for_each(|unit| guarded(connection, unit))
+        }),
+        done => done,
+    };
+    let size = batch.units.len();
+    metrics::histogram!("triptych_db_batch_units", "engine" => "sqlite").record(size as f64);
+    let units = batch.units.drain(..);
+    match done {
+        Ok(()) => units.for_each(|unit| unit.answer()),
+        Err(Setback::Refused(error)) => refuse(units, &error),
+        Err(Setback::Spoilt) => units.for_each(|unit| alone(connection, unit)),
+    }
+    batch.expected = size + batch.queue.len();
 }
 
 /// Tells them that the database took nothing of theirs.
@@ -91,25 +146,26 @@ enum Setback {
     Spoilt,
 }
 
-fn together(connection: &mut Connection, batch: &mut [WriteUnit]) -> Result<(), Setback> {
-    match batch {
-        [] => Ok(()),
-        [_] => Err(Setback::Spoilt),
-        batch => transaction(connection, batch, unguarded).or_else(|setback| match setback {
-            Setback::Spoilt => transaction(connection, batch, guarded),
-            refused => Err(refused),
-        }),
+fn at_once(connection: &mut Connection, batch: &mut Batch<'_>) -> Result<(), Setback> {
+    if batch.units.is_empty() {
+        return Ok(());
     }
+    transaction(connection, |connection| {
+        let mut next = batch.units.last_mut();
+        while let Some(unit) = next {
+            unguarded(connection, unit)?;
+            next = batch.next();
+        }
+        Ok(())
+    })
 }
 
 fn transaction(
     connection: &mut Connection,
-    batch: &mut [WriteUnit],
-    run: impl Fn(&mut Connection, &mut WriteUnit) -> Result<(), Setback>,
+    work: impl FnOnce(&mut Connection) -> Result<(), Setback>,
 ) -> Result<(), Setback> {
     connection.run("BEGIN IMMEDIATE").map_err(Setback::Refused)?;
-    let done = batch.iter_mut().try_for_each(|unit| run(connection, unit));
-    let done = done.and_then(|()| {
+    let done = work(connection).and_then(|()| {
         connection.run("COMMIT").map_err(|error| match error {
             // A deferred constraint: the commit notices that it fails, and not whose fault it is.
             Error::Constraint(_) => Setback::Spoilt,
