@@ -1,4 +1,5 @@
-//! Measures the data layer beside plain rusqlite on the same machine and disk, and fails when it falls behind.
+//! Measures the data layer beside plain rusqlite on the same machine and disk, and fails when it falls
+//! behind.
 //!
 //! Both sides take turns, round by round, so that whatever else the machine does hits both alike; the best
 //! round of each counts, as noise only ever makes a round slower.

@@ -7,8 +7,8 @@ use db::{Db, Limits, Location, Migrations, Script};
 const CREATE: &str =
     "CREATE TABLE entry (id INTEGER PRIMARY KEY, words TEXT NOT NULL, number INTEGER NOT NULL) STRICT";
 
-pub(crate) const WORDS: &str = "Two hundred bytes of text, about as much as a short description has: enough to fill a page of the database \
-     with some twenty rows, and little enough that none of them needs a page of its own. Here it ends.";
+pub(crate) const WORDS: &str = "Two hundred bytes of text, about as much as a short description has: enough to fill a page \
+     of the database with some twenty rows, and little enough that none of them needs a page of its own. Here it ends.";
 
 pub(crate) fn ours(folder: &Path) -> Db {
     let steps = &[Script { name: "0001_entry", sqlite: CREATE, postgres: "" }];

@@ -216,8 +216,8 @@ fn a_connection_lost_within_a_write_is_healed_before_the_commit() {
 fn the_defaults_of_the_server_do_not_matter() {
     on_postgres(async |store| {
         let settle = "DO $$ BEGIN
-            EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation = serializable', current_database());
-            EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database());
+            EXECUTE 'ALTER DATABASE ' || current_database() || ' SET default_transaction_isolation = serializable';
+            EXECUTE 'ALTER DATABASE ' || current_database() || ' SET default_transaction_read_only = on';
         END $$";
         store.open("settler", &[]).write(move |tx| tx.execute(settle, &[])).await.unwrap();
         let together = Barrier::new(8);

@@ -99,7 +99,8 @@ testkit::on_both_engines! {
         let select = "SELECT id FROM pet WHERE name = $1 OR name = $1";
         let row = db.read(move |tx| tx.row(select, &[], |row| row.get::<i64>(0))).await;
         is_miscounted(&row, 1, 0);
-        let rows = db.read(move |tx| tx.rows(select, &["a".into(), "b".into()], |row| row.get::<i64>(0))).await;
+        let two = ["a".into(), "b".into()];
+        let rows = db.read(move |tx| tx.rows(select, &two, |row| row.get::<i64>(0))).await;
         is_miscounted(&rows, 1, 2);
         let none = db.read(|tx| tx.rows("SELECT id FROM pet", &[1.into()], |row| row.get::<i64>(0))).await;
         is_miscounted(&none, 0, 1);

@@ -48,8 +48,8 @@ async fn seats(db: &Db) -> Vec<i64> {
     db.read(|tx| tx.rows("SELECT id FROM seat ORDER BY id", &[], |row| row.get(0))).await.unwrap()
 }
 
-/// Runs these at once. On SQLite they are all in the queue while the writer is held up, so they share batches,
-/// with the write that holds it up too: that one may be run again.
+/// Runs these at once. On SQLite they are all in the queue while the writer is held up, so they share
+/// batches, with the write that holds it up too: that one may be run again.
 async fn at_once<T>(db: &Db, writes: impl IntoIterator<Item = impl Future<Output = T>>) -> Vec<T> {
     let (enter, entered) = mpsc::channel();
     let (release, released) = mpsc::channel::<()>();
@@ -165,9 +165,10 @@ testkit::on_both_engines! {
 
     async fn a_row_that_cannot_be_read_harms_no_other(store: Store) {
         let db = store.open("writes", SCHEMA);
+        let insert = "INSERT INTO seat (id) VALUES ($1) RETURNING id";
         let answers = at_once(&db, (0..20_i64).map(|seat| {
             db.write(move |tx| {
-                tx.row("INSERT INTO seat (id) VALUES ($1) RETURNING id", &[seat.into()], |row| match seat % 5 {
+                tx.row(insert, &[seat.into()], |row| match seat % 5 {
                     1 => Err(Error::Unique("of the reader's own making".into())),
                     2 => resume_unwind(Box::new("unreadable")),
                     _ => row.get::<i64>(0),
@@ -183,7 +184,7 @@ testkit::on_both_engines! {
                 (_, answer) => panic!("seat {seat}: {answer:?}"),
             }
         }
-        assert_eq!(seats(&db).await, (0..20).filter(|seat| ![1, 2].contains(&(seat % 5))).collect::<Vec<_>>());
+        assert_eq!(seats(&db).await, [0, 3, 4, 5, 8, 9, 10, 13, 14, 15, 18, 19]);
     }
 
     async fn a_constraint_that_fails_at_the_commit_harms_no_other(store: Store) {

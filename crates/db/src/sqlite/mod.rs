@@ -122,8 +122,8 @@ impl Connection {
         }
         inner.execute_batch(match access {
             Access::Read => "PRAGMA query_only = ON; PRAGMA temp_store = MEMORY;",
-            // 4000 pages, 16 MB, is as much of a WAL as the first block of its index covers: fewer checkpoints, and
-            // a reader still looks in one place.
+            // 4000 pages, 16 MB, is as much of a WAL as the first block of its index covers: a checkpoint is
+            // rare, and a reader still looks in one place.
             Access::Write => {
                 "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; \
                  PRAGMA wal_autocheckpoint = 4000;"

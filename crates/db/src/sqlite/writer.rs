@@ -1,9 +1,9 @@
-//! The one thread that writes. The units that come while it is at it share one transaction and one fsync; nobody
-//! is answered before the commit they are part of is on the disk.
+//! The one thread that writes. The units that come while it is at it share one transaction and one fsync;
+//! nobody is answered before the commit they are part of is on the disk.
 //!
 //! A unit that fails takes nothing with it. A savepoint around each would see to that, but costs as much as a
-//! small write, and nearly every unit succeeds or fails before it has changed anything. So a batch is first run
-//! without them, and anew with them when one of its units fails after it has changed something.
+//! small write, and nearly every unit succeeds or fails before it has changed anything. So a batch is first
+//! run without them, and anew with them when one of its units fails after it may have changed something.
 
 use std::{
     io, iter, thread,
@@ -78,9 +78,9 @@ impl Batch<'_> {
         first.map(|unit| self.take(unit)).is_ok()
     }
 
-    /// The next unit, if one is queued. Waits a little for as many as there were the last time: those who were
-    /// just answered are often about to ask again, and would otherwise miss every other batch by a hair. Who is
-    /// alone never waits.
+    /// The next unit, if one is queued. Waits a little for as many as there were the last time: those who
+    /// were just answered are often about to ask again, and would otherwise miss every other batch by a hair.
+    /// Who is alone never waits.
     fn next(&mut self) -> Option<&mut WriteUnit> {
         let (taken, mut waiting) = (self.units.len(), None);
         while self.units.len() == taken && taken < LARGEST_BATCH {
