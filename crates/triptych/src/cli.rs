@@ -27,7 +27,13 @@ pub(crate) enum Command {
         flags: ServeFlags,
     },
     /// Print a service's OpenAPI document as JSON
-    Openapi { service: ServiceName },
+    Openapi {
+        /// Whose document
+        service: ServiceName,
+        // Every command takes these, so that a script can give them to all; the document depends on neither.
+        #[command(flatten)]
+        _place: PlaceFlags,
+    },
     /// Manage who can sign in to a service
     User {
         #[command(subcommand)]
@@ -52,7 +58,9 @@ pub(crate) enum UserAction {
 
 #[derive(Args)]
 pub(crate) struct UserArguments {
+    /// Which service's user
     pub(crate) service: ServiceName,
+    /// The user's name
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) place: PlaceFlags,

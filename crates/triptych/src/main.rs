@@ -35,7 +35,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         None => serve::run(&Settings::read(&cli.flags.into())?, &[]),
         Some(Command::Serve { services, flags }) => serve::run(&Settings::read(&flags.into())?, &services),
-        Some(Command::Openapi { service: ServiceName::Museum }) => {
+        Some(Command::Openapi { service: ServiceName::Museum, .. }) => {
             print(&web::document_text(&museum::openapi()))
         }
         Some(Command::User { action }) => user::run(&action),
