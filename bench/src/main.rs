@@ -36,13 +36,13 @@ struct Comparison {
     name: &'static str,
     ours: f64,
     plain: f64,
-    target: f64,
+    target: Option<f64>,
 }
 
 impl Comparison {
     fn measure(
         name: &'static str,
-        target: f64,
+        target: Option<f64>,
         mut ours: impl FnMut() -> Rate,
         mut plain: impl FnMut() -> Rate,
     ) -> Self {
@@ -63,19 +63,20 @@ fn main() -> ExitCode {
     // Not in memory: an insert counts when it is on a disk.
     let folder = tempfile::tempdir_in(std::env::temp_dir()).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let results = [
-        reads::compare(&runtime, &folder.path().join("reads")),
-        inserts::compare(&runtime, &folder.path().join("inserts")),
-    ];
+    let [inserts, alone] = inserts::compare(&runtime, &folder.path().join("inserts"));
+    let results = [reads::compare(&runtime, &folder.path().join("reads")), inserts, alone];
     println!("{:<34}{:>12}{:>12}{:>9}{:>9}", "SQLite, per second", "triptych", "rusqlite", "ratio", "target");
     for result in &results {
         let Comparison { name, ours, plain, target } = result;
-        println!("{name:<34}{ours:>12.0}{plain:>12.0}{:>9.2}{target:>9.2}", result.ratio());
+        let target = target.map_or_else(String::new, |target| format!("{target:.2}"));
+        println!("{name:<34}{ours:>12.0}{plain:>12.0}{:>9.2}{target:>9}", result.ratio());
     }
     let mut code = ExitCode::SUCCESS;
-    for result in results.iter().filter(|result| result.ratio() < result.target) {
-        println!("missed: {} is {:.2} times rusqlite, not {:.2}", result.name, result.ratio(), result.target);
-        code = ExitCode::FAILURE;
+    for result in &results {
+        if let Some(target) = result.target.filter(|target| result.ratio() < *target) {
+            println!("missed: {} is {:.2} times rusqlite, not {target:.2}", result.name, result.ratio());
+            code = ExitCode::FAILURE;
+        }
     }
     code
 }
