@@ -90,19 +90,25 @@ pub(super) fn insert_grant(
     .map(drop)
 }
 
-/// A grant that nobody has revoked.
-pub(super) fn grant(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Grant>, Error> {
+/// A grant that nobody has revoked and that has not ended, and when it will.
+pub(super) fn grant(
+    tx: &mut Tx<'_>,
+    id: Uuid,
+    now: Timestamp,
+) -> Result<Option<(Grant, Timestamp)>, Error> {
     tx.row(
-        "SELECT client_id, account_id, scopes, audience FROM oauth_grant WHERE id = $1 AND revoked_at IS NULL",
-        &[id.into()],
+        "SELECT client_id, account_id, scopes, audience, ends_at FROM oauth_grant
+         WHERE id = $1 AND revoked_at IS NULL AND ends_at > $2",
+        &[id.into(), now.into()],
         |row| {
-            Ok(Grant {
+            let grant = Grant {
                 id,
                 client: row.get(0)?,
                 account: row.get(1)?,
                 scopes: words(&row.get::<String>(2)?),
                 audience: row.get(3)?,
-            })
+            };
+            Ok((grant, row.get(4)?))
         },
     )
 }

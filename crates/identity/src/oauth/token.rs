@@ -196,7 +196,7 @@ impl AuthorizationServer {
                 if owner != client_id {
                     return Ok::<_, db::Error>(Outcome::Bad("the refresh token was given to another client"));
                 }
-                let Some(grant) = store::grant(tx, id)? else { return Ok(unknown) };
+                let Some((grant, _)) = store::grant(tx, id, now)? else { return Ok(unknown) };
                 if expires_at <= now {
                     return Ok(unknown);
                 }
@@ -278,10 +278,10 @@ fn continue_grant(
     refresh_hash: &[u8],
     now: Timestamp,
 ) -> Result<Outcome, db::Error> {
-    let Some(grant) = store::grant(tx, id)? else {
+    let Some((grant, ends_at)) = store::grant(tx, id, now)? else {
         return Ok(Outcome::Bad("what this was granted by was revoked"));
     };
-    store::insert_refresh_token(tx, refresh_hash, id, now + REFRESH_LIFETIME)?;
+    store::insert_refresh_token(tx, refresh_hash, id, ends_at.min(now + REFRESH_LIFETIME))?;
     Ok(Outcome::Good(grant))
 }
 
