@@ -89,6 +89,8 @@ pub(super) fn json_no_store(body: &impl Serialize) -> Response {
 enum Outcome {
     Good(Grant),
     Bad(&'static str),
+    /// The scope is more than was granted. Nothing is used up by that.
+    Scope,
 }
 
 impl AuthorizationServer {
@@ -202,7 +204,7 @@ impl AuthorizationServer {
                 }
                 let more = asked.iter().flatten().any(|scope| !grant.scopes.contains(scope));
                 if more {
-                    return Ok(Outcome::Bad("the scope is more than was granted"));
+                    return Ok(Outcome::Scope);
                 }
                 if !store::take_refresh_token(tx, &hash, now)? {
                     store::revoke_grant(tx, id, now)?;
@@ -296,6 +298,9 @@ impl Inner {
         let grant = match outcome {
             Outcome::Good(grant) => grant,
             Outcome::Bad(description) => return Err(Refusal::invalid_grant(description)),
+            Outcome::Scope => {
+                return Err(Refusal::new("invalid_scope", "the scope is more than was granted"));
+            }
         };
         let scope = scopes.as_ref().unwrap_or(&grant.scopes).join(" ");
         Ok(TokenAnswer {
