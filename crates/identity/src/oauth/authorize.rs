@@ -14,6 +14,7 @@ use web::{Client as Peer, Form, Problem};
 
 use super::{
     AuthorizationServer,
+    error::described,
     page::{self, Consent, Cookie, Message, STYLE, SignIn, SignOut, SignUp, page, see_other},
     request::{Asked, Parameters, Refused},
     store::{self, Code, Grant},
@@ -176,7 +177,7 @@ impl AuthorizationServer {
             Refused::Client { redirect_uri, state, error, description } => self.send_back(
                 &redirect_uri,
                 state.as_deref(),
-                &[("error", error), ("error_description", &description)],
+                &[("error", error), ("error_description", &described(&description))],
             ),
         })
     }

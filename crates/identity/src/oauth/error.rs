@@ -22,6 +22,12 @@ pub(super) enum Refusal {
     Problem(Problem),
 }
 
+/// Words as an error's description may have them: no quotation mark, no backslash, ASCII only (RFC 6749, 5.2).
+pub(super) fn described(words: &str) -> String {
+    let allowed = |c: char| matches!(c, ' '..='~') && c != '\\';
+    words.replace('"', "'").chars().map(|c| if allowed(c) { c } else { '?' }).collect()
+}
+
 impl Refusal {
     pub(super) fn new(error: &'static str, description: impl Into<Cow<'static, str>>) -> Self {
         Refusal::OAuth {
@@ -56,9 +62,8 @@ impl IntoResponse for Refusal {
         match self {
             Refusal::Problem(problem) => problem.into_response(),
             Refusal::OAuth { status, error, description, challenge } => {
-                let mut response =
-                    (status, json!({"error": error, "error_description": description}).to_string())
-                        .into_response();
+                let body = json!({"error": error, "error_description": described(&description)});
+                let mut response = (status, body.to_string()).into_response();
                 let headers = response.headers_mut();
                 headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
                 headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
