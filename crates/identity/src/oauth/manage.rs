@@ -175,8 +175,11 @@ impl AuthorizationServer {
         if settings.demo {
             return Ok(());
         }
-        let sent =
-            headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        let mut all = headers.get_all(header::AUTHORIZATION).iter();
+        let sent = match (all.next().and_then(|value| value.to_str().ok()?.split_once(' ')), all.next()) {
+            (Some((scheme, token)), None) if scheme.eq_ignore_ascii_case("Bearer") => Some(token.trim()),
+            _ => None,
+        };
         let right = match (&settings.registration_token, sent) {
             (Some(token), Some(sent)) => {
                 bool::from(secret::hash(token.expose_secret()).ct_eq(&secret::hash(sent)))
@@ -190,9 +193,9 @@ impl AuthorizationServer {
             &web::problem::UNAUTHORIZED,
             "Registering a client needs this server's initial access token, as a bearer token.",
         );
-        Err(Refusal::Problem(
-            problem.with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")),
-        ))
+        let challenge = if sent.is_some() { "Bearer error=\"invalid_token\"" } else { "Bearer" };
+        let challenge = HeaderValue::from_static(challenge);
+        Err(Refusal::Problem(problem.with_header(header::WWW_AUTHENTICATE, challenge)))
     }
 }
 
