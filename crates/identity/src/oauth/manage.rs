@@ -87,7 +87,9 @@ pub(super) async fn introspect(
     let grant = inner
         .db
         .read(move |tx| match store::live_refresh_token(tx, &hash, now)? {
-            Some((grant, expires_at)) => Ok(store::grant(tx, grant, now)?.map(|(grant, _)| (grant, expires_at))),
+            Some((grant, expires_at)) => {
+                Ok(store::grant(tx, grant, now)?.map(|(grant, _)| (grant, expires_at)))
+            }
             None => Ok::<_, db::Error>(None),
         })
         .await?;

@@ -91,11 +91,7 @@ pub(super) fn insert_grant(
 }
 
 /// A grant that nobody has revoked and that has not ended, and when it will.
-pub(super) fn grant(
-    tx: &mut Tx<'_>,
-    id: Uuid,
-    now: Timestamp,
-) -> Result<Option<(Grant, Timestamp)>, Error> {
+pub(super) fn grant(tx: &mut Tx<'_>, id: Uuid, now: Timestamp) -> Result<Option<(Grant, Timestamp)>, Error> {
     tx.row(
         "SELECT client_id, account_id, scopes, audience, ends_at FROM oauth_grant
          WHERE id = $1 AND revoked_at IS NULL AND ends_at > $2",

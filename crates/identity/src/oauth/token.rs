@@ -58,12 +58,12 @@ pub(super) async fn redeem(
                 |name| get(name)?.ok_or_else(|| Refusal::invalid_request(format!("{name} is required")));
             let (code, redirect_uri) = (required("code")?, required("redirect_uri")?);
             let verifier = required("code_verifier")?;
-            server.redeem_code(&client, code, redirect_uri, verifier).await?
+            server.redeem_code(&client, code, redirect_uri, verifier, get("resource")?).await?
         }
         "refresh_token" => {
             let token =
                 get("refresh_token")?.ok_or_else(|| Refusal::invalid_request("refresh_token is required"))?;
-            server.refresh(&client, token, get("scope")?).await?
+            server.refresh(&client, token, get("scope")?, get("resource")?).await?
         }
         "client_credentials" => server.client_credentials(&client, get("scope")?, get("resource")?).await?,
         _ => {
@@ -91,6 +91,8 @@ enum Outcome {
     Bad(&'static str),
     /// The scope is more than was granted. Nothing is used up by that.
     Scope,
+    /// So is the resource.
+    Target,
 }
 
 impl AuthorizationServer {
@@ -133,6 +135,7 @@ impl AuthorizationServer {
         code: &str,
         redirect_uri: &str,
         verifier: &str,
+        resource: Option<&str>,
     ) -> Result<TokenAnswer, Refusal> {
         let inner = &self.0;
         let now = inner.clock.now();
@@ -141,6 +144,7 @@ impl AuthorizationServer {
         let proven = is_verifier(verifier);
         let (hash, refresh_hash) = (secret::hash(code), secret::hash(&refresh));
         let (client_id, redirect_uri) = (client.id.clone(), redirect_uri.to_owned());
+        let resource = resource.map(str::to_owned);
         let outcome = inner
             .db
             .write(move |tx| {
@@ -149,6 +153,9 @@ impl AuthorizationServer {
                 };
                 if owner != client_id {
                     return Ok(Outcome::Bad("the code was given to another client"));
+                }
+                if !is_for(tx, grant, resource.as_deref(), now)? {
+                    return Ok(Outcome::Target);
                 }
                 let Some(code) = store::take_code(tx, &hash, now)? else {
                     // Somebody has a copy. Whoever of the two is the thief, nobody keeps anything.
@@ -177,12 +184,13 @@ impl AuthorizationServer {
         client: &Client,
         token: &str,
         scope: Option<&str>,
+        resource: Option<&str>,
     ) -> Result<TokenAnswer, Refusal> {
         let inner = &self.0;
         let now = inner.clock.now();
         let refresh = secret::new(&inner.chance);
         let (hash, refresh_hash) = (secret::hash(token), secret::hash(&refresh));
-        let client_id = client.id.clone();
+        let (client_id, resource) = (client.id.clone(), resource.map(str::to_owned));
         let wanted = scope.map(|scope| self.choose_scopes(Some(scope), &client.scopes)).transpose();
         let wanted = wanted.map_err(|why| Refusal::new("invalid_scope", why))?;
         let wanted =
@@ -205,6 +213,9 @@ impl AuthorizationServer {
                 let more = asked.iter().flatten().any(|scope| !grant.scopes.contains(scope));
                 if more {
                     return Ok(Outcome::Scope);
+                }
+                if resource.as_ref().is_some_and(|resource| *resource != grant.audience) {
+                    return Ok(Outcome::Target);
                 }
                 if !store::take_refresh_token(tx, &hash, now)? {
                     store::revoke_grant(tx, id, now)?;
@@ -273,6 +284,17 @@ impl AuthorizationServer {
     }
 }
 
+/// Whether a grant is for the resource that its token is asked for, if one is named (RFC 8707, 2.2).
+fn is_for(
+    tx: &mut WriteTx<'_>,
+    grant: Uuid,
+    resource: Option<&str>,
+    now: Timestamp,
+) -> Result<bool, db::Error> {
+    let Some(resource) = resource else { return Ok(true) };
+    Ok(store::grant(tx, grant, now)?.is_none_or(|(grant, _)| grant.audience == resource))
+}
+
 /// The next refresh token of a grant that is still good.
 fn continue_grant(
     tx: &mut WriteTx<'_>,
@@ -298,6 +320,9 @@ impl Inner {
         let grant = match outcome {
             Outcome::Good(grant) => grant,
             Outcome::Bad(description) => return Err(Refusal::invalid_grant(description)),
+            Outcome::Target => {
+                return Err(Refusal::new("invalid_target", "the resource is not what was granted"));
+            }
             Outcome::Scope => {
                 return Err(Refusal::new("invalid_scope", "the scope is more than was granted"));
             }
