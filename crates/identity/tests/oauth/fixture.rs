@@ -6,7 +6,7 @@ use db::Db;
 use identity::{
     Accounts,
     oauth::{
-        self, AuthorizationServer, Scope, Settings, Verifier,
+        self, AuthorizationServer, NewClient, Scope, Settings, Verifier,
         bearer::{Authorized, Scopes},
     },
 };
@@ -24,6 +24,8 @@ pub(crate) const SCOPES: &[Scope] =
 pub(crate) const NAME: &str = "ada";
 pub(crate) const PASSWORD: &str = "correct horse";
 pub(crate) const CALLBACK: &str = "http://127.0.0.1:5999/callback";
+/// Where answers to registered clients go.
+pub(crate) const APP: &str = "https://app.example.com/callback";
 pub(crate) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 
 pub(crate) fn challenge(verifier: &str) -> String {
@@ -53,12 +55,13 @@ impl FromRef<State> for Verifier {
 pub(crate) struct Service {
     pub(crate) client: Client,
     pub(crate) issuer: String,
+    pub(crate) server: AuthorizationServer,
     _running: Server,
 }
 
 /// The service and all it stands on.
 pub(crate) struct House {
-    _store: Store,
+    pub(crate) store: Store,
     pub(crate) db: Db,
     pub(crate) clock: Clock,
     pub(crate) account: Uuid,
@@ -73,7 +76,7 @@ impl Fixture for House {
         let service = Service::start(&db, &clock, None).await;
         let accounts = Accounts::new("Test", true, db.clone(), clock.clone(), Chance::system()).unwrap();
         let account = accounts.add(NAME, PASSWORD.into()).await.unwrap();
-        House { _store: store, db, clock, account, service }
+        House { store, db, clock, account, service }
     }
 }
 
@@ -84,10 +87,20 @@ pub(crate) fn open(store: &Store) -> Db {
 impl Service {
     /// Starts a process; as another one of the same issuer, if that is given.
     pub(crate) async fn start(db: &Db, clock: &Clock, issuer: Option<&str>) -> Self {
+        Service::start_with(db, clock, issuer, |_| ()).await
+    }
+
+    /// The same, with other settings than usual.
+    pub(crate) async fn start_with(
+        db: &Db,
+        clock: &Clock,
+        issuer: Option<&str>,
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
         let address = Address::free().await;
         let issuer = issuer.map_or_else(|| address.url(), str::to_owned);
         let accounts = Accounts::new("Test", true, db.clone(), clock.clone(), Chance::system()).unwrap();
-        let settings = Settings {
+        let mut settings = Settings {
             service: "Test service",
             issuer: issuer.clone(),
             prefix: "/v1",
@@ -96,6 +109,8 @@ impl Service {
             demo: true,
             registration_token: None,
         };
+        change(&mut settings);
+        let issuer = settings.issuer.clone();
         let server =
             AuthorizationServer::open(settings, accounts, db.clone(), clock.clone(), Chance::system())
                 .await
@@ -106,7 +121,19 @@ impl Service {
             .route("/v1/open", get(async || "open"))
             .with_state(State(server.verifier()));
         let running = address.serve(ConnectionLimits::default(), api.merge(server.router()));
-        Service { client: Client::new(running.address()), issuer, _running: running }
+        Service { client: Client::new(running.address()), issuer, server, _running: running }
+    }
+
+    /// Registers a client for one address and these scopes: its id, and its secret if it has one.
+    pub(crate) async fn register(&self, name: &str, scopes: &[&str], confidential: bool) -> (String, String) {
+        let new = NewClient {
+            name: name.to_owned(),
+            redirect_uris: vec![APP.to_owned()],
+            scopes: scopes.iter().map(|&scope| scope.to_owned()).collect(),
+            confidential,
+        };
+        let (client, secret) = self.server.add_client(new).await.unwrap();
+        (client.id, secret.unwrap_or_default())
     }
 
     /// The parameters of a good authorization request, with these put in place of its own. An empty value leaves one out.
@@ -176,6 +203,23 @@ impl Service {
 
 pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
+}
+
+/// Asserts a refusal in OAuth's own form.
+#[track_caller]
+pub(crate) fn refused(what: &str, answer: &Answer, status: u16, error: &str) {
+    assert_eq!(answer.status, status, "{what}: {}", answer.text());
+    let body = answer.json();
+    assert_eq!(body["error"], error, "{what}: {body}");
+    let members = body.as_object().unwrap();
+    assert_eq!(members.len(), 2, "{what}: {body}");
+    let description = text(&body["error_description"]);
+    let plain = description.chars().all(|c| matches!(c, ' '..='~') && !matches!(c, '"' | '\\'));
+    assert!(plain && !description.is_empty(), "{what}: {description}");
+    assert_eq!(answer.header("content-type"), "application/json", "{what}");
+    assert_eq!(answer.header("cache-control"), "no-store", "{what}");
+    let challenge = if status == 401 { "Basic realm=\"OAuth\", charset=\"UTF-8\"" } else { "" };
+    assert_eq!(answer.header("www-authenticate"), challenge, "{what}");
 }
 
 pub(crate) fn encode(pairs: &[(&str, &str)]) -> String {

@@ -2,5 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod crowd;
 mod fixture;
 mod flow;
+mod refused_bearers;
+mod refused_requests;
+mod refused_tokens;
