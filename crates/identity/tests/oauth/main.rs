@@ -5,6 +5,7 @@
 mod crowd;
 mod fixture;
 mod flow;
+mod foreign_client;
 mod refused_bearers;
 mod refused_requests;
 mod refused_tokens;
