@@ -6,6 +6,7 @@ mod crowd;
 mod fixture;
 mod flow;
 mod foreign_client;
+mod managing;
 mod refused_bearers;
 mod refused_requests;
 mod refused_tokens;
