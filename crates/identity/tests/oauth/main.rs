@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod cross_origin;
 mod crowd;
 mod fixture;
 mod flow;
 mod foreign_client;
+mod keys;
 mod managing;
 mod refused_bearers;
 mod refused_requests;
 mod refused_tokens;
+mod sessions;
