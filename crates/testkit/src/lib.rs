@@ -4,15 +4,18 @@
 //! - [`Store`] is an empty database of one test's own; a service's tests build their [`Fixture`] on it.
 //! - [`Server`] serves a router on a free port, [`Client`] calls it over a real socket.
 //! - [`Program`] is the program itself as a process, which can be killed.
+//! - [`Browser`] is a real browser, for pages that people see.
 
 #![allow(clippy::unwrap_used)]
 
+mod browser;
 mod cluster;
 mod engine;
 mod http;
 mod process;
 mod server;
 
+pub use browser::{Browser, ENTER, TAB};
 pub use engine::{Engine, Fixture, Store, run};
 pub use http::{Answer, Call, Client};
 pub use process::Program;

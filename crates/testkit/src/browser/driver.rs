@@ -1,0 +1,78 @@
+//! The processes: chromedriver, and the browser that it starts for us.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{Ipv4Addr, TcpStream},
+    path::PathBuf,
+    process::{Child, ChildStdout, Command, Stdio},
+    time::Duration,
+};
+
+const MISSING: &str = "the tests need a browser: install Chromium and its WebDriver (Debian: apt-get install chromium \
+                       chromium-driver), or put chromium and chromedriver on the PATH";
+
+/// A chromedriver of one test's own.
+pub(super) struct Driver {
+    child: Child,
+    pub(super) port: u16,
+    // Kept open: a program whose standard output is closed dies on its next line.
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Driver {
+    /// Starts one at a free port, which it chooses itself and tells.
+    pub(super) fn start() -> Self {
+        let program = on_path(&["chromedriver"]).unwrap_or_else(|| panic!("{MISSING}"));
+        let mut child = Command::new(program)
+            .arg("--port=0")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("chromedriver starts");
+        let stdout = BufReader::new(child.stdout.take().expect("its output"));
+        let mut driver = Driver { child, port: 0, stdout };
+        let mut said = String::new();
+        while driver.port == 0 {
+            let start = said.len();
+            let read = driver.stdout.read_line(&mut said).expect("its output is text");
+            assert!(read > 0, "chromedriver ended before it was ready; it said: {said}");
+            let port = said[start..].split("started successfully on port ").nth(1);
+            driver.port =
+                port.and_then(|rest| rest.trim_end().trim_end_matches('.').parse().ok()).unwrap_or(0);
+        }
+        driver
+    }
+
+    /// Ends a session, and with it the browser. Without a runtime: it happens while a test is dropped.
+    pub(super) fn quit(&self, session: &str) {
+        let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)) else { return };
+        let _ = stream.set_read_timeout(Some(Duration::from_secs(10)));
+        let request = format!(
+            "DELETE {session} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n\r\n",
+            self.port
+        );
+        let _ = stream.write_all(request.as_bytes());
+        // It answers when the browser has ended, and then keeps the connection.
+        let _ = stream.read(&mut [0; 512]);
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The browser that chromedriver is to start.
+pub(super) fn chromium() -> PathBuf {
+    on_path(&["chromium", "google-chrome"]).unwrap_or_else(|| panic!("{MISSING}"))
+}
+
+fn on_path(programs: &[&str]) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut candidates =
+        programs.iter().flat_map(|program| std::env::split_paths(&path).map(move |dir| dir.join(program)));
+    candidates.find(|candidate| candidate.is_file())
+}

@@ -1,0 +1,282 @@
+//! A real browser, driven over WebDriver as a person would use it.
+//!
+//! A client of our own: it is these few calls over the HTTP client that is here anyway, where the crates for it bring
+//! two dozen others, and features that change how our own JSON is written.
+
+mod driver;
+
+use std::time::{Duration, Instant};
+
+use driver::Driver;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// How long an element may take to appear. Only a test that fails waits as long.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The name that WebDriver gives to references to elements.
+const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+
+pub const TAB: char = '\u{E004}';
+pub const ENTER: char = '\u{E007}';
+
+/// A browser with an empty profile. It is closed when this is dropped.
+///
+/// Elements are named by CSS selectors. What looks for one waits until it is there.
+pub struct Browser {
+    http: reqwest::Client,
+    driver: Driver,
+    /// `/session/…`
+    session: String,
+    _profile: TempDir,
+}
+
+impl Browser {
+    pub async fn start() -> Self {
+        Browser::start_with(&[]).await
+    }
+
+    /// Starts it with more command-line arguments.
+    pub async fn start_with(arguments: &[&str]) -> Self {
+        let profile = tempfile::tempdir().expect("a temporary folder");
+        let binary = driver::chromium();
+        let driver = Driver::start();
+        let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+        let mut browser = Browser { http, driver, session: String::new(), _profile: profile };
+        let profile = format!("--user-data-dir={}", browser._profile.path().display());
+        let mut all = vec![
+            "--headless=new",
+            // A sandbox needs rights that containers lack; the pages are our own.
+            "--no-sandbox",
+            // Shared memory is scarce there too.
+            "--disable-dev-shm-usage",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--no-proxy-server",
+            "--hide-scrollbars",
+            &profile,
+        ];
+        all.extend(arguments);
+        let capabilities = json!({
+            "browserName": "chrome",
+            "timeouts": {"implicit": PATIENCE.as_millis(), "pageLoad": 30_000, "script": 30_000},
+            "unhandledPromptBehavior": "ignore",
+            "goog:loggingPrefs": {"browser": "ALL"},
+            "goog:chromeOptions": {"binary": binary, "args": all},
+        });
+        let started = browser.post("/session", json!({"capabilities": {"alwaysMatch": capabilities}})).await;
+        browser.session = format!("/session/{}", text(&started["sessionId"]));
+        browser
+    }
+
+    /// Opens an address, and waits until its page is loaded.
+    pub async fn go(&self, url: &str) {
+        self.post("/url", json!({"url": url})).await;
+    }
+
+    pub async fn url(&self) -> String {
+        text(&self.get("/url").await)
+    }
+
+    pub async fn title(&self) -> String {
+        text(&self.get("/title").await)
+    }
+
+    pub async fn back(&self) {
+        self.post("/back", json!({})).await;
+    }
+
+    /// Waits until there is an element of this kind with exactly this text: that the page meant is the one shown.
+    pub async fn shows(&self, tag: &str, content: &str) {
+        assert!(!content.contains('\''), "a text that XPath can quote");
+        let path = format!("//{tag}[normalize-space()='{content}']");
+        let found = self.try_post("/element", json!({"using": "xpath", "value": path})).await;
+        if let Err(why) = found {
+            panic!("no {tag} says {content:?} at {}: {why}\n{}", self.url().await, self.source().await);
+        }
+    }
+
+    /// Waits until there is such an element.
+    pub async fn finds(&self, css: &str) {
+        self.find(css).await;
+    }
+
+    /// Whether there is such an element now.
+    pub async fn has(&self, css: &str) -> bool {
+        // Finding none of many would wait for the first one.
+        let count = self.run(&format!("return document.querySelectorAll({}).length", json!(css))).await;
+        count != json!(0)
+    }
+
+    pub async fn click(&self, css: &str) {
+        let element = self.find(css).await;
+        self.post(&format!("{element}/click"), json!({})).await;
+    }
+
+    /// Types into a field, after what is in it.
+    pub async fn fill(&self, css: &str, content: &str) {
+        let element = self.find(css).await;
+        self.post(&format!("{element}/value"), json!({"text": content})).await;
+    }
+
+    /// Empties a field.
+    pub async fn clear(&self, css: &str) {
+        let element = self.find(css).await;
+        self.post(&format!("{element}/clear"), json!({})).await;
+    }
+
+    /// The text of an element, as it is shown.
+    pub async fn text(&self, css: &str) -> String {
+        let element = self.find(css).await;
+        text(&self.get(&format!("{element}/text")).await)
+    }
+
+    /// What a field holds, or another property of an element.
+    pub async fn property(&self, css: &str, name: &str) -> Value {
+        let element = self.find(css).await;
+        self.get(&format!("{element}/property/{name}")).await
+    }
+
+    /// What assistive technology calls an element.
+    pub async fn spoken_name(&self, css: &str) -> String {
+        let element = self.find(css).await;
+        text(&self.get(&format!("{element}/computedlabel")).await)
+    }
+
+    /// Presses keys one after the other, wherever the focus is.
+    pub async fn press(&self, keys: &str) {
+        let strokes: Vec<_> = keys
+            .chars()
+            .flat_map(|key| {
+                [json!({"type": "keyDown", "value": key}), json!({"type": "keyUp", "value": key})]
+            })
+            .collect();
+        self.post("/actions", json!({"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]}))
+            .await;
+    }
+
+    /// Runs a script in the page, whatever the page's policy says about scripts, and gives what it returns.
+    pub async fn run(&self, script: &str) -> Value {
+        self.post("/execute/sync", json!({"script": script, "args": []})).await
+    }
+
+    /// Runs a script until it returns this, and gives what it returned last.
+    pub async fn settles(&self, script: &str, wanted: &Value) -> Value {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let found = self.run(script).await;
+            if found == *wanted || Instant::now() > deadline {
+                return found;
+            }
+        }
+    }
+
+    /// The window in use.
+    pub async fn window(&self) -> String {
+        text(&self.get("/window").await)
+    }
+
+    /// Opens another window with the same cookies, and uses that.
+    pub async fn open_window(&self) {
+        let opened = self.post("/window/new", json!({"type": "tab"})).await;
+        self.go_to_window(&text(&opened["handle"])).await;
+    }
+
+    pub async fn go_to_window(&self, window: &str) {
+        self.post("/window", json!({"handle": window})).await;
+    }
+
+    /// The cookies of the page shown, also those hidden from scripts.
+    pub async fn cookies(&self) -> Vec<Value> {
+        self.get("/cookie").await.as_array().cloned().expect("a list of cookies")
+    }
+
+    pub async fn source(&self) -> String {
+        text(&self.get("/source").await)
+    }
+
+    /// What the browser has reported since this was last asked, as (source, message): "security" is where it says
+    /// what a content security policy forbade.
+    pub async fn reports(&self) -> Vec<(String, String)> {
+        let entries = self.post("/se/log", json!({"type": "browser"})).await;
+        let entries = entries.as_array().expect("a list of entries");
+        entries.iter().map(|entry| (text(&entry["source"]), text(&entry["message"]))).collect()
+    }
+
+    /// From the next page on, pages run no scripts of theirs.
+    pub async fn disable_scripts(&self) {
+        self.devtools("Emulation.setScriptExecutionDisabled", json!({"value": true})).await;
+    }
+
+    /// The size of the page as if on such a screen, however small.
+    pub async fn resize(&self, width: u32, height: u32) {
+        let screen = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        self.devtools("Emulation.setDeviceMetricsOverride", screen).await;
+    }
+
+    /// Whether the person prefers light text on dark.
+    pub async fn prefer_dark(&self, dark: bool) {
+        let scheme = if dark { "dark" } else { "light" };
+        let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
+        self.devtools("Emulation.setEmulatedMedia", media).await;
+    }
+
+    /// A picture of the page as it is seen: base64 of a PNG.
+    pub async fn screenshot(&self) -> String {
+        text(&self.get("/screenshot").await)
+    }
+
+    async fn devtools(&self, command: &str, parameters: Value) {
+        self.post("/goog/cdp/execute", json!({"cmd": command, "params": parameters})).await;
+    }
+
+    /// The path of an element, once there is one.
+    async fn find(&self, css: &str) -> String {
+        match self.try_post("/element", json!({"using": "css selector", "value": css})).await {
+            Ok(found) => format!("/element/{}", text(&found[ELEMENT])),
+            Err(why) => panic!("no {css} at {}: {why}\n{}", self.url().await, self.source().await),
+        }
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        self.call(Method::GET, path, None).await.unwrap_or_else(|why| panic!("{path}: {why}"))
+    }
+
+    async fn post(&self, path: &str, body: Value) -> Value {
+        self.try_post(path, body).await.unwrap_or_else(|why| panic!("{path}: {why}"))
+    }
+
+    async fn try_post(&self, path: &str, body: Value) -> Result<Value, String> {
+        self.call(Method::POST, path, Some(body)).await
+    }
+
+    async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value, String> {
+        let url = format!("http://127.0.0.1:{}{}{path}", self.driver.port, self.session);
+        let mut request = self.http.request(method, url);
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        let response = request.send().await.expect("chromedriver answers");
+        let fine = response.status().is_success();
+        let mut answer: Value = response.json().await.expect("it answers in JSON");
+        let value = answer["value"].take();
+        if fine { Ok(value) } else { Err(text(&value["message"])) }
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        if !self.session.is_empty() {
+            self.driver.quit(&self.session);
+        }
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
+}
