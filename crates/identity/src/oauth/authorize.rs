@@ -15,12 +15,12 @@ use web::{Client as Peer, Form, Problem};
 use super::{
     AuthorizationServer,
     error::described,
-    page::{self, Consent, Cookie, Message, STYLE, SignIn, SignOut, SignUp, page, see_other},
+    page::{self, Consent, Cookie, Fault, Field, Message, STYLE, SignIn, SignOut, SignUp, page, see_other},
     request::{Asked, Parameters, Refused},
     store::{self, Code, Grant},
     token::{CODE_LIFETIME, GRANT_LIFETIME},
 };
-use crate::{ChangeError, SignInError, secret, session::Kind};
+use crate::{ChangeError, SignInError, Unfit, secret, session::Kind};
 
 /// How long a browser stays signed in.
 const SESSION: SignedDuration = SignedDuration::from_hours(12);
@@ -108,19 +108,26 @@ pub(super) async fn sign_up(
     let query = query.unwrap_or_default();
     let name = fields.get("name").unwrap_or_default();
     let added = server.0.accounts.add(name, fields.get("password").unwrap_or_default().into()).await;
-    let again = |status, fault: &str| server.sign_up_page(&headers, &query, status, name, Some(fault));
+    let again = |status, fault| server.sign_up_page(&headers, &query, status, name, Some(fault));
     match added {
         Ok(account) => {
             let next = if query.is_empty() { "/".into() } else { format!("/oauth/authorize?{query}") };
             server.start_session(&headers, account, &next).await
         }
-        Err(ChangeError::Taken) => again(StatusCode::CONFLICT, "This name is taken. Choose another one."),
+        Err(ChangeError::Taken) => again(
+            StatusCode::CONFLICT,
+            Fault { field: Field::Name, text: "This name is taken. Choose another one." },
+        ),
         Err(ChangeError::Unfit(why)) => {
+            let field = match why {
+                Unfit::NameLength | Unfit::NameCharacters => Field::Name,
+                Unfit::PasswordLength | Unfit::PasswordCharacters => Field::Password,
+            };
             let why = why.to_string();
             let mut letters = why.chars();
             let first = letters.next().map(|first| first.to_ascii_uppercase());
             let sentence: String = first.into_iter().chain(letters).chain(['.']).collect();
-            again(StatusCode::BAD_REQUEST, &sentence)
+            again(StatusCode::BAD_REQUEST, Fault { field, text: &sentence })
         }
         Err(ChangeError::Db(error)) => Problem::from(error).into_response(),
         Err(error) => Problem::internal(error.to_string()).into_response(),
@@ -333,7 +340,7 @@ impl AuthorizationServer {
         query: &str,
         status: StatusCode,
         name: &str,
-        fault: Option<&str>,
+        fault: Option<Fault<'_>>,
     ) -> Response {
         self.with_form(headers, |token| {
             let service = self.0.settings.service;

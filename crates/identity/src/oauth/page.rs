@@ -57,7 +57,29 @@ pub(super) struct SignUp<'a> {
     pub(super) query: &'a str,
     pub(super) token: &'a str,
     pub(super) name: &'a str,
-    pub(super) fault: Option<&'a str>,
+    pub(super) fault: Option<Fault<'a>>,
+}
+
+/// What is wrong with what was filled in, and where: there the person goes on.
+pub(super) struct Fault<'a> {
+    pub(super) field: Field,
+    pub(super) text: &'a str,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    Name,
+    Password,
+}
+
+impl SignUp<'_> {
+    fn blames_name(&self) -> bool {
+        self.fault.as_ref().is_some_and(|fault| fault.field == Field::Name)
+    }
+
+    fn blames_password(&self) -> bool {
+        self.fault.as_ref().is_some_and(|fault| fault.field == Field::Password)
+    }
 }
 
 #[derive(Template)]
