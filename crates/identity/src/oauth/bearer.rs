@@ -1,15 +1,15 @@
 //! Bearer tokens: the caller of an operation and what it may do, checked before the operation starts (RFC 6750).
 
-use std::marker::PhantomData;
+use std::{borrow::Cow, marker::PhantomData};
 
 use axum::extract::{FromRef, FromRequestParts};
 use http::{HeaderValue, header, request::Parts};
 use web::{
     Problem,
-    problem::{FORBIDDEN, INVALID_REQUEST, UNAUTHORIZED},
+    problem::{FORBIDDEN, INVALID_REQUEST, UNAUTHORIZED, UNAVAILABLE},
 };
 
-use super::access::{Claims, TokenError, Verifier};
+use super::{Claims, TokenError, Verifier};
 
 /// What an operation needs its caller to be allowed.
 pub trait Scopes: Send + Sync + 'static {
@@ -45,8 +45,7 @@ impl Verifier {
     pub async fn authorize(&self, token: &str, needed: &'static [&'static str]) -> Result<Claims, Problem> {
         let claims = self.check(token).await.map_err(|error| match error {
             TokenError::Invalid(why) => Fault::Invalid(why).problem(self),
-            TokenError::Db(error) => error.into(),
-            TokenError::Broken(cause) => Problem::internal(cause),
+            other => other.into_problem(),
         })?;
         if needed.iter().all(|scope| claims.has(scope)) {
             Ok(claims)
@@ -58,6 +57,21 @@ impl Verifier {
     /// The problem of a request without any credentials.
     pub fn missing(&self) -> Problem {
         Fault::Missing.problem(self)
+    }
+}
+
+impl TokenError {
+    /// The answer when it is not the token that is at fault.
+    pub(super) fn into_problem(self) -> Problem {
+        match self {
+            TokenError::Db(error) => error.into(),
+            TokenError::Away(seconds) => Problem::new(
+                &UNAVAILABLE,
+                "The service cannot check access tokens just now: it does not know the keys of their issuer yet.",
+            )
+            .retry_after(seconds),
+            TokenError::Invalid(_) | TokenError::Broken(_) => Problem::internal(self),
+        }
     }
 }
 
@@ -86,7 +100,7 @@ pub fn bearer_token(parts: &Parts) -> Result<Option<&str>, Fault> {
 pub enum Fault {
     Missing,
     Request(&'static str),
-    Invalid(&'static str),
+    Invalid(Cow<'static, str>),
     Scope(&'static [&'static str]),
 }
 

@@ -17,12 +17,12 @@ use aws_lc_rs::{
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use db::{Db, Error};
 use jiff::{SignedDuration, Timestamp};
-use jsonwebtoken::DecodingKey;
+use jsonwebtoken::{Algorithm, DecodingKey};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use web::Clock;
 
-use super::OpenError;
+use super::{OpenError, jwk::PublicKey};
 
 const SIGNS_FOR: SignedDuration = SignedDuration::from_hours(24 * 30);
 const KNOWN_BEFORE: SignedDuration = SignedDuration::from_hours(24);
@@ -53,7 +53,7 @@ struct Key {
     signs_from: Timestamp,
     modulus: String,
     exponent: String,
-    public: DecodingKey,
+    public: Arc<PublicKey>,
 }
 
 impl Keys {
@@ -85,7 +85,7 @@ impl Keys {
     }
 
     /// The public key of this id. An unknown one may be another process's new one.
-    pub(crate) async fn public(&self, id: &str) -> Result<Option<DecodingKey>, OpenError> {
+    pub(super) async fn public(&self, id: &str) -> Result<Option<Arc<PublicKey>>, OpenError> {
         let find = || self.held().keys.iter().find(|key| key.id == id).map(|key| key.public.clone());
         if let Some(key) = find() {
             return Ok(Some(key));
@@ -203,6 +203,7 @@ impl Key {
         let (modulus, exponent) = components(&pair);
         let public = DecodingKey::from_rsa_components(&modulus, &exponent)
             .map_err(|error| broken(error.to_string()))?;
+        let public = Arc::new(PublicKey { key: public, algorithms: vec![Algorithm::RS256] });
         Ok(Key { number, id, pair, signs_from, modulus, exponent, public })
     }
 }

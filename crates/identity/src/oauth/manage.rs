@@ -207,8 +207,5 @@ fn required_token<'a>(parameters: &'a Parameters<'_>) -> Result<&'a str, Refusal
 }
 
 fn failed(error: TokenError) -> Refusal {
-    Refusal::Problem(match error {
-        TokenError::Db(error) => error.into(),
-        error => Problem::internal(error.to_string()),
-    })
+    Refusal::Problem(error.into_problem())
 }

@@ -9,7 +9,8 @@
 //! - [`token`]: `/oauth/token`, where codes and refresh tokens are redeemed
 //! - [`manage`]: revocation, introspection, registration
 //! - [`metadata`]: what other programs can find out about us
-//! - [`keys`], [`access`]: what signs access tokens, what is in one, how one is checked
+//! - [`keys`], [`access`], [`verify`]: what signs access tokens, what is in one, how one is checked
+//! - [`issuer`], [`discovery`], [`jwk`]: the same for tokens of an issuer elsewhere, instead of our own
 //! - [`bearer`]: the extractor by which an operation demands one
 //! - [`store`]: the SQL
 
@@ -17,7 +18,10 @@ mod access;
 mod authorize;
 pub mod bearer;
 mod client;
+mod discovery;
 mod error;
+mod issuer;
+mod jwk;
 mod keys;
 mod manage;
 mod metadata;
@@ -25,6 +29,7 @@ mod page;
 mod request;
 mod store;
 mod token;
+mod verify;
 
 use std::sync::Arc;
 
@@ -37,9 +42,11 @@ use secrecy::SecretString;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use web::{Chance, Clock};
 
-pub use access::{Claims, TokenError, Verifier};
+pub use access::{Claims, TokenError};
 pub use client::{Client, ClientError, NewClient};
+pub use issuer::{ExternalIssuer, IssuerError};
 use keys::Keys;
+pub use verify::Verifier;
 
 use crate::{Accounts, Sessions};
 
@@ -96,7 +103,7 @@ impl AuthorizationServer {
     ) -> Result<Self, OpenError> {
         let keys = Keys::open(db.clone(), clock.clone()).await?;
         let sessions = Sessions::new(db.clone(), clock.clone(), chance.clone());
-        let verifier = Verifier::new(
+        let verifier = Verifier::own(
             settings.service,
             settings.issuer.clone(),
             settings.audiences(),

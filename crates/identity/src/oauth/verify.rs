@@ -1,0 +1,330 @@
+//! How an access token is checked (RFC 8725), whoever issued it.
+//!
+//! Two things depend on the issuer: where its keys come from, and whether it can be asked if a token was revoked. Both are
+//! in [`Source`]; everything else is the same for all of them.
+
+use std::{sync::Arc, time::Duration};
+
+use db::Db;
+use jiff::{SignedDuration, Timestamp};
+use jsonwebtoken::{Algorithm, Validation, errors::ErrorKind};
+use moka::future::Cache;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+use web::Clock;
+
+use super::{
+    access::{Claims, TYPE, TokenError, grant_of},
+    issuer::{ExternalIssuer, IssuerError, RemoteKeys},
+    jwk::PublicKey,
+    keys::Keys,
+    store,
+};
+
+/// Longer ones are not worth looking at.
+const LONGEST: usize = 8 * 1024;
+
+/// How long a token that was found right is remembered, and how many are.
+const REMEMBERED_FOR: Duration = Duration::from_secs(60);
+const REMEMBERED: u64 = 100_000;
+
+/// How far another machine's clock may be ahead of ours. It lengthens no token's life.
+const SKEW: i64 = 60;
+
+/// Checks access tokens. Cloning it is cheap.
+#[derive(Clone)]
+pub struct Verifier(Arc<Inner>);
+
+struct Inner {
+    realm: &'static str,
+    /// Where a client finds out how to get a token (RFC 9728).
+    metadata: String,
+    issuer: String,
+    audiences: Vec<String>,
+    /// In lower case, without `application/`.
+    types: Vec<String>,
+    scope_claim: String,
+    source: Source,
+    clock: Clock,
+    /// By the token's hash: a copy of this memory lets nobody in.
+    verified: Cache<[u8; 32], Arc<Verified>>,
+}
+
+/// Where keys come from, and who knows about revocation.
+enum Source {
+    /// This service's own authorization server: both are in its database.
+    Own { keys: Keys, db: Db },
+    /// Another one, which shows its keys and tells nobody what it revoked.
+    External(RemoteKeys),
+}
+
+struct Verified {
+    claims: Claims,
+    /// When its issuer's word on it was last taken: on revocation if we can ask, else by its signature.
+    asked_at: Timestamp,
+}
+
+#[derive(Deserialize)]
+struct RawClaims {
+    iss: String,
+    aud: OneOrMany,
+    sub: String,
+    client_id: Option<String>,
+    /// What others call the client.
+    azp: Option<String>,
+    cid: Option<String>,
+    exp: i64,
+    nbf: Option<i64>,
+    iat: Option<i64>,
+    jti: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl OneOrMany {
+    fn contains(&self, wanted: &str) -> bool {
+        match self {
+            OneOrMany::One(one) => one == wanted,
+            OneOrMany::Many(many) => many.iter().any(|one| one == wanted),
+        }
+    }
+
+    /// The words of a scope claim, which some issuers send as one text and some as a list.
+    fn words(self) -> Vec<String> {
+        match self {
+            OneOrMany::One(text) => text.split_ascii_whitespace().map(str::to_owned).collect(),
+            OneOrMany::Many(many) => many,
+        }
+    }
+}
+
+impl Verifier {
+    /// For the tokens of a service's own authorization server at `issuer`.
+    pub(super) fn own(
+        realm: &'static str,
+        issuer: String,
+        audiences: Vec<String>,
+        keys: Keys,
+        db: Db,
+        clock: Clock,
+    ) -> Self {
+        Verifier(Arc::new(Inner {
+            realm,
+            metadata: metadata_of(&issuer),
+            issuer,
+            audiences,
+            types: vec![TYPE.into()],
+            scope_claim: "scope".into(),
+            source: Source::Own { keys, db },
+            clock,
+            verified: remembered(),
+        }))
+    }
+
+    /// For the tokens of an issuer elsewhere. Its keys are fetched in the background, so that a service starts while its
+    /// issuer is away: until they are known, tokens are answered with 503.
+    ///
+    /// # Errors
+    /// If the settings cannot be right whatever the issuer answers.
+    ///
+    /// # Panics
+    /// Outside of a Tokio runtime.
+    pub fn external(issuer: ExternalIssuer, clock: Clock) -> Result<Self, IssuerError> {
+        let keys = RemoteKeys::open(&issuer, clock.clone())?;
+        Ok(Verifier(Arc::new(Inner {
+            realm: issuer.service,
+            metadata: metadata_of(&issuer.resource),
+            issuer: issuer.url,
+            audiences: vec![issuer.audience],
+            types: issuer.types.iter().map(|typ| bare_type(typ)).collect(),
+            scope_claim: issuer.scope_claim,
+            source: Source::External(keys),
+            clock,
+            verified: remembered(),
+        })))
+    }
+
+    pub(super) fn realm(&self) -> &'static str {
+        self.0.realm
+    }
+
+    pub(super) fn metadata(&self) -> &str {
+        &self.0.metadata
+    }
+
+    /// What a token says, if it is valid now.
+    pub async fn check(&self, token: &str) -> Result<Claims, TokenError> {
+        let inner = &self.0;
+        if token.len() > LONGEST {
+            return Err(TokenError::invalid("is too long"));
+        }
+        let key = Sha256::digest(token.as_bytes()).into();
+        let now = inner.clock.now();
+        let remembered = inner.verified.get(&key).await;
+        let fresh = remembered
+            .as_ref()
+            .is_some_and(|verified| now.duration_since(verified.asked_at) < inner.source.asked_every());
+        let claims = match &remembered {
+            Some(verified) if fresh || inner.source.knows_revoked() => verified.claims.clone(),
+            _ => inner.verify(token).await?,
+        };
+        if claims.expires_at <= now {
+            return Err(TokenError::invalid("has expired"));
+        }
+        if !fresh {
+            if inner.source.is_revoked(&claims).await? {
+                inner.verified.invalidate(&key).await;
+                return Err(TokenError::invalid("was revoked"));
+            }
+            inner.verified.insert(key, Arc::new(Verified { claims: claims.clone(), asked_at: now })).await;
+        }
+        Ok(claims)
+    }
+
+    /// The same, but nothing that is remembered counts: what was revoked a moment ago is known.
+    pub(super) async fn check_now(&self, token: &str) -> Result<Claims, TokenError> {
+        if token.len() > LONGEST {
+            return Err(TokenError::invalid("is too long"));
+        }
+        let claims = self.0.verify(token).await?;
+        if self.0.source.is_revoked(&claims).await? {
+            return Err(TokenError::invalid("was revoked"));
+        }
+        Ok(claims)
+    }
+
+    /// Does not remember a token any longer: it was revoked.
+    pub(super) async fn forget(&self, token: &str) {
+        let key: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        self.0.verified.invalidate(&key).await;
+    }
+}
+
+fn remembered() -> Cache<[u8; 32], Arc<Verified>> {
+    Cache::builder().max_capacity(REMEMBERED).time_to_live(REMEMBERED_FOR).build()
+}
+
+fn metadata_of(service: &str) -> String {
+    format!("{service}/.well-known/oauth-protected-resource")
+}
+
+/// A type as it is compared: media types have no case, and `application/` goes without saying (RFC 7515, 4.1.9).
+fn bare_type(typ: &str) -> String {
+    let typ = typ.to_ascii_lowercase();
+    typ.strip_prefix("application/").map_or(typ.clone(), str::to_owned)
+}
+
+impl Source {
+    fn asked_every(&self) -> SignedDuration {
+        match self {
+            Source::Own { .. } => SignedDuration::from_secs(5),
+            // As long as anything is remembered: after that the key that signed it must still be there.
+            Source::External(_) => SignedDuration::from_secs(60),
+        }
+    }
+
+    fn knows_revoked(&self) -> bool {
+        matches!(self, Source::Own { .. })
+    }
+
+    async fn is_revoked(&self, claims: &Claims) -> Result<bool, db::Error> {
+        let Source::Own { db, .. } = self else { return Ok(false) };
+        let Some(grant) = grant_of(&claims.id) else { return Ok(true) };
+        let id = claims.id.clone();
+        db.read(move |tx| store::is_token_revoked(tx, grant, &id)).await
+    }
+
+    fn algorithms(&self) -> &'static [Algorithm] {
+        match self {
+            Source::Own { .. } => &[Algorithm::RS256],
+            Source::External(_) => super::jwk::ALGORITHMS,
+        }
+    }
+
+    async fn key(&self, id: &str) -> Result<Option<Arc<PublicKey>>, TokenError> {
+        match self {
+            Source::Own { keys, .. } => Ok(keys.public(id).await?),
+            Source::External(keys) => keys.public(id).await,
+        }
+    }
+}
+
+impl Inner {
+    async fn verify(&self, token: &str) -> Result<Claims, TokenError> {
+        let header = jsonwebtoken::decode_header(token).map_err(|_| TokenError::invalid("is malformed"))?;
+        // RFC 8725: the algorithm is ours to say, not the token's; an extension we must understand, we do not.
+        let algorithms = self.source.algorithms();
+        if !algorithms.contains(&header.alg) {
+            let names: Vec<_> = algorithms.iter().map(|algorithm| format!("{algorithm:?}")).collect();
+            return Err(TokenError::invalid(format!("is not signed by {}", names.join(" or "))));
+        }
+        if header.crit.is_some() {
+            return Err(TokenError::invalid("has critical headers that are not understood"));
+        }
+        if !header.typ.is_some_and(|typ| self.types.contains(&bare_type(&typ))) {
+            return Err(TokenError::invalid(format!("is of another type than {}", self.types.join(" or "))));
+        }
+        // The key is looked up by its id; keys and addresses of keys in the header are not even read.
+        let id = header.kid.as_deref().ok_or_else(|| TokenError::invalid("names no key"))?;
+        let key = self.source.key(id).await?;
+        let key = key.ok_or_else(|| TokenError::invalid("is signed by an unknown key"))?;
+        if !key.algorithms.contains(&header.alg) {
+            return Err(TokenError::invalid("is signed by another algorithm than its key is for"));
+        }
+        let mut validation = Validation::new(header.alg);
+        // Times are checked below, by the service's own clock.
+        validation.validate_exp = false;
+        validation.validate_nbf = false;
+        validation.validate_aud = false;
+        validation.required_spec_claims.clear();
+        let claims: Map<String, Value> = jsonwebtoken::decode(token, &key.key, &validation)
+            .map_err(|error| match error.kind() {
+                ErrorKind::InvalidSignature => TokenError::invalid("has a wrong signature"),
+                _ => unfit(),
+            })?
+            .claims;
+        self.accept(claims)
+    }
+
+    fn accept(&self, mut claims: Map<String, Value>) -> Result<Claims, TokenError> {
+        let scopes = claims.remove(&self.scope_claim).map(serde_json::from_value::<OneOrMany>).transpose();
+        let scopes = scopes.map_err(|_| unfit())?.map(OneOrMany::words).unwrap_or_default();
+        let claims: RawClaims = serde_json::from_value(Value::Object(claims)).map_err(|_| unfit())?;
+        let now = self.clock.now().as_second();
+        if claims.iss != self.issuer {
+            return Err(TokenError::invalid("is from another issuer"));
+        }
+        if !self.audiences.iter().any(|audience| claims.aud.contains(audience)) {
+            return Err(TokenError::invalid("is for another audience"));
+        }
+        if claims.exp <= now {
+            return Err(TokenError::invalid("has expired"));
+        }
+        if [claims.nbf, claims.iat].into_iter().flatten().any(|from| from > now + SKEW) {
+            return Err(TokenError::invalid("is not valid yet"));
+        }
+        let ours = matches!(self.source, Source::Own { .. });
+        // RFC 9068 demands these. Ours have them; not every issuer keeps to it.
+        if ours && (claims.client_id.is_none() || claims.jti.is_none() || claims.iat.is_none()) {
+            return Err(unfit());
+        }
+        Ok(Claims {
+            subject: claims.sub,
+            client: claims.client_id.or(claims.azp).or(claims.cid).unwrap_or_default(),
+            scopes,
+            expires_at: Timestamp::from_second(claims.exp).map_err(|_| unfit())?,
+            id: claims.jti.unwrap_or_default(),
+            ours,
+        })
+    }
+}
+
+fn unfit() -> TokenError {
+    TokenError::invalid("lacks a claim, or has one of a wrong type")
+}

@@ -1,0 +1,10 @@
+//! An issuer elsewhere, asked over a real socket, and a service that takes its tokens.
+
+#![allow(clippy::unwrap_used)]
+
+mod asking;
+mod fixture;
+mod keys;
+mod signer;
+mod tokens;
+mod two_services;
