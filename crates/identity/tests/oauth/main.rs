@@ -9,6 +9,7 @@ mod flow;
 mod foreign_client;
 mod keys;
 mod managing;
+mod pages;
 mod refused_bearers;
 mod refused_requests;
 mod refused_tokens;

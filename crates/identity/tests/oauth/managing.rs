@@ -205,14 +205,16 @@ testkit::on_both_engines! {
         for sent in ["Bearer initial", "bearer initial"] {
             register(&strict, &body, Some(sent)).await.has_status(201);
         }
-        let closed = Service::start_with(&house.db, &house.clock, None, |settings| settings.demo = false).await;
+        let closed = Service::start_with(&house.db, &house.clock, None, |settings| settings.demo = false);
+        let closed = closed.await;
         for sent in [None, Some("Bearer "), Some("Bearer initial")] {
             register(&closed, &body, sent).await.is_problem(401, "unauthorized");
         }
         // The demo client is there, and may do nothing.
         let answer = closed.token(&[("grant_type", "client_credentials"), ("client_id", "demo")]).await;
         refused("the demo client", &answer, 401, "invalid_client");
-        let new = NewClient { name: String::new(), redirect_uris: vec![], scopes: vec![], confidential: true };
+        let (name, redirect_uris, scopes) = (String::new(), Vec::new(), Vec::new());
+        let new = NewClient { name, redirect_uris, scopes, confidential: true };
         assert!(closed.server.add_client(new).await.is_err());
     }
 }

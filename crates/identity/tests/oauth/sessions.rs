@@ -92,8 +92,8 @@ testkit::on_both_engines! {
 
     async fn all_sessions_of_one_account_end_and_no_others(house: House) {
         let sessions = sessions(&house);
-        let accounts = identity::Accounts::new("Test", true, house.db.clone(), house.clock.clone(), Chance::system());
-        let accounts = accounts.unwrap();
+        let (db, clock) = (house.db.clone(), house.clock.clone());
+        let accounts = identity::Accounts::new("Test", true, db, clock, Chance::system()).unwrap();
         let other: Uuid = accounts.add("grace", "another horse".into()).await.unwrap();
         let mine = [
             (Browser, sessions.start(Browser, house.account, HOUR).await.unwrap().secret),
