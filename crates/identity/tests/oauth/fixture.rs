@@ -24,6 +24,9 @@ pub(crate) const SCOPES: &[Scope] =
 pub(crate) const NAME: &str = "ada";
 pub(crate) const PASSWORD: &str = "correct horse";
 pub(crate) const CALLBACK: &str = "http://127.0.0.1:5999/callback";
+/// Parameters or headers.
+pub(crate) type Pairs<'a> = &'a [(&'a str, &'a str)];
+
 /// Where answers to registered clients go.
 pub(crate) const APP: &str = "https://app.example.com/callback";
 pub(crate) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";

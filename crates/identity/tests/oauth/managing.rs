@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use testkit::Answer;
 use web::Chance;
 
-use crate::fixture::{APP, House, NAME, Service, open, refused, text};
+use crate::fixture::{APP, House, NAME, Pairs, Service, open, refused, text};
 
 async fn introspect(service: &Service, client: &(String, String), token: &str) -> Value {
     let form = [("client_id", client.0.as_str()), ("client_secret", client.1.as_str()), ("token", token)];
@@ -34,7 +34,7 @@ testkit::on_both_engines! {
         let token = ("token", access.as_str());
         let me = [("client_id", id), ("client_secret", secret)];
         for path in ["/oauth/revoke", "/oauth/introspect"] {
-            let cases: &[(&str, u16, &str, &[(&str, &str)])] = &[
+            let cases: &[(&str, u16, &str, Pairs<'_>)] = &[
                 ("no client", 401, "invalid_client", &[token]),
                 ("an unknown client", 401, "invalid_client", &[token, ("client_id", "nobody")]),
                 ("no secret", 401, "invalid_client", &[token, me[0]]),

@@ -6,7 +6,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use testkit::Answer;
 
-use crate::fixture::{APP, Browser, CALLBACK, House, NAME, PASSWORD, Service, encode};
+use crate::fixture::{APP, Browser, CALLBACK, House, NAME, PASSWORD, Pairs, Service, encode};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
@@ -78,7 +78,7 @@ testkit::on_both_engines! {
         let (cookie, other) = (("cookie", cookie.as_str()), ("cookie", other.as_str()));
         let site = |value| ("sec-fetch-site", value);
         let origin = |value| ("origin", value);
-        let cases: &[(&str, &[(&str, &str)], &[(&str, &str)])] = &[
+        let cases: &[(&str, Pairs<'_>, Pairs<'_>)] = &[
             ("no token", &[cookie], &[]),
             ("an empty token", &[cookie], &[("token", "")]),
             ("a wrong token", &[cookie], &[("token", "x")]),

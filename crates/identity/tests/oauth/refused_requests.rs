@@ -4,7 +4,7 @@
 use testkit::Answer;
 use url::Url;
 
-use crate::fixture::{APP, CALLBACK, House, encode};
+use crate::fixture::{APP, CALLBACK, House, Pairs, encode};
 
 /// A refusal on a page, which leads nowhere.
 #[track_caller]
@@ -40,7 +40,7 @@ testkit::on_both_engines! {
         let service = &house.service;
         let (app, _) = service.register("App", &["read"], false).await;
         let long = "x".repeat(65);
-        let cases: &[(&str, &[(&str, &str)])] = &[
+        let cases: &[(&str, Pairs<'_>)] = &[
             ("no client", &[("client_id", "")]),
             ("an unknown client", &[("client_id", "nobody")]),
             ("a client's id in capitals", &[("client_id", "DEMO")]),
@@ -112,7 +112,7 @@ testkit::on_both_engines! {
         let (short, long) = ("a".repeat(42), "a".repeat(44));
         let (plus, padded) = (format!("{}+", "a".repeat(42)), format!("{}=", "a".repeat(43)));
         let (other_case, slash) = (service.issuer.replace("http", "HTTP"), format!("{}/", service.issuer));
-        let cases: &[(&str, &str, &[(&str, &str)])] = &[
+        let cases: &[(&str, &str, Pairs<'_>)] = &[
             ("no response type", "invalid_request", &[("response_type", "")]),
             ("the implicit grant", "unsupported_response_type", &[("response_type", "token")]),
             ("an ID token", "unsupported_response_type", &[("response_type", "id_token")]),

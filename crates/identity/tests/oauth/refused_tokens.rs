@@ -4,7 +4,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use jiff::SignedDuration;
 use testkit::Answer;
 
-use crate::fixture::{APP, CALLBACK, House, Service, VERIFIER, encode, refused, text};
+use crate::fixture::{APP, CALLBACK, House, Pairs, Service, VERIFIER, encode, refused, text};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
@@ -36,7 +36,7 @@ testkit::on_both_engines! {
         let service = &house.service;
         let code = service.code(&[]).await;
         let other = format!("{}/v1", service.issuer);
-        let cases: &[(&str, u16, &str, &[(&str, &str)])] = &[
+        let cases: &[(&str, u16, &str, Pairs<'_>)] = &[
             ("no grant type", 400, "invalid_request", &[("grant_type", "")]),
             ("an unknown grant type", 400, "unsupported_grant_type", &[("grant_type", "magic")]),
             ("the password grant", 400, "unsupported_grant_type", &[("grant_type", "password")]),
@@ -93,7 +93,7 @@ testkit::on_both_engines! {
         let service = &house.service;
         let (app, _) = service.register("App", &["read"], false).await;
         let (short, long) = (VERIFIER[..42].to_owned(), VERIFIER.repeat(3));
-        let cases: &[(&str, &[(&str, &str)])] = &[
+        let cases: &[(&str, Pairs<'_>)] = &[
             ("a wrong verifier", &[("code_verifier", "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXl")]),
             ("a verifier that is too short", &[("code_verifier", &short)]),
             ("a verifier that is too long", &[("code_verifier", &long)]),
@@ -132,7 +132,7 @@ testkit::on_both_engines! {
         let not_utf8 = format!("Basic {}", BASE64_STANDARD.encode([0xff, b':', 0xfe]));
         let broken = basic("%zz", "x");
         let public = basic("demo", "");
-        let cases: &[(&str, u16, &str, &[&str], &[(&str, &str)])] = &[
+        let cases: &[(&str, u16, &str, &[&str], Pairs<'_>)] = &[
             ("no secret", 401, "invalid_client", &[], &[plain, ("client_id", &id)]),
             (
                 "an empty secret", 401, "invalid_client", &[],
@@ -199,7 +199,7 @@ testkit::on_both_engines! {
         };
         let demo = ("client_id", "demo");
         let foreign = ("resource", "https://other.example");
-        let cases: &[(&str, u16, &str, &[(&str, &str)])] = &[
+        let cases: &[(&str, u16, &str, Pairs<'_>)] = &[
             ("an unknown one", 400, "invalid_grant", &[demo, ("refresh_token", "x")]),
             ("another's", 400, "invalid_grant", &[("client_id", &app), ("refresh_token", &first)]),
             ("an unknown scope", 400, "invalid_scope", &[demo, ("refresh_token", &first), ("scope", "fly")]),
