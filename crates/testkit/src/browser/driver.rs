@@ -3,6 +3,7 @@
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{Ipv4Addr, TcpStream},
+    os::unix::process::CommandExt,
     path::PathBuf,
     process::{Child, ChildStdout, Command, Stdio},
     time::Duration,
@@ -10,6 +11,14 @@ use std::{
 
 const MISSING: &str = "the tests need a browser: install Chromium and its WebDriver (Debian: apt-get install chromium \
                        chromium-driver), or put chromium and chromedriver on the PATH";
+
+/// Runs chromedriver until our end of its input is closed, which it is however we end, and then ends all that came of it.
+const LEASH: &str = r#"
+    "$1" --port=0 </dev/null &
+    exec >/dev/null
+    read -r _
+    kill -KILL 0
+"#;
 
 /// A chromedriver of one test's own.
 pub(super) struct Driver {
@@ -23,11 +32,13 @@ impl Driver {
     /// Starts one at a free port, which it chooses itself and tells.
     pub(super) fn start() -> Self {
         let program = on_path(&["chromedriver"]).unwrap_or_else(|| panic!("{MISSING}"));
-        let mut child = Command::new(program)
-            .arg("--port=0")
-            .stdin(Stdio::null())
+        let mut child = Command::new("sh")
+            .args(["-c", LEASH, "leash"])
+            .arg(program)
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
+            .process_group(0)
             .spawn()
             .expect("chromedriver starts");
         let stdout = BufReader::new(child.stdout.take().expect("its output"));
@@ -60,7 +71,7 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        // Waiting closes its input.
         let _ = self.child.wait();
     }
 }
