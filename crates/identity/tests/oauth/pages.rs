@@ -49,7 +49,7 @@ fn is_page(what: &str, answer: &Answer, status: u16, leads_to: &str) {
         ("content-security-policy", policy.as_str()),
         ("content-type", "text/html; charset=utf-8"),
         ("cache-control", "no-store"),
-        ("referrer-policy", "no-referrer"),
+        ("referrer-policy", "same-origin"),
         ("x-frame-options", "DENY"),
         ("x-content-type-options", "nosniff"),
     ] {
