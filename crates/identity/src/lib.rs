@@ -156,6 +156,12 @@ impl Accounts {
         inner.verified.try_get_with(key, check).await.map_err(|error: Arc<SignInError>| error.again())
     }
 
+    /// The account of this name.
+    pub async fn find(&self, name: &str) -> Result<Option<Uuid>, db::Error> {
+        let found = account::by_name(&self.0.db, &account::composed(name)).await?;
+        Ok(found.map(|account| account.id))
+    }
+
     /// Adds an account.
     pub async fn add(&self, name: &str, password: SecretString) -> Result<Uuid, ChangeError> {
         account::check_password(&password)?;

@@ -80,3 +80,10 @@ CREATE TABLE api_key (
     demo BOOLEAN NOT NULL,
     created_at TIMESTAMPTZ NOT NULL
 );
+
+-- Where the service was last started, for commands that make tokens without serving.
+CREATE TABLE oauth_address (
+    -- One row.
+    id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
+    address TEXT NOT NULL
+);

@@ -80,3 +80,10 @@ CREATE TABLE api_key (
     demo INTEGER NOT NULL,
     created_at INTEGER NOT NULL
 ) STRICT;
+
+-- Where the service was last started, for commands that make tokens without serving.
+CREATE TABLE oauth_address (
+    -- One row.
+    id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+    address TEXT NOT NULL
+) STRICT;

@@ -154,6 +154,20 @@ impl AuthorizationServer {
         self.insert_client(client).await
     }
 
+    /// The client to which `triptych token` gives its tokens. Nobody can be sent back to it, so it is of no use to others.
+    pub(super) async fn command_line_client(&self) -> Result<Client, Error> {
+        let client = Client {
+            id: "triptych".into(),
+            name: "The command line".into(),
+            secret_hash: None,
+            redirect_uris: Vec::new(),
+            scopes: self.0.settings.scopes.iter().map(|scope| scope.name.to_owned()).collect(),
+            demo: false,
+        };
+        self.insert_client(client.clone()).await?;
+        Ok(client)
+    }
+
     async fn insert_client(&self, client: Client) -> Result<(), Error> {
         let now = self.0.clock.now();
         self.0.db.write(move |tx| store::insert_client(tx, &client, now)).await

@@ -11,6 +11,7 @@
 //! - [`metadata`]: what other programs can find out about us
 //! - [`keys`], [`access`], [`verify`]: what signs access tokens, what is in one, how one is checked
 //! - [`issuer`], [`discovery`], [`jwk`]: the same for tokens of an issuer elsewhere, instead of our own
+//! - [`source`]: which of the two a service has
 //! - [`bearer`]: the extractor by which an operation demands one
 //! - [`store`]: the SQL
 
@@ -27,6 +28,7 @@ mod manage;
 mod metadata;
 mod page;
 mod request;
+mod source;
 mod store;
 mod token;
 mod verify;
@@ -46,6 +48,7 @@ pub use access::{Claims, TokenError};
 pub use client::{Client, ClientError, NewClient};
 pub use issuer::{ExternalIssuer, IssuerError};
 use keys::Keys;
+pub use source::{Elsewhere, TokenSource, TokenSourceError, last_address};
 pub use verify::Verifier;
 
 use crate::{Accounts, Sessions};

@@ -258,15 +258,9 @@ impl AuthorizationServer {
 
     /// An access token for an account without any of the steps before it, as `triptych token` prints it. It comes from
     /// the machine's own operator, who could read the database as well.
-    pub async fn token_for(
-        &self,
-        client: &str,
-        account: Uuid,
-        scope: Option<&str>,
-    ) -> Result<String, String> {
+    pub async fn token_for(&self, account: Uuid, scope: Option<&str>) -> Result<String, String> {
         let inner = &self.0;
-        let client = self.client(client).await.map_err(|_| "the database does not answer")?;
-        let client = client.ok_or("there is no such client")?;
+        let client = self.command_line_client().await.map_err(|error| error.to_string())?;
         let scopes = self.choose_scopes(scope, &client.scopes)?;
         let now = inner.clock.now();
         let grant = Grant {
