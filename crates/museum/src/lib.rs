@@ -17,7 +17,7 @@ use utoipa::{
     openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
-use web::{Chance, Clock, RequestLimits, Service};
+use web::{Chance, Clock, RequestLimits, Service, openapi::Speaks};
 
 pub use demo::ACCOUNT as DEMO_ACCOUNT;
 pub use hours::SettingsError;
@@ -96,6 +96,9 @@ impl Museum {
             problems: &[],
             db: self.db.clone(),
             limits,
+            xml: false,
+            beside: Router::new(),
+            exposed: &[],
         }
         .into_router()
     }
@@ -120,7 +123,7 @@ fn routes_and_document() -> (Router<Museum>, utoipa::openapi::OpenApi) {
         .routes(routes!(ticket::api::buy))
         .routes(routes!(ticket::api::pass))
         .split_for_parts();
-    (router, web::openapi::complete(document))
+    (router, web::openapi::complete(document, Speaks::Json))
 }
 
 #[derive(OpenApi)]

@@ -1,8 +1,9 @@
-//! What every service speaks: HTTP with limits, JSON, problem documents, paging, documentation.
+//! What every service speaks: HTTP with limits, JSON and XML, problem documents, paging, documentation.
 //!
 //! - [`input`]: what a client sends, read with every fault found at once ([`Body`], [`Query`], [`Path`]).
 //! - [`problem`]: the one error that leaves a service.
 //! - [`reply`]: answers that are not problems, and lists written while they are read.
+//! - [`xml`]: what answers look like in XML; [`Wanted`] chooses between it and JSON.
 //! - [`Service`]: an API together with what stands beside every API: its pages, `/healthz`, `/docs`.
 //! - [`serve`]: the accept loop, with the edge that gives each request its id and its line in the log.
 //! - [`Clock`] and [`Chance`]: time and randomness, handed in.
@@ -11,20 +12,23 @@ mod chance;
 mod clock;
 pub mod input;
 mod limits;
-mod negotiate;
+pub mod negotiate;
 pub mod openapi;
 mod paging;
 pub mod problem;
 pub mod reply;
+mod sentence;
 mod server;
 mod service;
+pub mod xml;
 
 pub use chance::Chance;
 pub use clock::Clock;
 pub use input::{Body, Form, Path, Query};
 pub use limits::{ConnectionLimits, RequestLimits};
+pub use negotiate::json_only;
 pub use paging::Paging;
 pub use problem::{Problem, Result};
-pub use reply::{Created, Reply};
+pub use reply::{Created, Reply, Wanted};
 pub use server::{Client, Proxies, RequestId, Verbatim, serve};
 pub use service::{Service, document_text};

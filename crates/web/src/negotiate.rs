@@ -1,52 +1,79 @@
 //! Which form an answer takes: the client's `Accept` header against what is offered.
 
 use axum::{
+    Router,
     extract::Request,
-    middleware::Next,
+    middleware::{self, Next},
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 
-use crate::problem::{NOT_ACCEPTABLE, Problem};
+use crate::{
+    problem::{NOT_ACCEPTABLE, PROBLEM_JSON, PROBLEM_XML, Problem, Result},
+    sentence::any_of,
+};
 
-const JSON: &str = "application/json";
+pub(crate) const JSON: &str = "application/json";
+pub(crate) const XML: &str = "application/xml";
+pub(crate) const TEXT_XML: &str = "text/xml";
 
-/// Lets a request through to operations that answer in JSON, if its client takes JSON. It comes before the
-/// operation, so that a request nobody could read the answer of changes nothing.
-pub(crate) async fn json(request: Request, next: Next) -> Response {
-    match best(request.headers(), &[JSON]) {
-        Some(_) => next.run(request).await,
-        None => {
-            Problem::new(&NOT_ACCEPTABLE, format!("This operation answers as {JSON} only.")).into_response()
+/// The offered type that the client likes best, or the refusal that lists what is offered. Whoever answers by it
+/// says so with [`vary`].
+pub fn choose(headers: &HeaderMap, offered: &[&'static str]) -> Result<&'static str> {
+    best(headers, offered).ok_or_else(|| {
+        Problem::new(&NOT_ACCEPTABLE, format!("This operation answers as {} only.", any_of(offered)))
+    })
+}
+
+/// Tells caches that the answer was chosen by the `Accept` header.
+pub fn vary(response: &mut Response) {
+    response.headers_mut().append(header::VARY, HeaderValue::from_static("accept"));
+}
+
+/// These operations answer in JSON only. Who takes no JSON is told so before the operation runs: a request nobody
+/// could read the answer of changes nothing.
+pub fn json_only<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> {
+    router.route_layer(middleware::from_fn(async |request: Request, next: Next| {
+        match choose(request.headers(), &[JSON]) {
+            Ok(_) => next.run(request).await,
+            Err(refusal) => refusal.into_response(),
         }
-    }
+    }))
+}
+
+/// Whether a refusal is better told in XML; who likes both equally, or takes neither, gets JSON.
+pub(crate) fn prefers_xml(headers: &HeaderMap) -> bool {
+    let offered = [JSON, PROBLEM_JSON, PROBLEM_XML, XML, TEXT_XML];
+    matches!(best(headers, &offered), Some(PROBLEM_XML | XML | TEXT_XML))
 }
 
 /// The offered type that the client likes best; the first of several it likes equally, which is also what a
 /// client without an `Accept` header gets. `None` when it takes none of them.
 pub(crate) fn best<'o>(headers: &HeaderMap, offered: &[&'o str]) -> Option<&'o str> {
-    let mut ranges = headers
-        .get_all(header::ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(Range::parse)
-        .peekable();
-    if ranges.peek().is_none() {
+    if ranges(headers).next().is_none() {
         return offered.first().copied();
     }
-    let ranges: Vec<_> = ranges.collect();
     let mut best = None;
     for &offer in offered {
         // The most specific range that matches decides, whatever its quality: `q=0` excludes.
         let decisive =
-            ranges.iter().filter(|range| range.matches(offer)).max_by_key(|range| range.precision());
+            ranges(headers).filter(|range| range.matches(offer)).max_by_key(|range| range.precision());
         let quality = decisive.map_or(0, |range| range.quality);
         if quality > best.map_or(0, |(quality, _)| quality) {
             best = Some((quality, offer));
         }
     }
     best.map(|(_, offer)| offer)
+}
+
+/// Read anew for each offer, of which there are few: that is cheaper than keeping them.
+fn ranges(headers: &HeaderMap) -> impl Iterator<Item = Range<'_>> {
+    headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(Range::parse)
 }
 
 /// One range of an `Accept` header, its quality in thousandths.
@@ -97,12 +124,8 @@ fn thousandths(text: &str) -> u32 {
 mod tests {
     use super::*;
 
-    fn choose(accept: &[&'static str], offered: &[&'static str]) -> Option<&'static str> {
-        let mut headers = HeaderMap::new();
-        for value in accept {
-            headers.append(header::ACCEPT, value.parse().unwrap());
-        }
-        best(&headers, offered)
+    fn accepting(accept: &[&'static str]) -> HeaderMap {
+        accept.iter().map(|value| (header::ACCEPT, value.parse().unwrap())).collect()
     }
 
     #[test]
@@ -131,7 +154,7 @@ mod tests {
             (&["application/json;charset=utf-8"], json),
             (&["nonsense"], json),
         ] {
-            assert_eq!(choose(accept, &both), expected, "{accept:?}");
+            assert_eq!(best(&accepting(accept), &both), expected, "{accept:?}");
         }
     }
 }

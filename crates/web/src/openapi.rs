@@ -5,29 +5,42 @@ use utoipa::{
     openapi::{
         Content, Header, OpenApi, Ref, RefOr, Response, ResponseBuilder, ResponsesBuilder,
         path::{Operation, PathItem},
-        schema::{ObjectBuilder, Type},
+        schema::{ObjectBuilder, Schema, Type},
+        xml::XmlBuilder,
     },
 };
 
 use crate::problem::{
-    INVALID_REQUEST, Invalid, Kind, NOT_ACCEPTABLE, PROBLEM_JSON, ProblemDocument, TOO_LARGE,
-    TOO_MANY_REQUESTS, TOO_SLOW, UNAUTHORIZED, UNAVAILABLE, UNSUPPORTED_MEDIA_TYPE,
+    INVALID_REQUEST, Invalid, Kind, NAMESPACE, NOT_ACCEPTABLE, PROBLEM_JSON, PROBLEM_XML, ProblemDocument,
+    TOO_LARGE, TOO_MANY_REQUESTS, TOO_SLOW, UNAUTHORIZED, UNAVAILABLE, UNSUPPORTED_MEDIA_TYPE,
 };
+
+/// What a service speaks besides JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaks {
+    Json,
+    /// XML too: its refusals are described in both.
+    Xml,
+}
 
 /// Adds to each operation the refusals that all of its kind share, the problem document to every refusal, and the
 /// headers that are on every answer.
-pub fn complete(mut document: OpenApi) -> OpenApi {
+pub fn complete(mut document: OpenApi, speaks: Speaks) -> OpenApi {
     let public = document.security.is_none();
     for item in document.paths.paths.values_mut() {
         for operation in operations(item) {
-            complete_operation(operation, public);
+            complete_operation(operation, public, speaks);
         }
     }
     let components = document.components.get_or_insert_default();
-    components.schemas.insert(Invalid::name().into(), Invalid::schema());
-    components.schemas.insert(ProblemDocument::name().into(), ProblemDocument::schema());
+    let (mut invalid, mut problem) = (Invalid::schema(), ProblemDocument::schema());
+    if speaks == Speaks::Xml {
+        name_elements(&mut invalid, &mut problem);
+    }
+    components.schemas.insert(Invalid::name().into(), invalid);
+    components.schemas.insert(ProblemDocument::name().into(), problem);
     for kind in SHARED {
-        let response = problem_response(kind.help);
+        let response = problem_response(kind.help, speaks);
         components.responses.insert(component_name(kind), with_headers(response, kind).into());
     }
     document
@@ -49,11 +62,11 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [get, put, post, delete, patch].into_iter().filter_map(Option::as_mut)
 }
 
-fn complete_operation(operation: &mut Operation, public: bool) {
+fn complete_operation(operation: &mut Operation, public: bool, speaks: Speaks) {
     for (status, response) in &mut operation.responses.responses {
         let RefOr::T(response) = response else { continue };
         if status.starts_with(['4', '5']) && response.content.is_empty() {
-            response.content = problem_response("").content;
+            response.content = problem_response("", speaks).content;
         }
         response.headers.insert("X-Request-Id".into(), request_id().into());
     }
@@ -80,9 +93,26 @@ fn complete_operation(operation: &mut Operation, public: bool) {
     }
 }
 
-fn problem_response(description: &str) -> Response {
-    let schema = Ref::from_schema_name(ProblemDocument::name());
-    ResponseBuilder::new().description(description).content(PROBLEM_JSON, Content::new(Some(schema))).build()
+fn problem_response(description: &str, speaks: Speaks) -> Response {
+    let content = || Content::new(Some(Ref::from_schema_name(ProblemDocument::name())));
+    let response = ResponseBuilder::new().description(description).content(PROBLEM_JSON, content());
+    match speaks {
+        Speaks::Json => response,
+        Speaks::Xml => response.content(PROBLEM_XML, content()),
+    }
+    .build()
+}
+
+/// Says how a problem's members are written as elements, where that is not by their names.
+fn name_elements(invalid: &mut RefOr<Schema>, problem: &mut RefOr<Schema>) {
+    if let RefOr::T(Schema::Object(invalid)) = invalid {
+        invalid.xml = Some(XmlBuilder::new().name(Some("error")).build());
+    }
+    let RefOr::T(Schema::Object(problem)) = problem else { return };
+    problem.xml = Some(XmlBuilder::new().name(Some("problem")).namespace(Some(NAMESPACE)).build());
+    if let Some(RefOr::T(Schema::Array(errors))) = problem.properties.get_mut("errors") {
+        errors.xml = Some(XmlBuilder::new().wrapped(Some(true)).build());
+    }
 }
 
 fn with_headers(mut response: Response, kind: &Kind) -> Response {

@@ -19,8 +19,8 @@ use utoipa::openapi::OpenApi;
 
 use crate::{
     limits::RequestLimits,
-    negotiate,
-    problem::{Kind, NOT_FOUND, Problem, Result, STANDARD},
+    negotiate::json_only,
+    problem::{self, Kind, NOT_FOUND, Problem, Result, STANDARD},
 };
 
 /// What a service brings along.
@@ -40,6 +40,13 @@ pub struct Service {
     /// The database that `/readyz` asks.
     pub db: Db,
     pub limits: RequestLimits,
+    /// Whether it speaks XML too: its refusals then do, and operations choose with [`crate::Wanted`] or
+    /// [`crate::json_only`]. Without it every operation answers in JSON only.
+    pub xml: bool,
+    /// Routes that stand beside the API at the root, which pages elsewhere may not call: those of a sign-in.
+    pub beside: Router,
+    /// Response headers that pages elsewhere may read, besides those that every service has.
+    pub exposed: &'static [&'static str],
 }
 
 #[derive(Clone)]
@@ -63,7 +70,7 @@ impl Service {
             openapi: document_text(&self.openapi).into(),
             db: self.db,
         };
-        let beside = Router::new()
+        let pages = Router::new()
             .route("/", get(front_page))
             .route("/healthz", get(async || "ok\n"))
             .route("/readyz", get(ready))
@@ -72,14 +79,15 @@ impl Service {
             .route("/problems/{name}", get(one_problem))
             .with_state(pages)
             .merge(documentation());
-        let api = self
-            .api
-            .route_layer(middleware::from_fn(negotiate::json))
+        let api = if self.xml { self.api } else { json_only(self.api) };
+        let api = api
             // Its own rather than the whole service's, so that a page elsewhere can read that there is nothing.
             .fallback(async || StatusCode::NOT_FOUND)
-            .layer(cors())
+            .layer(cors(self.exposed))
             .layer(Extension(self.limits));
-        Router::new().nest(self.prefix, api).merge(beside).layer(compression())
+        let beside = self.beside.layer(Extension(self.limits));
+        let router = Router::new().nest(self.prefix, api).merge(pages).merge(beside).layer(compression());
+        if self.xml { router.layer(middleware::from_fn(problem::in_xml)) } else { router }
     }
 }
 
@@ -96,18 +104,20 @@ fn compression() -> CompressionLayer<SizeAbove> {
 }
 
 /// Any page may call the API, and read the headers it answers with; no cookie goes along.
-fn cors() -> CorsLayer {
+fn cors(exposed: &[&str]) -> CorsLayer {
+    let always = [
+        header::LOCATION,
+        header::RETRY_AFTER,
+        header::WWW_AUTHENTICATE,
+        HeaderName::from_static("x-request-id"),
+    ];
+    let exposed = exposed.iter().filter_map(|name| name.parse().ok());
     CorsLayer::new()
         .allow_origin(AllowOrigin::any())
         .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
         // Not `*`: that does not cover Authorization.
         .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers(ExposeHeaders::list([
-            header::LOCATION,
-            header::RETRY_AFTER,
-            header::WWW_AUTHENTICATE,
-            HeaderName::from_static("x-request-id"),
-        ]))
+        .expose_headers(ExposeHeaders::list(always.into_iter().chain(exposed)))
         .max_age(std::time::Duration::from_secs(3600))
 }
 

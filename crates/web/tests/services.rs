@@ -40,6 +40,9 @@ async fn start() -> (Store, Server, Client) {
         problems: &[&OWN],
         db: store.open("sample", &[]),
         limits: RequestLimits::default(),
+        xml: false,
+        beside: Router::new(),
+        exposed: &[],
     };
     let (server, client) = serve(service.into_router()).await;
     (store, server, client)

@@ -38,6 +38,8 @@ kinds! {
         "The request's address is longer than this service takes.";
     UNSUPPORTED_MEDIA_TYPE, UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "Unsupported media type",
         "The Content-Type header is missing or names a form in which this operation takes no body.";
+    UNPROCESSABLE, UNPROCESSABLE_ENTITY, "unprocessable", "Unprocessable body",
+        "The request's body is well formed, but breaks a rule. The errors member lists each place and what to change there.";
     TOO_MANY_REQUESTS, TOO_MANY_REQUESTS, "too-many-requests", "Too many requests",
         "There were too many requests of this kind. The Retry-After header says how many seconds to wait.";
     HEADERS_TOO_LARGE, REQUEST_HEADER_FIELDS_TOO_LARGE, "headers-too-large", "Headers too large",

@@ -3,6 +3,7 @@
 //! A [`Problem`] has two halves. The public one (kind, detail, errors) is what the client reads; the cause is
 //! for the log. Nothing can print the cause: only the edge takes it out, once, to log it.
 
+mod in_xml;
 mod kinds;
 mod render;
 
@@ -12,9 +13,10 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use serde::Serialize;
 
+pub(crate) use in_xml::in_xml;
 pub use kinds::*;
 pub use render::ProblemDocument;
-pub(crate) use render::{PROBLEM_JSON, document};
+pub(crate) use render::{NAMESPACE, PROBLEM_JSON, PROBLEM_XML, document};
 
 /// What sort of problem it is: a stable name with a page of its own at `/problems/{name}`.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,11 +70,16 @@ impl Problem {
 
     /// A request with these things wrong, all of them at once.
     pub fn invalid(errors: Vec<Invalid>) -> Self {
+        Problem::broken(&INVALID_REQUEST, errors)
+    }
+
+    /// The same, as another kind: a service may tell what is malformed from what breaks a rule.
+    pub fn broken(kind: &'static Kind, errors: Vec<Invalid>) -> Self {
         let detail = match errors.as_slice() {
             [one] => format!("{} {}.", one.pointer, one.detail),
             many => format!("{} things are wrong with this request; see errors.", many.len()),
         };
-        let mut problem = Problem::new(&INVALID_REQUEST, detail);
+        let mut problem = Problem::new(kind, detail);
         problem.0.errors = errors;
         problem
     }

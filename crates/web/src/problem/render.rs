@@ -4,9 +4,13 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::{Invalid, Problem};
+use crate::xml::{DECLARATION, Xml};
 
 /// The media type of a problem in JSON.
 pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
+
+/// The media type of a problem in XML.
+pub(crate) const PROBLEM_XML: &str = "application/problem+xml";
 
 /// The members of a problem document, as the OpenAPI documents describe them.
 #[derive(Serialize, utoipa::ToSchema)]
@@ -34,7 +38,12 @@ pub struct ProblemDocument<'a> {
     errors: &'a [Invalid],
 }
 
-pub(crate) fn document(problem: &Problem, request_id: &str) -> (&'static str, Bytes) {
+/// Marks a refusal that its client wants in XML.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InXml;
+
+/// The document, and its media type.
+pub(crate) fn document(problem: &Problem, request_id: &str, form: Option<InXml>) -> (&'static str, Bytes) {
     let problem = &problem.0;
     let document = ProblemDocument {
         kind: format!("/problems/{}", problem.kind.name),
@@ -44,7 +53,30 @@ pub(crate) fn document(problem: &Problem, request_id: &str) -> (&'static str, By
         instance: request_id,
         errors: &problem.errors,
     };
-    // Strings and numbers always serialise.
-    let body = serde_json::to_vec(&document).unwrap_or_default();
-    (PROBLEM_JSON, body.into())
+    match form {
+        // Strings and numbers always serialise.
+        None => (PROBLEM_JSON, serde_json::to_vec(&document).unwrap_or_default().into()),
+        Some(InXml) => (PROBLEM_XML, xml(&document).into()),
+    }
+}
+
+/// The namespace that RFC 7807 gave its XML, and RFC 9457 kept.
+pub(crate) const NAMESPACE: &str = "urn:ietf:rfc:7807";
+
+fn xml(document: &ProblemDocument<'_>) -> Vec<u8> {
+    let mut xml = Xml::after(format!(r#"{DECLARATION}<problem xmlns="{NAMESPACE}">"#).into());
+    xml.text("type", &document.kind);
+    xml.text("title", document.title);
+    xml.value("status", document.status);
+    xml.text("detail", document.detail);
+    xml.text("instance", document.instance);
+    if !document.errors.is_empty() {
+        xml.each("errors", "error", document.errors, |xml, error| {
+            xml.text("pointer", &error.pointer);
+            xml.text("detail", &error.detail);
+        });
+    }
+    xml.close("problem");
+    // What a client sent may be told back to it, and may be anything.
+    xml.finish_replaced()
 }

@@ -96,7 +96,7 @@ impl Edge {
             }
             status => Problem::from_status(status),
         };
-        let (media_type, body) = problem::document(&problem, &id);
+        let (media_type, body) = problem::document(&problem, &id, None);
         let length = body.len();
         let headers = format!(
             "content-type: {media_type}\r\ncontent-length: {length}\r\ncache-control: no-store\r\n\
@@ -170,17 +170,23 @@ async fn remember_route(request: Request, next: Next) -> Response {
     response
 }
 
+/// Whether an answer gets a problem document.
+pub(crate) fn is_refusal(response: &Response) -> bool {
+    let status = response.status();
+    let ours = response.extensions().get::<Arc<Problem>>().is_some();
+    let meant = response.extensions().get::<Verbatim>().is_some();
+    ours || !meant && (status.is_client_error() || status.is_server_error())
+}
+
 /// Writes the document of a refusal, be it a [`Problem`] of ours or a bare status from a library.
 fn write_problem(response: &mut Response, id: &str, method: &Method) -> Option<Arc<Problem>> {
-    let status = response.status();
-    let ours = response.extensions_mut().remove::<Arc<Problem>>();
-    let refused = status.is_client_error() || status.is_server_error();
-    let meant = response.extensions().get::<Verbatim>().is_some();
-    if ours.is_none() && (meant || !refused) {
+    if !is_refusal(response) {
         return None;
     }
-    let problem = ours.unwrap_or_else(|| Arc::new(Problem::from_status(status)));
-    let (media_type, body) = problem::document(&problem, id);
+    let ours = response.extensions_mut().remove();
+    let problem = ours.unwrap_or_else(|| Arc::new(Problem::from_status(response.status())));
+    let form = response.extensions_mut().remove();
+    let (media_type, body) = problem::document(&problem, id, form);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     headers.insert(header::CONTENT_LENGTH, body.len().into());
@@ -191,7 +197,7 @@ fn write_problem(response: &mut Response, id: &str, method: &Method) -> Option<A
     Some(problem)
 }
 
-fn panicked(panic: &(dyn std::any::Any + Send)) -> Problem {
+pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> Problem {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     Problem::internal(format!("a handler panicked: {}", text.unwrap_or("no message")))

@@ -33,6 +33,7 @@ use tokio::{
 use activity::Activity;
 use edge::Edge;
 pub use edge::{Client, RequestId, Verbatim};
+pub(crate) use edge::{is_refusal, panicked};
 pub use proxies::Proxies;
 use refusal::Refusal;
 use socket::Socket;

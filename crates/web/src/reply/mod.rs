@@ -1,0 +1,67 @@
+//! Answers that are not problems.
+
+mod list;
+mod wanted;
+
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, StatusCode, header};
+use rust_decimal::Decimal;
+use serde::{Serialize, Serializer};
+
+pub use list::{Batch, list};
+pub use wanted::Wanted;
+
+use crate::{
+    negotiate::JSON,
+    problem::{Problem, Result},
+};
+
+/// An answer in JSON.
+pub struct Reply<T>(pub T);
+
+impl<T: Serialize> IntoResponse for Reply<T> {
+    fn into_response(self) -> Response {
+        match serde_json::to_vec(&self.0) {
+            Ok(body) => answer(JSON, body),
+            Err(error) => Problem::internal(error).into_response(),
+        }
+    }
+}
+
+/// An answer to a request that made something new: 201, and where it is.
+pub struct Created<T> {
+    pub location: Option<String>,
+    pub body: T,
+}
+
+impl<T: Serialize> IntoResponse for Created<T> {
+    fn into_response(self) -> Response {
+        created(self.location, Reply(self.body).into_response())
+    }
+}
+
+/// The answer as one to a request that made something new, unless it has become a refusal.
+fn created(location: Option<String>, mut response: Response) -> Response {
+    if response.status() == StatusCode::OK {
+        *response.status_mut() = StatusCode::CREATED;
+        if let Some(Ok(location)) = location.map(HeaderValue::try_from) {
+            response.headers_mut().insert(header::LOCATION, location);
+        }
+    }
+    response
+}
+
+fn answer(media_type: &'static str, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}
+
+/// Writes a decimal as a JSON number with exactly its digits: `25.50`, not `25.5`.
+pub fn decimal<S: Serializer>(decimal: &Decimal, serializer: S) -> Result<S::Ok, S::Error> {
+    let number: serde_json::Number = decimal.to_string().parse().map_err(serde::ser::Error::custom)?;
+    number.serialize(serializer)
+}
