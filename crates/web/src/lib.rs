@@ -24,7 +24,7 @@ pub mod xml;
 
 pub use chance::Chance;
 pub use clock::Clock;
-pub use input::{Body, Form, Path, Query};
+pub use input::{Body, Form, Path, Query, Upload};
 pub use limits::{ConnectionLimits, RequestLimits};
 pub use negotiate::json_only;
 pub use paging::Paging;

@@ -26,6 +26,22 @@ impl Param for Uuid {
     }
 }
 
+impl Param for i64 {
+    const WANTED: &'static str = rules::NOT_AN_ID;
+
+    fn parse(text: &str) -> Option<Self> {
+        rules::whole(text)
+    }
+}
+
+impl Param for String {
+    const WANTED: &'static str = "must be text";
+
+    fn parse(text: &str) -> Option<Self> {
+        Some(text.to_owned())
+    }
+}
+
 impl<S: Send + Sync, T: Param> FromRequestParts<S> for Path<T> {
     type Rejection = Problem;
 

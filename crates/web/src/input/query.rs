@@ -3,7 +3,7 @@
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 
-use super::{Fields, Input, form};
+use super::{Input, fields::read_query, form};
 use crate::problem::Problem;
 
 /// The query string, read as a `T`.
@@ -15,6 +15,6 @@ impl<S: Sync, T: Input> FromRequestParts<S> for Query<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let text = parts.uri.query().unwrap_or_default();
         let parameters = form::pairs(text).map_err(|why| Problem::invalid_at("?", why))?;
-        Fields::of_query(&parameters).map(Query)
+        read_query(&parameters).map(Query)
     }
 }

@@ -1,0 +1,68 @@
+//! A body as its bytes, read within limits.
+
+use axum::{body::HttpBody, extract::Request};
+use bytes::{Bytes, BytesMut};
+use http::header;
+use http_body_util::BodyExt;
+
+use crate::{
+    limits::RequestLimits,
+    problem::{Problem, TOO_LARGE, TOO_SLOW},
+};
+
+/// The limits on this request's body.
+pub(super) fn limits(request: &Request) -> RequestLimits {
+    request.extensions().get().copied().unwrap_or_default()
+}
+
+/// Reads the whole body, within the limits on size and time.
+pub(super) async fn collect(request: Request, limits: RequestLimits) -> Result<Bytes, Problem> {
+    let waits = request.headers().contains_key(header::EXPECT);
+    let body = request.into_body();
+    let read = async {
+        if body.size_hint().lower() > limits.body_bytes as u64 {
+            // Who waits for a go-ahead has sent nothing yet that would have to be thrown away.
+            let body = if waits { axum::body::Body::empty() } else { body };
+            return Err(too_large(body, limits).await);
+        }
+        read_up_to(body, limits).await
+    };
+    tokio::time::timeout(limits.body_time, read).await.unwrap_or_else(|_| {
+        let seconds = limits.body_time.as_secs();
+        Err(Problem::new(&TOO_SLOW, format!("The body did not arrive within {seconds} seconds.")))
+    })
+}
+
+async fn read_up_to(mut body: axum::body::Body, limits: RequestLimits) -> Result<Bytes, Problem> {
+    let mut first = Bytes::new();
+    let mut whole = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(frame) = frame else {
+            return Err(Problem::invalid_at("#", "broke off before its end"));
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        if first.len() + whole.len() + data.len() > limits.body_bytes {
+            return Err(too_large(body, limits).await);
+        }
+        // Nearly every body is one frame, which needs no copy.
+        if first.is_empty() && whole.is_empty() {
+            first = data;
+            continue;
+        }
+        whole.extend_from_slice(&std::mem::take(&mut first));
+        whole.extend_from_slice(&data);
+    }
+    Ok(if whole.is_empty() { first } else { whole.freeze() })
+}
+
+/// Refuses a body, having thrown away what is still arriving of it: a client that is still sending when the
+/// connection closes never reads the answer. What is thrown away is bounded too.
+async fn too_large(mut body: axum::body::Body, limits: RequestLimits) -> Problem {
+    let mut left = limits.discarded_bytes;
+    while let Some(Ok(frame)) = body.frame().await {
+        let size = frame.data_ref().map_or(0, Bytes::len);
+        let Some(rest) = left.checked_sub(size) else { break };
+        left = rest;
+    }
+    Problem::new(&TOO_LARGE, format!("The body must be at most {} bytes long.", limits.body_bytes))
+}

@@ -1,0 +1,97 @@
+//! One member, while a rule looks at it.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::{Fields, fields::Members, form::Pairs, xml::Element};
+use crate::problem::{INVALID_REQUEST, Invalid, Kind, Problem};
+
+/// One member, or a whole body.
+pub struct Field<'a> {
+    pub(super) given: Given<'a>,
+    pub(super) pointer: String,
+    pub(super) faults: &'a mut Faults,
+}
+
+/// What stands there: JSON with its types, plain text whose type the rule knows, an XML element that may be
+/// anything, or a form, which only a whole body can be.
+#[derive(Clone, Copy)]
+pub(super) enum Given<'a> {
+    Json(&'a Value),
+    Text(&'a str),
+    Xml(&'a Element),
+    Form(&'a Pairs<'a>),
+}
+
+/// What is wrong so far.
+#[derive(Default)]
+pub(super) struct Faults {
+    pub(super) errors: Vec<Invalid>,
+    pub(super) malformed: bool,
+}
+
+impl Faults {
+    /// The value, if nothing is wrong.
+    pub(super) fn check<T>(self, value: Option<T>, broken: &'static Kind) -> Result<T, Problem> {
+        match value {
+            Some(value) if self.errors.is_empty() => Ok(value),
+            _ => Err(Problem::broken(if self.malformed { &INVALID_REQUEST } else { broken }, self.errors)),
+        }
+    }
+}
+
+impl<'a> Field<'a> {
+    /// Notes that this member is wrong; says so as a predicate of it ("must be …").
+    pub fn fail<T>(&mut self, detail: impl Into<Cow<'static, str>>) -> Option<T> {
+        self.faults.errors.push(Invalid { pointer: self.pointer.clone(), detail: detail.into() });
+        None
+    }
+
+    /// The same for what is so wrong that the whole body counts as malformed rather than as one that breaks a
+    /// rule, where a service tells the two apart by [`Input::BROKEN`](super::Input::BROKEN).
+    pub fn malformed<T>(&mut self, detail: impl Into<Cow<'static, str>>) -> Option<T> {
+        self.faults.malformed = true;
+        self.fail(detail)
+    }
+
+    /// The members of the object that stands here.
+    pub fn fields(&mut self) -> Option<Fields<'_>> {
+        let members = match self.given {
+            Given::Json(Value::Object(members)) => Members::Json(members),
+            Given::Json(_) => return self.fail("must be a JSON object"),
+            Given::Text(_) => return self.fail("must be an object"),
+            Given::Xml(_) => Members::Xml(self.elements("must hold elements, not text")?),
+            Given::Form(pairs) => Members::Form(pairs),
+        };
+        Some(Fields { members, pointer: Cow::Borrowed(&self.pointer), faults: self.faults })
+    }
+
+    /// The elements within this one, for what stands here in XML.
+    pub(super) fn elements(&mut self, wanted: &'static str) -> Option<&'a [Element]> {
+        match self.given {
+            Given::Xml(element) if element.nil => self.fail("must not be null"),
+            Given::Xml(element) if element.has_text() => self.fail(wanted),
+            Given::Xml(element) => Some(&element.children),
+            _ => self.fail(wanted),
+        }
+    }
+
+    /// The text that stands here, exactly.
+    pub(super) fn text(&mut self, wanted: impl Into<Cow<'static, str>>) -> Option<&'a str> {
+        match self.given {
+            Given::Json(Value::String(text)) => Some(text),
+            Given::Text(text) => Some(text),
+            Given::Json(Value::Null) => self.fail("must not be null"),
+            Given::Xml(element) if element.nil => self.fail("must not be null"),
+            Given::Xml(element) if element.children.is_empty() => Some(&element.text),
+            Given::Json(_) | Given::Xml(_) | Given::Form(_) => self.fail(wanted),
+        }
+    }
+
+    /// The text of what is one word, without the blanks that XML may have around it.
+    pub(super) fn word(&mut self, wanted: impl Into<Cow<'static, str>>) -> Option<&'a str> {
+        let text = self.text(wanted)?;
+        Some(if let Given::Xml(_) = self.given { super::xml::trim(text) } else { text })
+    }
+}

@@ -1,0 +1,62 @@
+//! Rules for dates and times.
+
+use jiff::{Timestamp, civil::Date};
+
+use super::super::Field;
+
+/// A calendar date, `2026-05-17`.
+pub fn date(field: &mut Field<'_>) -> Option<Date> {
+    const WANTED: &str = "must be a calendar date like 2026-05-17";
+    let text = field.word(WANTED)?;
+    let shaped = text.len() == 10
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    if !shaped {
+        return field.fail(WANTED);
+    }
+    match text.parse() {
+        Ok(date) => Some(date),
+        Err(_) => field.fail(format!("must be a calendar date like 2026-05-17; there is no {text}")),
+    }
+}
+
+/// A point in time by RFC 3339, with its offset: `2026-05-17T10:30:00Z`.
+pub fn timestamp(field: &mut Field<'_>) -> Option<Timestamp> {
+    const WANTED: &str =
+        "must be a date and time with an offset, like 2026-05-17T10:30:00Z or 2026-05-17T12:30:00+02:00";
+    let text = field.word(WANTED)?;
+    if !is_date_time(text.as_bytes()) {
+        return field.fail(WANTED);
+    }
+    match text.parse() {
+        Ok(time) => Some(time),
+        Err(_) => field.fail(format!("{WANTED}; there is no {text}")),
+    }
+}
+
+/// Whether text has the shape that RFC 3339 asks for: the library would also take a time without seconds, an
+/// offset without minutes, a zone's name in brackets.
+fn is_date_time(text: &[u8]) -> bool {
+    fn fits(text: &[u8], shape: &[u8]) -> bool {
+        let one = |(found, wanted): (&u8, &u8)| match wanted {
+            b'0' => found.is_ascii_digit(),
+            b'T' => matches!(found, b'T' | b't'),
+            b'Z' => matches!(found, b'Z' | b'z'),
+            b'+' => matches!(found, b'+' | b'-'),
+            other => found == other,
+        };
+        text.len() == shape.len() && text.iter().zip(shape).all(one)
+    }
+    const TIME: &[u8] = b"0000-00-00T00:00:00";
+    let Some((time, mut rest)) = text.split_at_checked(TIME.len()) else { return false };
+    if let Some(fraction) = rest.strip_prefix(b".") {
+        let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if !(1..=9).contains(&digits) {
+            return false;
+        }
+        rest = &fraction[digits..];
+    }
+    fits(time, TIME) && (fits(rest, b"Z") || fits(rest, b"+00:00"))
+}
