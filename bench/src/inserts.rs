@@ -24,7 +24,7 @@ const TARGET: f64 = 20.0;
 /// a single caller of plain rusqlite that nobody disturbs, for what the hand-over between threads costs: no target there,
 /// as it depends on how cheap the disk's fsync is.
 pub(crate) fn compare(runtime: &Runtime, folder: &Path) -> [Comparison; 2] {
-    let db = table::ours(folder);
+    let db = table::ours(folder, &[]);
     let plain = Arc::new(Mutex::new(table::plain(folder)));
     let ours = || {
         Rate::of(|deadline| {

@@ -1,13 +1,14 @@
-//! Measures the data layer beside plain rusqlite on the same machine and disk, and fails when it falls
-//! behind.
+//! Measures the data layer beside plain rusqlite on the same machine and disk, and an operation that wants sign-in beside
+//! the same one without, and fails when one falls behind.
 //!
-//! Both sides take turns, round by round, so that whatever else the machine does hits both alike; the best
-//! round of each counts, as noise only ever makes a round slower.
+//! Both sides take turns, round by round, so that whatever else the machine does hits both alike. Of the data layer the
+//! best round of each counts, as noise only ever makes a round slower; of whole requests the median.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod inserts;
 mod reads;
+mod sign_in;
 mod table;
 
 use std::{
@@ -71,12 +72,19 @@ fn main() -> ExitCode {
         let target = target.map_or_else(String::new, |target| format!("{target:.2}"));
         println!("{name:<34}{ours:>12.0}{plain:>12.0}{:>9.2}{target:>9}", result.ratio());
     }
+    println!();
+    let sign_in = sign_in::measure(&runtime, &folder.path().join("sign-in"));
+    sign_in.print();
     let mut code = ExitCode::SUCCESS;
     for result in &results {
         if let Some(target) = result.target.filter(|target| result.ratio() < *target) {
             println!("missed: {} is {:.2} times rusqlite, not {target:.2}", result.name, result.ratio());
             code = ExitCode::FAILURE;
         }
+    }
+    if let Some(missed) = sign_in.missed() {
+        println!("missed: {missed}");
+        code = ExitCode::FAILURE;
     }
     code
 }

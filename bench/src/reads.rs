@@ -6,18 +6,14 @@ use tokio::runtime::Runtime;
 
 use crate::{
     Comparison, Rate,
-    table::{self, WORDS},
+    table::{self, FILL, ROWS, WORDS},
 };
 
-const ROWS: i64 = 100_000;
 const READS: u64 = 100_000;
 const TARGET: f64 = 0.8;
 
-const FILL: &str = "WITH RECURSIVE ids (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM ids WHERE id < 100000)
-    INSERT INTO entry (id, words, number) SELECT id, $1, id * 7 FROM ids";
-
 pub(crate) fn compare(runtime: &Runtime, folder: &Path) -> Comparison {
-    let db = table::ours(folder);
+    let db = table::ours(folder, &[]);
     let filled = runtime.block_on(db.write(|tx| tx.execute(FILL, &[WORDS.into()]))).unwrap();
     let plain = table::plain(folder);
     plain.execute(FILL, [WORDS]).unwrap();

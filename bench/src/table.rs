@@ -10,9 +10,17 @@ const CREATE: &str =
 pub(crate) const WORDS: &str = "Two hundred bytes of text, about as much as a short description has: enough to fill a page \
      of the database with some twenty rows, and little enough that none of them needs a page of its own. Here it ends.";
 
-pub(crate) fn ours(folder: &Path) -> Db {
+/// Fills it with [`ROWS`] rows.
+pub(crate) const FILL: &str =
+    "WITH RECURSIVE ids (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM ids WHERE id < 100000)
+    INSERT INTO entry (id, words, number) SELECT id, $1, id * 7 FROM ids";
+pub(crate) const ROWS: i64 = 100_000;
+
+/// A database with this table, and what else is asked for.
+pub(crate) fn ours(folder: &Path, others: &[Migrations]) -> Db {
     let steps = &[Script { name: "0001_entry", sqlite: CREATE, postgres: "" }];
-    let migrations = [Migrations { component: "bench", steps }];
+    let migrations: Vec<_> =
+        [Migrations { component: "bench", steps }].into_iter().chain(others.iter().copied()).collect();
     let location = Location::Sqlite(folder.join("ours"));
     Db::open(&location, "bench", &migrations, Limits::default()).unwrap()
 }

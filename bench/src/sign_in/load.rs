@@ -1,0 +1,91 @@
+//! A small load generator: calls over connections that stay open, for as long as it is told.
+
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    task::JoinSet,
+};
+
+const CONNECTIONS: usize = 64;
+
+/// Connections to a service, and what each of them last read.
+pub(crate) struct Load(Vec<Connection>);
+
+struct Connection {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+/// The bytes of a request, with a token or without.
+pub(crate) fn request(path: &str, token: Option<&str>) -> Vec<u8> {
+    let credentials = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
+    format!("GET {path} HTTP/1.1\r\nhost: bench.example\r\naccept: application/json\r\n{credentials}\r\n")
+        .into_bytes()
+}
+
+impl Load {
+    pub(crate) async fn connect(address: SocketAddr) -> Self {
+        let mut connections = Vec::new();
+        for _ in 0..CONNECTIONS {
+            let stream = TcpStream::connect(address).await.unwrap();
+            stream.set_nodelay(true).unwrap();
+            connections.push(Connection { stream, buffer: Vec::with_capacity(4096) });
+        }
+        Load(connections)
+    }
+
+    /// Sends these requests in turn on every connection for so long, and gives how many were answered in a second.
+    pub(crate) async fn rate(&mut self, requests: &'static [Vec<u8>], length: Duration) -> f64 {
+        let start = Instant::now();
+        let deadline = start + length;
+        let mut running = JoinSet::new();
+        for (number, mut connection) in self.0.drain(..).enumerate() {
+            running.spawn(async move {
+                let mut calls = 0;
+                for request in requests.iter().cycle().skip(number * requests.len() / CONNECTIONS) {
+                    connection.call(request).await;
+                    calls += 1;
+                    if Instant::now() >= deadline {
+                        break;
+                    }
+                }
+                (connection, calls)
+            });
+        }
+        let done = running.join_all().await;
+        let elapsed = start.elapsed().as_secs_f64();
+        let calls: u64 = done.iter().map(|(_, calls)| calls).sum();
+        self.0.extend(done.into_iter().map(|(connection, _)| connection));
+        calls as f64 / elapsed
+    }
+}
+
+impl Connection {
+    /// Sends one request and reads its whole answer, which must be 200.
+    async fn call(&mut self, request: &[u8]) {
+        self.stream.write_all(request).await.unwrap();
+        self.buffer.clear();
+        loop {
+            let read = self.stream.read_buf(&mut self.buffer).await.unwrap();
+            assert_ne!(read, 0, "the service hung up");
+            if length(&self.buffer) == Some(self.buffer.len()) {
+                let good = self.buffer.starts_with(b"HTTP/1.1 200 ");
+                assert!(good, "{}", String::from_utf8_lossy(&self.buffer));
+                return;
+            }
+        }
+    }
+}
+
+/// How long an answer is, once its head is there.
+fn length(answer: &[u8]) -> Option<usize> {
+    let head = answer.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let text = std::str::from_utf8(&answer[..head]).unwrap();
+    let body = text.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+    Some(head + body.parse::<usize>().unwrap())
+}
