@@ -1,6 +1,6 @@
 //! Access tokens: what is in one (RFC 9068), and how ours are made.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -35,6 +35,11 @@ impl Claims {
     /// The account that the token speaks for, if it is not the client itself.
     pub fn account(&self) -> Option<Uuid> {
         if self.ours { self.subject.parse().ok() } else { None }
+    }
+
+    /// The same, unless the token has expired.
+    pub(super) fn still_valid(self: Arc<Self>, now: Timestamp) -> Result<Arc<Self>, TokenError> {
+        if self.expires_at <= now { Err(TokenError::invalid("has expired")) } else { Ok(self) }
     }
 }
 

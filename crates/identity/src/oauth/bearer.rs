@@ -1,6 +1,6 @@
 //! Bearer tokens: the caller of an operation and what it may do, checked before the operation starts (RFC 6750).
 
-use std::{borrow::Cow, marker::PhantomData};
+use std::{borrow::Cow, marker::PhantomData, sync::Arc};
 
 use axum::extract::{FromRef, FromRequestParts};
 use http::{HeaderValue, header, request::Parts};
@@ -19,7 +19,7 @@ pub trait Scopes: Send + Sync + 'static {
 /// A caller that holds an access token with the scopes `S`. An operation that takes one in its signature cannot be
 /// reached without.
 pub struct Authorized<S> {
-    pub claims: Claims,
+    pub claims: Arc<Claims>,
     scopes: PhantomData<S>,
 }
 
@@ -42,7 +42,11 @@ where
 
 impl Verifier {
     /// What a token says, if it is valid and has these scopes; else the problem to answer with.
-    pub async fn authorize(&self, token: &str, needed: &'static [&'static str]) -> Result<Claims, Problem> {
+    pub async fn authorize(
+        &self,
+        token: &str,
+        needed: &'static [&'static str],
+    ) -> Result<Arc<Claims>, Problem> {
         let claims = self.check(token).await.map_err(|error| match error {
             TokenError::Invalid(why) => Fault::Invalid(why).problem(self),
             other => other.into_problem(),

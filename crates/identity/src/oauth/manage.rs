@@ -36,7 +36,7 @@ pub(super) async fn revoke(
         Ok(claims) if claims.client == client.id => {
             let (id, expires_at) = (claims.id, claims.expires_at);
             inner.db.write(move |tx| store::revoke_token(tx, &id, expires_at, now)).await?;
-            inner.verifier.forget(token).await;
+            inner.verifier.forget(token);
         }
         Ok(_) | Err(TokenError::Invalid(_)) => {
             let hash = secret::hash(token);

@@ -8,10 +8,10 @@ use std::{sync::Arc, time::Duration};
 use db::Db;
 use jiff::{SignedDuration, Timestamp};
 use jsonwebtoken::{Algorithm, Validation, errors::ErrorKind};
-use moka::future::Cache;
+use moka::sync::Cache;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 use web::Clock;
 
 use super::{
@@ -47,8 +47,7 @@ struct Inner {
     scope_claim: String,
     source: Source,
     clock: Clock,
-    /// By the token's hash: a copy of this memory lets nobody in.
-    verified: Cache<[u8; 32], Arc<Verified>>,
+    verified: Cache<Digest, Verified>,
 }
 
 /// Where keys come from, and who knows about revocation.
@@ -59,8 +58,12 @@ enum Source {
     External(RemoteKeys),
 }
 
+/// What a token is remembered by: its hash, so that a copy of this memory lets nobody in.
+type Digest = [u8; 32];
+
+#[derive(Clone)]
 struct Verified {
-    claims: Claims,
+    claims: Arc<Claims>,
     /// When its issuer's word on it was last taken: on revocation if we can ask, else by its signature.
     asked_at: Timestamp,
 }
@@ -159,32 +162,23 @@ impl Verifier {
     }
 
     /// What a token says, if it is valid now.
-    pub async fn check(&self, token: &str) -> Result<Claims, TokenError> {
+    pub async fn check(&self, token: &str) -> Result<Arc<Claims>, TokenError> {
         let inner = &self.0;
         if token.len() > LONGEST {
             return Err(TokenError::invalid("is too long"));
         }
-        let key = Sha256::digest(token.as_bytes()).into();
+        let digest = digest(token);
         let now = inner.clock.now();
-        let remembered = inner.verified.get(&key).await;
-        let fresh = remembered
-            .as_ref()
-            .is_some_and(|verified| now.duration_since(verified.asked_at) < inner.source.asked_every());
-        let claims = match &remembered {
-            Some(verified) if fresh || inner.source.knows_revoked() => verified.claims.clone(),
-            _ => inner.verify(token).await?,
-        };
-        if claims.expires_at <= now {
-            return Err(TokenError::invalid("has expired"));
-        }
-        if !fresh {
-            if inner.source.is_revoked(&claims).await? {
-                inner.verified.invalidate(&key).await;
-                return Err(TokenError::invalid("was revoked"));
+        let remembered = inner.verified.get(&digest);
+        match remembered {
+            Some(Verified { claims, asked_at })
+                if now.duration_since(asked_at) < inner.source.asked_every() =>
+            {
+                claims.still_valid(now)
             }
-            inner.verified.insert(key, Arc::new(Verified { claims: claims.clone(), asked_at: now })).await;
+            // Boxed: else every request would carry the room that a signature and a database need.
+            remembered => Box::pin(inner.ask(token, digest, remembered, now)).await,
         }
-        Ok(claims)
     }
 
     /// The same, but nothing that is remembered counts: what was revoked a moment ago is known.
@@ -200,13 +194,16 @@ impl Verifier {
     }
 
     /// Does not remember a token any longer: it was revoked.
-    pub(super) async fn forget(&self, token: &str) {
-        let key: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-        self.0.verified.invalidate(&key).await;
+    pub(super) fn forget(&self, token: &str) {
+        self.0.verified.invalidate(&digest(token));
     }
 }
 
-fn remembered() -> Cache<[u8; 32], Arc<Verified>> {
+fn digest(token: &str) -> Digest {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+fn remembered() -> Cache<Digest, Verified> {
     Cache::builder().max_capacity(REMEMBERED).time_to_live(REMEMBERED_FOR).build()
 }
 
@@ -256,6 +253,26 @@ impl Source {
 }
 
 impl Inner {
+    /// Takes the issuer's word on a token: on a new one, or again on one that was taken a while ago.
+    async fn ask(
+        &self,
+        token: &str,
+        digest: Digest,
+        remembered: Option<Verified>,
+        now: Timestamp,
+    ) -> Result<Arc<Claims>, TokenError> {
+        let claims = match remembered {
+            Some(verified) if self.source.knows_revoked() => verified.claims.still_valid(now)?,
+            _ => Arc::new(self.verify(token).await?),
+        };
+        if self.source.is_revoked(&claims).await? {
+            self.verified.invalidate(&digest);
+            return Err(TokenError::invalid("was revoked"));
+        }
+        self.verified.insert(digest, Verified { claims: claims.clone(), asked_at: now });
+        Ok(claims)
+    }
+
     async fn verify(&self, token: &str) -> Result<Claims, TokenError> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| TokenError::invalid("is malformed"))?;
         // RFC 8725: the algorithm is ours to say, not the token's; an extension we must understand, we do not.

@@ -195,7 +195,7 @@ impl Service {
         let verifier = Verifier::external(settings, clock.clone()).unwrap();
         let app = App(verifier.clone());
         let router = Router::new()
-            .route("/read", get(async |caller: Authorized<Read>| caller.claims.subject))
+            .route("/read", get(async |caller: Authorized<Read>| caller.claims.subject.clone()))
             .with_state(app);
         let server = Server::start(ConnectionLimits::default(), |_| router).await;
         Service { clock, verifier, client: Client::new(server.address()), issuer, _server: server }

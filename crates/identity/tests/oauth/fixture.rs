@@ -119,8 +119,8 @@ impl Service {
                 .await
                 .unwrap();
         let api = Router::new()
-            .route("/v1/read", get(async |caller: Authorized<Read>| caller.claims.subject))
-            .route("/v1/both", get(async |caller: Authorized<Both>| caller.claims.subject))
+            .route("/v1/read", get(async |caller: Authorized<Read>| caller.claims.subject.clone()))
+            .route("/v1/both", get(async |caller: Authorized<Both>| caller.claims.subject.clone()))
             .route("/v1/open", get(async || "open"))
             .with_state(State(server.verifier()));
         let running = address.serve(ConnectionLimits::default(), api.merge(server.router()));
