@@ -104,7 +104,7 @@ impl Accounts {
         chance: Chance,
     ) -> Result<Self, ChangeError> {
         let passwords =
-            Passwords::new(chance.clone()).map_err(|error| ChangeError::Broken(error.to_string()))?;
+            Passwords::new(realm, chance.clone()).map_err(|error| ChangeError::Broken(error.to_string()))?;
         Ok(Accounts(Arc::new(Inner {
             realm,
             demo,
@@ -121,6 +121,12 @@ impl Accounts {
 
     pub(crate) fn realm(&self) -> &'static str {
         self.0.realm
+    }
+
+    /// How many passwords were hashed here to be compared. Whatever tells a right password from a wrong one or an unknown
+    /// name adds one, unless the answer was remembered.
+    pub fn password_checks(&self) -> u64 {
+        self.0.passwords.checks()
     }
 
     /// The account of this name and password. Unknown names cost what known ones cost.

@@ -1,10 +1,17 @@
 //! Hashing passwords: argon2id, off the threads that serve, a few at a time.
 
-use std::{num::NonZero, sync::Arc, thread::available_parallelism};
+use std::{
+    num::NonZero,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    thread::available_parallelism,
+};
 
 use argon2::{
     Algorithm, Argon2, Params, Version,
-    password_hash::{PasswordHasher, PasswordVerifier},
+    password_hash::{Error, PasswordHasher, PasswordVerifier},
 };
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -23,6 +30,9 @@ pub(crate) struct Passwords {
     /// What an unknown name's password is verified against, so that it costs what a known name's costs.
     nobody: Arc<str>,
     chance: Chance,
+    realm: &'static str,
+    /// How many passwords were hashed to be compared.
+    checks: Arc<AtomicU64>,
 }
 
 /// A place in the queue of passwords to be checked.
@@ -37,7 +47,7 @@ pub(crate) enum Failure {
 }
 
 impl Passwords {
-    pub(crate) fn new(chance: Chance) -> Result<Self, Failure> {
+    pub(crate) fn new(realm: &'static str, chance: Chance) -> Result<Self, Failure> {
         // OWASP's first choice for argon2id: 19 MiB, two passes, one lane.
         let params = Params::new(19 * 1024, 2, 1, None).map_err(broken)?;
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
@@ -49,7 +59,13 @@ impl Passwords {
             waiting: Arc::new(Semaphore::new(MOST_WAITING)),
             nobody: nobody.into(),
             chance,
+            realm,
+            checks: Arc::default(),
         })
+    }
+
+    pub(crate) fn checks(&self) -> u64 {
+        self.checks.load(Relaxed)
     }
 
     pub(crate) fn nobody(&self) -> &str {
@@ -72,8 +88,18 @@ impl Passwords {
         password: SecretString,
         stored: String,
     ) -> Result<bool, Failure> {
+        let (realm, checks) = (self.realm, self.checks.clone());
         self.run(place, move |argon2| {
-            Ok(argon2.verify_password(password.expose_secret().as_bytes(), stored.as_str()).is_ok())
+            let password = password.expose_secret().as_bytes();
+            let right = match argon2.verify_password(password, stored.as_str()) {
+                Ok(()) => true,
+                Err(Error::PasswordInvalid) => false,
+                // Nothing was hashed.
+                Err(error) => return Err(Failure::Broken(format!("a stored hash cannot be used: {error}"))),
+            };
+            checks.fetch_add(1, Relaxed);
+            metrics::counter!("triptych_password_checks_total", "realm" => realm).increment(1);
+            Ok(right)
         })
         .await
     }

@@ -59,6 +59,7 @@ pub(crate) struct Service {
     pub(crate) client: Client,
     pub(crate) issuer: String,
     pub(crate) server: AuthorizationServer,
+    pub(crate) accounts: Accounts,
     _running: Server,
 }
 
@@ -102,7 +103,6 @@ impl Service {
     ) -> Self {
         let address = Address::free().await;
         let issuer = issuer.map_or_else(|| address.url(), str::to_owned);
-        let accounts = Accounts::new("Test", true, db.clone(), clock.clone(), Chance::system()).unwrap();
         let mut settings = Settings {
             service: "Test service",
             issuer: issuer.clone(),
@@ -114,17 +114,19 @@ impl Service {
         };
         change(&mut settings);
         let issuer = settings.issuer.clone();
-        let server =
-            AuthorizationServer::open(settings, accounts, db.clone(), clock.clone(), Chance::system())
-                .await
-                .unwrap();
+        let chance = Chance::system();
+        let accounts =
+            Accounts::new("Test", settings.demo, db.clone(), clock.clone(), chance.clone()).unwrap();
+        let server = AuthorizationServer::open(settings, accounts.clone(), db.clone(), clock.clone(), chance)
+            .await
+            .unwrap();
         let api = Router::new()
             .route("/v1/read", get(async |caller: Authorized<Read>| caller.claims.subject.clone()))
             .route("/v1/both", get(async |caller: Authorized<Both>| caller.claims.subject.clone()))
             .route("/v1/open", get(async || "open"))
             .with_state(State(server.verifier()));
         let running = address.serve(ConnectionLimits::default(), api.merge(server.router()));
-        Service { client: Client::new(running.address()), issuer, server, _running: running }
+        Service { client: Client::new(running.address()), issuer, server, accounts, _running: running }
     }
 
     /// Registers a client for one address and these scopes: its id, and its secret if it has one.
