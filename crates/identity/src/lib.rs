@@ -88,6 +88,8 @@ pub enum ChangeError {
     Taken,
     #[error("there is no such account")]
     Unknown,
+    #[error("too many passwords are being checked")]
+    Busy,
     #[error(transparent)]
     Db(#[from] db::Error),
     #[error("{0}")]
@@ -103,8 +105,7 @@ impl Accounts {
         clock: Clock,
         chance: Chance,
     ) -> Result<Self, ChangeError> {
-        let passwords =
-            Passwords::new(realm, chance.clone()).map_err(|error| ChangeError::Broken(error.to_string()))?;
+        let passwords = Passwords::new(realm, chance.clone())?;
         Ok(Accounts(Arc::new(Inner {
             realm,
             demo,
@@ -223,12 +224,8 @@ impl Inner {
         stored: String,
         account: Option<Uuid>,
     ) -> Result<Uuid, SignInError> {
-        let failed = |failure| match failure {
-            password::Failure::Busy => SignInError::Busy,
-            password::Failure::Broken(cause) => SignInError::Broken(cause),
-        };
         // A place first: nobody is charged for a try that is not looked at.
-        let place = self.passwords.place().map_err(failed)?;
+        let place = self.passwords.place()?;
         let at = *tried.account_and_address();
         let charged = match self.throttle.charge(tried).await {
             Ok(charged) => charged,
@@ -238,7 +235,7 @@ impl Inner {
             }
             Err(Refusal::Db(error)) => return Err(error.into()),
         };
-        let right = self.passwords.verify(place, password, stored).await.map_err(failed)?;
+        let right = self.passwords.verify(place, password, stored).await?;
         match account.filter(|_| right) {
             Some(id) => {
                 self.throttle.succeed(charged).await?;
@@ -250,7 +247,7 @@ impl Inner {
     }
 
     async fn hash(&self, password: &SecretString) -> Result<String, ChangeError> {
-        self.passwords.hash(composed(password)).await.map_err(|error| ChangeError::Broken(error.to_string()))
+        Ok(self.passwords.hash(self.passwords.place()?, composed(password)).await?)
     }
 
     fn remembered_as(&self, parts: &[&[u8]]) -> [u8; 32] {
@@ -275,6 +272,24 @@ impl SignInError {
                 SignInError::Db(db::Error::Unavailable(why.clone()))
             }
             other => SignInError::Broken(other.to_string()),
+        }
+    }
+}
+
+impl From<password::Failure> for SignInError {
+    fn from(failure: password::Failure) -> Self {
+        match failure {
+            password::Failure::Busy => SignInError::Busy,
+            password::Failure::Broken(cause) => SignInError::Broken(cause),
+        }
+    }
+}
+
+impl From<password::Failure> for ChangeError {
+    fn from(failure: password::Failure) -> Self {
+        match failure {
+            password::Failure::Busy => ChangeError::Busy,
+            password::Failure::Broken(cause) => ChangeError::Broken(cause),
         }
     }
 }

@@ -77,9 +77,9 @@ impl Passwords {
         self.waiting.clone().try_acquire_owned().map(Place).map_err(|_| Failure::Busy)
     }
 
-    pub(crate) async fn hash(&self, password: SecretString) -> Result<String, Failure> {
+    pub(crate) async fn hash(&self, place: Place, password: SecretString) -> Result<String, Failure> {
         let salt = self.chance.bytes();
-        self.run(self.place()?, move |argon2| hash(argon2, password.expose_secret().as_bytes(), &salt)).await
+        self.run(place, move |argon2| hash(argon2, password.expose_secret().as_bytes(), &salt)).await
     }
 
     pub(crate) async fn verify(

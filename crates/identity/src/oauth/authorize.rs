@@ -1,4 +1,4 @@
-//! `/oauth/authorize` and the pages around it: where people sign in, sign up, decide, and sign out.
+//! `/oauth/authorize` and the pages around it: where people sign in, decide, and sign out.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -15,12 +15,12 @@ use web::{Client as Peer, Form, Problem};
 use super::{
     AuthorizationServer,
     error::described,
-    page::{self, Consent, Cookie, Fault, Field, Message, STYLE, SignIn, SignOut, SignUp, page, see_other},
+    page::{self, Consent, Cookie, Message, STYLE, SignIn, SignOut, page, see_other},
     request::{Asked, Parameters, Refused},
     store::{self, Code, Grant},
     token::{CODE_LIFETIME, GRANT_LIFETIME},
 };
-use crate::{ChangeError, SignInError, Unfit, secret, session::Kind};
+use crate::{SignInError, secret, session::Kind};
 
 /// How long a browser stays signed in.
 const SESSION: SignedDuration = SignedDuration::from_hours(12);
@@ -78,62 +78,6 @@ pub(super) async fn decide(
     }
 }
 
-pub(super) async fn show_sign_up(
-    State(server): State<AuthorizationServer>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-) -> Response {
-    if !server.0.settings.sign_up {
-        return server.no_sign_up();
-    }
-    server.sign_up_page(&headers, &query.unwrap_or_default(), StatusCode::OK, "", None)
-}
-
-pub(super) async fn sign_up(
-    State(server): State<AuthorizationServer>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-    form: Result<Form, Problem>,
-) -> Response {
-    if !server.0.settings.sign_up {
-        return server.no_sign_up();
-    }
-    let fields = match form {
-        Ok(Form(pairs)) => Fields(pairs),
-        Err(problem) => return problem.into_response(),
-    };
-    if !server.is_own_form(&headers, fields.get("token")) {
-        return server.foreign_form();
-    }
-    let query = query.unwrap_or_default();
-    let name = fields.get("name").unwrap_or_default();
-    let added = server.0.accounts.add(name, fields.get("password").unwrap_or_default().into()).await;
-    let again = |status, fault| server.sign_up_page(&headers, &query, status, name, Some(fault));
-    match added {
-        Ok(account) => {
-            let next = if query.is_empty() { "/".into() } else { format!("/oauth/authorize?{query}") };
-            server.start_session(&headers, account, &next).await
-        }
-        Err(ChangeError::Taken) => again(
-            StatusCode::CONFLICT,
-            Fault { field: Field::Name, text: "This name is taken. Choose another one." },
-        ),
-        Err(ChangeError::Unfit(why)) => {
-            let field = match why {
-                Unfit::NameLength | Unfit::NameCharacters => Field::Name,
-                Unfit::PasswordLength | Unfit::PasswordCharacters => Field::Password,
-            };
-            let why = why.to_string();
-            let mut letters = why.chars();
-            let first = letters.next().map(|first| first.to_ascii_uppercase());
-            let sentence: String = first.into_iter().chain(letters).chain(['.']).collect();
-            again(StatusCode::BAD_REQUEST, Fault { field, text: &sentence })
-        }
-        Err(ChangeError::Db(error)) => Problem::from(error).into_response(),
-        Err(error) => Problem::internal(error.to_string()).into_response(),
-    }
-}
-
 pub(super) async fn show_sign_out(State(server): State<AuthorizationServer>, headers: HeaderMap) -> Response {
     let visitor = match server.visitor(&headers).await {
         Ok(visitor) => visitor,
@@ -161,15 +105,15 @@ pub(super) async fn sign_out(
 }
 
 /// What a person filled in. The first of each name counts: forms are our own.
-struct Fields(web::input::Pairs<'static>);
+pub(super) struct Fields(pub(super) web::input::Pairs<'static>);
 
 impl Fields {
-    fn get(&self, name: &str) -> Option<&str> {
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_ref())
     }
 }
 
-fn address(peer: Option<Extension<Peer>>) -> IpAddr {
+pub(super) fn address(peer: Option<Extension<Peer>>) -> IpAddr {
     peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Extension(Peer(address))| address)
 }
 
@@ -236,7 +180,7 @@ impl AuthorizationServer {
     }
 
     /// A new session with a new secret: one that was planted before is worth nothing now.
-    async fn start_session(&self, headers: &HeaderMap, account: Uuid, next: &str) -> Response {
+    pub(super) async fn start_session(&self, headers: &HeaderMap, account: Uuid, next: &str) -> Response {
         if let Some(old) = self.cookie(headers, Cookie::Session)
             && let Err(error) = self.0.sessions.end(Kind::Browser, &old).await
         {
@@ -334,21 +278,7 @@ impl AuthorizationServer {
         })
     }
 
-    fn sign_up_page(
-        &self,
-        headers: &HeaderMap,
-        query: &str,
-        status: StatusCode,
-        name: &str,
-        fault: Option<Fault<'_>>,
-    ) -> Response {
-        self.with_form(headers, |token| {
-            let service = self.0.settings.service;
-            page(status, &SignUp { style: STYLE, service, query, token, name, fault }, None)
-        })
-    }
-
-    fn with_form(&self, headers: &HeaderMap, render: impl FnOnce(&str) -> Response) -> Response {
+    pub(super) fn with_form(&self, headers: &HeaderMap, render: impl FnOnce(&str) -> Response) -> Response {
         let (token, new) = self.form_token(headers);
         let mut response = render(&token);
         if let Some(cookie) = new {
@@ -361,20 +291,12 @@ impl AuthorizationServer {
         self.message(StatusCode::BAD_REQUEST, "This request cannot be answered", text)
     }
 
-    fn foreign_form(&self) -> Response {
+    pub(super) fn foreign_form(&self) -> Response {
         let text = "This form was not sent from a page of ours, or the page is too old. Go back, load it anew, and try again.";
         self.message(StatusCode::FORBIDDEN, "This form cannot be taken", text)
     }
 
-    fn no_sign_up(&self) -> Response {
-        self.message(
-            StatusCode::NOT_FOUND,
-            "There is no sign-up here",
-            "Accounts are made by the service's operator.",
-        )
-    }
-
-    fn message(&self, status: StatusCode, title: &str, text: &str) -> Response {
+    pub(super) fn message(&self, status: StatusCode, title: &str, text: &str) -> Response {
         let service = self.0.settings.service;
         page::page(status, &Message { style: STYLE, service, title, text }, None)
     }

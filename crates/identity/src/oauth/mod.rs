@@ -5,7 +5,7 @@
 //! password grant. Access tokens are signed JWTs (RFC 9068).
 //!
 //! - [`client`]: who may ask, and where answers may be sent
-//! - [`authorize`]: `/oauth/authorize`, where people sign in and decide
+//! - [`authorize`]: `/oauth/authorize`, where people sign in and decide; [`sign_up`], where they make accounts
 //! - [`token`]: `/oauth/token`, where codes and refresh tokens are redeemed
 //! - [`manage`]: revocation, introspection, registration
 //! - [`metadata`]: what other programs can find out about us
@@ -28,6 +28,7 @@ mod manage;
 mod metadata;
 mod page;
 mod request;
+mod sign_up;
 mod source;
 mod store;
 mod token;
@@ -131,7 +132,7 @@ impl AuthorizationServer {
     pub fn router(&self) -> Router {
         let pages = Router::new()
             .route("/oauth/authorize", get(authorize::show).post(authorize::decide))
-            .route("/oauth/sign-up", get(authorize::show_sign_up).post(authorize::sign_up))
+            .route("/oauth/sign-up", get(sign_up::show).post(sign_up::sign_up))
             .route("/oauth/sign-out", get(authorize::show_sign_out).post(authorize::sign_out));
         // Programs in a browser call these from other origins; pages are only ever visited.
         let open = CorsLayer::new()

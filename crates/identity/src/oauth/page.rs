@@ -62,7 +62,8 @@ pub(super) struct SignUp<'a> {
 
 /// What is wrong with what was filled in, and where: there the person goes on.
 pub(super) struct Fault<'a> {
-    pub(super) field: Field,
+    /// `None`: it is not what was filled in.
+    pub(super) field: Option<Field>,
     pub(super) text: &'a str,
 }
 
@@ -74,11 +75,11 @@ pub(super) enum Field {
 
 impl SignUp<'_> {
     fn blames_name(&self) -> bool {
-        self.fault.as_ref().is_some_and(|fault| fault.field == Field::Name)
+        self.fault.as_ref().is_some_and(|fault| fault.field == Some(Field::Name))
     }
 
     fn blames_password(&self) -> bool {
-        self.fault.as_ref().is_some_and(|fault| fault.field == Field::Password)
+        self.fault.as_ref().is_some_and(|fault| fault.field == Some(Field::Password))
     }
 }
 

@@ -1,0 +1,165 @@
+//! `/oauth/sign-up`: where people make accounts for themselves, if the service lets them.
+
+use axum::{
+    extract::{RawQuery, State},
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use web::{Form, Problem};
+
+use super::{
+    AuthorizationServer,
+    authorize::Fields,
+    page::{Fault, Field, STYLE, SignUp, page},
+};
+use crate::{ChangeError, Unfit};
+
+pub(super) async fn show(
+    State(server): State<AuthorizationServer>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    if !server.0.settings.sign_up {
+        return server.no_sign_up();
+    }
+    server.sign_up_page(&headers, &query.unwrap_or_default(), StatusCode::OK, "", None)
+}
+
+pub(super) async fn sign_up(
+    State(server): State<AuthorizationServer>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    form: Result<Form, Problem>,
+) -> Response {
+    if !server.0.settings.sign_up {
+        return server.no_sign_up();
+    }
+    let fields = match form {
+        Ok(Form(pairs)) => Fields(pairs),
+        Err(problem) => return problem.into_response(),
+    };
+    if !server.is_own_form(&headers, fields.get("token")) {
+        return server.foreign_form();
+    }
+    let query = query.unwrap_or_default();
+    let name = fields.get("name").unwrap_or_default();
+    let added = server.0.accounts.add(name, fields.get("password").unwrap_or_default().into()).await;
+    let again = |status, field, text: &str| {
+        server.sign_up_page(&headers, &query, status, name, Some(Fault { field, text }))
+    };
+    let later = |status, seconds: u64, text: &str| {
+        let mut response = again(status, None, text);
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        response
+    };
+    match added {
+        Ok(account) => {
+            let next = if query.is_empty() { "/".into() } else { format!("/oauth/authorize?{query}") };
+            server.start_session(&headers, account, &next).await
+        }
+        Err(ChangeError::Taken) => {
+            again(StatusCode::CONFLICT, Some(Field::Name), "This name is taken. Choose another one.")
+        }
+        Err(ChangeError::Unfit(why)) => {
+            let field = match why {
+                Unfit::NameLength | Unfit::NameCharacters => Field::Name,
+                Unfit::PasswordLength | Unfit::PasswordCharacters => Field::Password,
+            };
+            again(StatusCode::BAD_REQUEST, Some(field), &sentence(&why))
+        }
+        Err(ChangeError::Busy) => {
+            later(StatusCode::SERVICE_UNAVAILABLE, 1, "The service is busy. Try again in a moment.")
+        }
+        Err(ChangeError::Db(error)) => Problem::from(error).into_response(),
+        Err(error) => Problem::internal(error.to_string()).into_response(),
+    }
+}
+
+/// What is wrong as a sentence.
+fn sentence(why: &Unfit) -> String {
+    let why = why.to_string();
+    let mut letters = why.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).chain(['.']).collect()
+}
+
+impl AuthorizationServer {
+    fn sign_up_page(
+        &self,
+        headers: &HeaderMap,
+        query: &str,
+        status: StatusCode,
+        name: &str,
+        fault: Option<Fault<'_>>,
+    ) -> Response {
+        self.with_form(headers, |token| {
+            let service = self.0.settings.service;
+            page(status, &SignUp { style: STYLE, service, query, token, name, fault }, None)
+        })
+    }
+
+    fn no_sign_up(&self) -> Response {
+        self.message(
+            StatusCode::NOT_FOUND,
+            "There is no sign-up here",
+            "Accounts are made by the service's operator.",
+        )
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use testkit::{Address, Client, Server, Store};
+    use web::{Chance, Clock, ConnectionLimits};
+
+    use super::*;
+    use crate::{Accounts, oauth::Settings};
+
+    async fn start(store: &Store) -> (Accounts, Client, Server) {
+        let db = store.open("test", &[crate::MIGRATIONS, crate::oauth::MIGRATIONS]);
+        let clock = Clock::manual("2026-05-13T10:00:00Z".parse().unwrap());
+        let accounts = Accounts::new("Test", false, db.clone(), clock.clone(), Chance::system()).unwrap();
+        let address = Address::free().await;
+        let settings = Settings {
+            service: "Test",
+            issuer: address.url(),
+            prefix: "/v1",
+            scopes: &[],
+            sign_up: true,
+            demo: false,
+            registration_token: None,
+        };
+        let opened = AuthorizationServer::open(settings, accounts.clone(), db, clock, Chance::system()).await;
+        let server = address.serve(ConnectionLimits::default(), opened.unwrap().router());
+        (accounts, Client::new(server.address()), server)
+    }
+
+    testkit::on_both_engines! {
+        async fn a_full_queue_of_passwords_is_a_503_with_a_time_to_come_back(store: Store) {
+            let (accounts, client, _server) = start(&store).await;
+            let page = client.get("/oauth/sign-up").send().await;
+            let text = page.has_status(200).text();
+            let token = text.split("name=\"token\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
+            let token = token.unwrap();
+            let cookie = page.header("set-cookie").split(';').next().unwrap().to_owned();
+            let sign_up = || {
+                client
+                    .post("/oauth/sign-up")
+                    .header("cookie", &cookie)
+                    .body("application/x-www-form-urlencoded", format!("name=ada&password=correct+horse&token={token}"))
+                    .send()
+            };
+            let places: Vec<_> = std::iter::from_fn(|| accounts.0.passwords.place().ok()).collect();
+            let busy = sign_up().await;
+            assert_eq!(busy.has_status(503).header("retry-after"), "1");
+            let text = busy.text();
+            assert!(text.contains("The service is busy. Try again in a moment."), "{text}");
+            assert!(text.contains("value=\"ada\"") && !text.contains("aria-invalid"), "{text}");
+            let changed = accounts.set_password("ada", "correct horse".into()).await;
+            assert!(matches!(changed, Err(ChangeError::Busy)), "{changed:?}");
+            drop(places);
+            sign_up().await.has_status(303);
+        }
+    }
+}
