@@ -1,10 +1,38 @@
-//! Accounts: who may sign in to a service.
+//! Accounts in the database: who may sign in to a service.
+//!
+//! [`Accounts`](crate::Accounts) is what a service usually needs. The functions here are for services that keep more about a
+//! person in tables of their own and must commit both together. They take part in a transaction of the service's:
+//!
+//! ```no_run
+//! # async fn example(accounts: identity::Accounts, db: db::Db, chance: web::Chance, clock: web::Clock)
+//! # -> Result<(), Box<dyn std::error::Error>> {
+//! use identity::account::{self, Name};
+//!
+//! let name = Name::new("ada")?;
+//! let hash = accounts.hash(&"correct horse".into()).await?;
+//! let now = clock.now();
+//! let id = chance.uuid(now);
+//! let added = db.write(move |tx| {
+//!     if !account::insert(tx, id, &name, Some(&hash), now)? {
+//!         return Ok(false);
+//!     }
+//!     tx.execute("INSERT INTO profile (account_id) VALUES ($1)", &[id.into()])?;
+//!     Ok::<_, db::Error>(true)
+//! });
+//! assert!(added.await?);
+//! # Ok(())
+//! # }
+//! ```
+
+use std::fmt;
 
 use db::{Db, Tx, WriteTx};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use unicode_normalization::UnicodeNormalization;
 use uuid::Uuid;
+
+use crate::PasswordHash;
 
 /// An account as signing in needs it.
 pub(crate) struct Account {
@@ -28,6 +56,30 @@ pub enum Unfit {
     PasswordLength,
     #[error("a password must not contain control characters")]
     PasswordCharacters,
+    #[error("a password must have 1 to {LONGEST_PASSWORD} bytes")]
+    PasswordEmpty,
+}
+
+/// A name that an account can have, in the form in which it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Name(String);
+
+impl Name {
+    pub fn new(text: &str) -> Result<Self, Unfit> {
+        let name = composed(text);
+        check_name(&name)?;
+        Ok(Name(name))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 /// Text in the one form that all ways of typing it have in common (NFC, as RFC 7617 wants it): the same name looks the same
@@ -44,6 +96,12 @@ pub(crate) fn check_name(name: &str) -> Result<(), Unfit> {
         return Err(Unfit::NameCharacters);
     }
     Ok(())
+}
+
+/// Whether a password is long enough to be anything at all.
+pub(crate) fn check_any_password(password: &SecretString) -> Result<(), Unfit> {
+    let fits = (1..=LONGEST_PASSWORD).contains(&password.expose_secret().len());
+    if fits { Ok(()) } else { Err(Unfit::PasswordEmpty) }
 }
 
 pub(crate) fn check_password(password: &SecretString) -> Result<(), Unfit> {
@@ -68,33 +126,108 @@ fn find(tx: &mut Tx<'_>, name: &str) -> Result<Option<Account>, db::Error> {
     })
 }
 
-/// Adds an account; `false` when the name is taken.
-pub(crate) fn insert(
+/// The account of this name.
+pub fn id_of(tx: &mut Tx<'_>, name: &Name) -> Result<Option<Uuid>, db::Error> {
+    tx.row("SELECT id FROM account WHERE name = $1", &[name.as_str().into()], |row| row.get(0))
+}
+
+/// Adds an account; `false` when the name is taken. Without a password nobody can sign in as it.
+pub fn insert(
     tx: &mut WriteTx<'_>,
     id: Uuid,
-    name: &str,
-    hash: &str,
+    name: &Name,
+    password: Option<&PasswordHash>,
+    now: Timestamp,
+) -> Result<bool, db::Error> {
+    insert_row(tx, id, name, password, false, now)
+}
+
+/// Adds an account with a well-known password, which works in demo mode only; `false` when the name is taken.
+pub fn insert_demo(
+    tx: &mut WriteTx<'_>,
+    id: Uuid,
+    name: &Name,
+    password: &PasswordHash,
+    now: Timestamp,
+) -> Result<bool, db::Error> {
+    insert_row(tx, id, name, Some(password), true, now)
+}
+
+fn insert_row(
+    tx: &mut WriteTx<'_>,
+    id: Uuid,
+    name: &Name,
+    password: Option<&PasswordHash>,
     demo: bool,
     now: Timestamp,
 ) -> Result<bool, db::Error> {
+    let hash = password.map(PasswordHash::as_str);
     let added = tx.execute(
         "INSERT INTO account (id, name, password_hash, demo, created_at) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (name) DO NOTHING",
-        &[id.into(), name.into(), hash.into(), demo.into(), now.into()],
+        &[id.into(), name.as_str().into(), hash.into(), demo.into(), now.into()],
     )?;
     Ok(added == 1)
 }
 
-/// Sets a password; `false` when there is no such account. The new password is nobody's well-known one.
-pub(crate) fn set_password(tx: &mut WriteTx<'_>, name: &str, hash: &str) -> Result<bool, db::Error> {
+/// Gives an account another name; `false` when another account has it, or there is no such account. Whoever has signed in
+/// stays so.
+pub fn rename(tx: &mut WriteTx<'_>, id: Uuid, name: &Name, now: Timestamp) -> Result<bool, db::Error> {
+    // Locks the row, so that of two who rename one account, one waits.
+    let old = tx.row("UPDATE account SET name = name WHERE id = $1 RETURNING name", &[id.into()], |row| {
+        row.get::<String>(0)
+    })?;
+    let Some(old) = old else { return Ok(false) };
+    if old == name.as_str() {
+        return Ok(true);
+    }
+    // An UPDATE cannot say what to do when the name is taken by somebody who has not committed yet; an INSERT can. So the
+    // name is taken by a row that stands in for this one, and goes before anybody sees it.
+    let stand_in = Uuid::from_u128(!id.as_u128());
+    if !insert_row(tx, stand_in, name, None, false, now)? {
+        return Ok(false);
+    }
+    tx.execute("DELETE FROM account WHERE id = $1", &[stand_in.into()])?;
+    tx.execute("UPDATE account SET name = $2 WHERE id = $1", &[id.into(), name.as_str().into()])?;
+    Ok(true)
+}
+
+/// Sets a password, and ends all that follows from the old one ([`end_access`]); `false` when there is no such account.
+/// The new password is nobody's well-known one.
+pub fn set_password(
+    tx: &mut WriteTx<'_>,
+    id: Uuid,
+    password: &PasswordHash,
+    now: Timestamp,
+) -> Result<bool, db::Error> {
     let changed = tx.execute(
-        "UPDATE account SET password_hash = $2, demo = $3 WHERE name = $1",
-        &[name.into(), hash.into(), false.into()],
+        "UPDATE account SET password_hash = $2, demo = $3 WHERE id = $1",
+        &[id.into(), password.as_str().into(), false.into()],
     )?;
+    end_access(tx, id, now)?;
     Ok(changed == 1)
 }
 
-/// Removes an account; `false` when there is none of that name.
-pub(crate) fn remove(tx: &mut WriteTx<'_>, name: &str) -> Result<bool, db::Error> {
-    Ok(tx.execute("DELETE FROM account WHERE name = $1", &[name.into()])? == 1)
+/// Removes an account, and with it its sessions and grants; `false` when there is no such account. Access tokens that
+/// followed from a grant end within seconds, as with any that is revoked.
+pub fn remove(tx: &mut WriteTx<'_>, id: Uuid) -> Result<bool, db::Error> {
+    Ok(tx.execute("DELETE FROM account WHERE id = $1", &[id.into()])? == 1)
+}
+
+/// Ends all that an account's password opened: its sessions of both kinds, and what it allowed clients to do.
+pub fn end_access(tx: &mut WriteTx<'_>, id: Uuid, now: Timestamp) -> Result<(), db::Error> {
+    // Not every service has sessions and grants, and the database knows best whether this one does.
+    let component = crate::oauth::MIGRATIONS.component;
+    let has_them =
+        tx.row("SELECT 1 FROM triptych_migration WHERE component = $1", &[component.into()], |_| Ok(()))?;
+    if has_them.is_none() {
+        return Ok(());
+    }
+    // Sessions first: whoever is just allowing something holds on to theirs until that is committed, so it is found then.
+    tx.execute("DELETE FROM session WHERE account_id = $1", &[id.into()])?;
+    tx.execute(
+        "UPDATE oauth_grant SET revoked_at = $2 WHERE account_id = $1 AND revoked_at IS NULL",
+        &[id.into(), now.into()],
+    )
+    .map(drop)
 }

@@ -13,7 +13,7 @@
 //! try was refused because there were too many, nothing is remembered: else the answer to the next guess would
 //! tell whether it was right, at no charge.
 
-mod account;
+pub mod account;
 mod api_key;
 mod basic;
 pub mod oauth;
@@ -24,7 +24,7 @@ mod throttle;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use db::{Db, Migrations};
+use db::{Db, Migrations, WriteTx};
 use hmac::{Hmac, KeyInit, Mac};
 use moka::future::Cache;
 use secrecy::{ExposeSecret, SecretString};
@@ -32,10 +32,12 @@ use sha2::Sha256;
 use uuid::Uuid;
 use web::{Chance, Clock};
 
+use account::Name;
 pub use account::Unfit;
 pub use api_key::ApiKeys;
 pub use basic::Caller;
-use password::Passwords;
+pub use password::PasswordHash;
+use password::{Passwords, Place};
 pub use session::Sessions;
 use throttle::{Refusal, Subject, Throttle, Try};
 
@@ -165,54 +167,75 @@ impl Accounts {
 
     /// The account of this name.
     pub async fn find(&self, name: &str) -> Result<Option<Uuid>, db::Error> {
-        let found = account::by_name(&self.0.db, &account::composed(name)).await?;
-        Ok(found.map(|account| account.id))
+        let Ok(name) = Name::new(name) else { return Ok(None) };
+        self.0.db.read(move |tx| account::id_of(tx, &name)).await
+    }
+
+    /// Hashes a password that somebody chose, to be stored by the functions in [`account`].
+    pub async fn hash(&self, password: &SecretString) -> Result<PasswordHash, ChangeError> {
+        let password = composed(password);
+        account::check_password(&password)?;
+        self.0.hash(self.0.passwords.place()?, password).await
+    }
+
+    /// The same for a service that takes any password, however short, as long as it is not empty.
+    pub async fn hash_any(&self, password: &SecretString) -> Result<PasswordHash, ChangeError> {
+        let password = composed(password);
+        account::check_any_password(&password)?;
+        self.0.hash(self.0.passwords.place()?, password).await
     }
 
     /// Adds an account.
     pub async fn add(&self, name: &str, password: SecretString) -> Result<Uuid, ChangeError> {
-        account::check_password(&password)?;
-        let added = self.insert(name, password, false).await?;
-        added.ok_or(ChangeError::Taken)
+        let name = Name::new(name)?;
+        let hash = self.hash(&password).await?;
+        self.insert(name, hash, false).await?.ok_or(ChangeError::Taken)
     }
 
     /// Adds an account with a well-known password, unless the name is taken. It works in demo mode only.
     pub async fn add_demo(&self, name: &str, password: &str) -> Result<(), ChangeError> {
-        if account::by_name(&self.0.db, &account::composed(name)).await?.is_none() {
-            self.insert(name, password.into(), true).await?;
+        let name = Name::new(name)?;
+        if account::by_name(&self.0.db, name.as_str()).await?.is_none() {
+            let hash = self.hash_any(&password.into()).await?;
+            self.insert(name, hash, true).await?;
         }
         Ok(())
     }
 
-    async fn insert(
-        &self,
-        name: &str,
-        password: SecretString,
-        demo: bool,
-    ) -> Result<Option<Uuid>, ChangeError> {
-        let name = account::composed(name);
-        account::check_name(&name)?;
-        let hash = self.0.hash(&password).await?;
+    async fn insert(&self, name: Name, hash: PasswordHash, demo: bool) -> Result<Option<Uuid>, db::Error> {
         let now = self.0.clock.now();
         let id = self.0.chance.uuid(now);
-        let added = self.0.db.write(move |tx| account::insert(tx, id, &name, &hash, demo, now)).await?;
-        Ok(added.then_some(id))
+        let insert = move |tx: &mut WriteTx<'_>| match demo {
+            true => account::insert_demo(tx, id, &name, &hash, now),
+            false => account::insert(tx, id, &name, Some(&hash), now),
+        };
+        Ok(self.0.db.write(insert).await?.then_some(id))
     }
 
-    /// Sets an account's password.
+    /// Sets an account's password, and ends all that follows from the old one: its sessions, and what it allowed clients.
     pub async fn set_password(&self, name: &str, password: SecretString) -> Result<(), ChangeError> {
-        account::check_password(&password)?;
-        let hash = self.0.hash(&password).await?;
-        let name = account::composed(name);
-        let changed = self.0.db.write(move |tx| account::set_password(tx, &name, &hash)).await?;
-        if changed { Ok(()) } else { Err(ChangeError::Unknown) }
+        let hash = self.hash(&password).await?;
+        let now = self.0.clock.now();
+        self.change(name, move |tx, id| account::set_password(tx, id, &hash, now)).await
     }
 
-    /// Removes an account.
+    /// Removes an account, its sessions, and what it allowed clients.
     pub async fn remove(&self, name: &str) -> Result<(), ChangeError> {
-        let name = account::composed(name);
-        let removed = self.0.db.write(move |tx| account::remove(tx, &name)).await?;
-        if removed { Ok(()) } else { Err(ChangeError::Unknown) }
+        self.change(name, account::remove).await
+    }
+
+    async fn change(
+        &self,
+        name: &str,
+        change: impl Fn(&mut WriteTx<'_>, Uuid) -> Result<bool, db::Error> + Send + 'static,
+    ) -> Result<(), ChangeError> {
+        // Nobody has a name that nobody can have.
+        let Ok(name) = Name::new(name) else { return Err(ChangeError::Unknown) };
+        let changed = self.0.db.write(move |tx| match account::id_of(tx, &name)? {
+            Some(id) => change(tx, id),
+            None => Ok::<_, db::Error>(false),
+        });
+        if changed.await? { Ok(()) } else { Err(ChangeError::Unknown) }
     }
 }
 
@@ -246,8 +269,8 @@ impl Inner {
         }
     }
 
-    async fn hash(&self, password: &SecretString) -> Result<String, ChangeError> {
-        Ok(self.passwords.hash(self.passwords.place()?, composed(password)).await?)
+    async fn hash(&self, place: Place, password: SecretString) -> Result<PasswordHash, ChangeError> {
+        Ok(self.passwords.hash(place, password).await?)
     }
 
     fn remembered_as(&self, parts: &[&[u8]]) -> [u8; 32] {

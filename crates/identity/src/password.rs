@@ -35,6 +35,22 @@ pub(crate) struct Passwords {
     checks: Arc<AtomicU64>,
 }
 
+/// A password's hash, as it is stored: argon2id with a salt of its own.
+#[derive(Clone)]
+pub struct PasswordHash(String);
+
+impl PasswordHash {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for PasswordHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PasswordHash(…)")
+    }
+}
+
 /// A place in the queue of passwords to be checked.
 pub(crate) struct Place(#[expect(dead_code, reason = "holding it is its use")] OwnedSemaphorePermit);
 
@@ -77,9 +93,11 @@ impl Passwords {
         self.waiting.clone().try_acquire_owned().map(Place).map_err(|_| Failure::Busy)
     }
 
-    pub(crate) async fn hash(&self, place: Place, password: SecretString) -> Result<String, Failure> {
+    pub(crate) async fn hash(&self, place: Place, password: SecretString) -> Result<PasswordHash, Failure> {
         let salt = self.chance.bytes();
-        self.run(place, move |argon2| hash(argon2, password.expose_secret().as_bytes(), &salt)).await
+        self.run(place, move |argon2| hash(argon2, password.expose_secret().as_bytes(), &salt))
+            .await
+            .map(PasswordHash)
     }
 
     pub(crate) async fn verify(

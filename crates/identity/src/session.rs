@@ -1,6 +1,6 @@
 //! Sessions: somebody who signed in, recognised by a secret that a browser or a client keeps.
 
-use db::{Db, Error};
+use db::{Db, Error, WriteTx};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 use web::{Chance, Clock};
@@ -106,4 +106,10 @@ impl Sessions {
             })
             .await
     }
+}
+
+/// Keeps a session from being ended until this transaction is; `false` when it has been already.
+pub(crate) fn hold(tx: &mut WriteTx<'_>, hash: &[u8]) -> Result<bool, Error> {
+    let held = tx.execute("UPDATE session SET expires_at = expires_at WHERE hash = $1", &[hash.into()])?;
+    Ok(held == 1)
 }

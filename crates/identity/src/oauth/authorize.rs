@@ -20,7 +20,10 @@ use super::{
     store::{self, Code, Grant},
     token::{CODE_LIFETIME, GRANT_LIFETIME},
 };
-use crate::{SignInError, secret, session::Kind};
+use crate::{
+    SignInError, secret,
+    session::{self, Kind},
+};
 
 /// How long a browser stays signed in.
 const SESSION: SignedDuration = SignedDuration::from_hours(12);
@@ -70,7 +73,7 @@ pub(super) async fn decide(
     let again = format!("/oauth/authorize?{query}");
     match (fields.get("intent"), visitor) {
         (Some("sign-in"), _) => server.try_sign_in(&headers, &query, &asked, &fields, address(peer)).await,
-        (Some("allow"), Some((account, _))) => server.allow(&asked, account).await,
+        (Some("allow"), Some((account, _))) => server.allow(&headers, &asked, account, &again).await,
         (Some("deny"), Some(_)) => server.deny(&asked),
         (Some("switch"), _) => server.end_session(&headers, see_other(&again)).await,
         // The session has ended since the page was shown.
@@ -209,8 +212,9 @@ impl AuthorizationServer {
         next
     }
 
-    async fn allow(&self, asked: &Asked, account: Uuid) -> Response {
+    async fn allow(&self, headers: &HeaderMap, asked: &Asked, account: Uuid, again: &str) -> Response {
         let inner = &self.0;
+        let session = secret::hash(&self.cookie(headers, Cookie::Session).unwrap_or_default());
         let now = inner.clock.now();
         let code = secret::new(&inner.chance);
         let grant = Grant {
@@ -229,12 +233,18 @@ impl AuthorizationServer {
         let allowed = inner
             .db
             .write(move |tx| {
+                // Held until this is committed: a password that is changed meanwhile ends what is allowed here.
+                if !session::hold(tx, &session)? {
+                    return Ok(false);
+                }
                 store::insert_grant(tx, &grant, now, now + GRANT_LIFETIME)?;
-                store::insert_code(tx, grant.id, &stored)
+                store::insert_code(tx, grant.id, &stored)?;
+                Ok::<_, db::Error>(true)
             })
             .await;
         match allowed {
-            Ok(()) => self.send_back(&asked.redirect_uri, asked.state.as_deref(), &[("code", &code)]),
+            Ok(false) => see_other(again),
+            Ok(true) => self.send_back(&asked.redirect_uri, asked.state.as_deref(), &[("code", &code)]),
             Err(error) => Problem::from(error).into_response(),
         }
     }

@@ -63,7 +63,7 @@ pub(super) async fn sign_up(
         Err(ChangeError::Unfit(why)) => {
             let field = match why {
                 Unfit::NameLength | Unfit::NameCharacters => Field::Name,
-                Unfit::PasswordLength | Unfit::PasswordCharacters => Field::Password,
+                Unfit::PasswordLength | Unfit::PasswordCharacters | Unfit::PasswordEmpty => Field::Password,
             };
             again(StatusCode::BAD_REQUEST, Some(field), &sentence(&why))
         }

@@ -251,6 +251,11 @@ impl<'a> Browser<'a> {
     /// Sends a form of the page at this path.
     pub(crate) async fn post(&mut self, path: &str, fields: &[(&str, &str)]) -> Answer {
         let page = self.get(path).await.text();
+        self.send(path, fields, &page).await
+    }
+
+    /// Sends a form of a page that was shown before.
+    pub(crate) async fn send(&mut self, path: &str, fields: &[(&str, &str)], page: &str) -> Answer {
         let token = page.split("name=\"token\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
         let token = token.unwrap_or_else(|| panic!("no form in {page}")).to_owned();
         let form: Vec<_> = fields.iter().copied().chain([("token", token.as_str())]).collect();

@@ -4,6 +4,7 @@
 
 mod cross_origin;
 mod crowd;
+mod ended;
 mod fixture;
 mod flow;
 mod foreign_client;
