@@ -18,6 +18,7 @@ mod api_key;
 mod basic;
 pub mod oauth;
 mod password;
+pub mod quota;
 mod secret;
 pub mod session;
 mod throttle;
@@ -38,6 +39,7 @@ pub use api_key::ApiKeys;
 pub use basic::Caller;
 pub use password::PasswordHash;
 use password::{Passwords, Place};
+pub use quota::Quota;
 pub use session::Sessions;
 use throttle::{Refusal, Subject, Throttle, Try};
 
