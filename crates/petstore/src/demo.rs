@@ -1,0 +1,128 @@
+//! Demo data: pets, an order, users, an API key.
+
+use db::{Error, WriteTx};
+
+use crate::{
+    OpenError, Petstore,
+    order::{self, Order, OrderStatus},
+    pet::{self, Named, Pet, Status},
+    user::{self, Profile},
+};
+
+/// The demo's users: name and password.
+pub const USERS: &[(&str, &str)] = &[("demo", "demo"), ("theUser", "12345"), ("user1", "password")];
+
+/// The demo's API key.
+pub const API_KEY: &str = "special-key";
+
+struct DemoPet {
+    id: i64,
+    name: &'static str,
+    category: (i64, &'static str),
+    tags: &'static [(i64, &'static str)],
+    status: Status,
+}
+
+const DOGS: (i64, &str) = (1, "Dogs");
+const CATS: (i64, &str) = (2, "Cats");
+const RABBITS: (i64, &str) = (3, "Rabbits");
+const LIONS: (i64, &str) = (4, "Lions");
+
+const TAG1: (i64, &str) = (1, "tag1");
+const TAG2: (i64, &str) = (2, "tag2");
+const TAG3: (i64, &str) = (3, "tag3");
+
+const PETS: &[DemoPet] = &[
+    DemoPet { id: 1, name: "Minka", category: CATS, tags: &[TAG1, TAG2], status: Status::Available },
+    DemoPet { id: 2, name: "Tiger", category: CATS, tags: &[TAG2, TAG3], status: Status::Available },
+    DemoPet { id: 3, name: "Pixel", category: CATS, tags: &[TAG3], status: Status::Pending },
+    DemoPet { id: 4, name: "Bello", category: DOGS, tags: &[TAG1, TAG2], status: Status::Available },
+    DemoPet { id: 5, name: "Waldi", category: DOGS, tags: &[TAG2, TAG3], status: Status::Sold },
+    DemoPet { id: 6, name: "Rex", category: DOGS, tags: &[TAG3], status: Status::Pending },
+    DemoPet { id: 7, name: "Leo", category: LIONS, tags: &[TAG1], status: Status::Available },
+    DemoPet { id: 8, name: "Nala", category: LIONS, tags: &[TAG2, TAG3], status: Status::Available },
+    DemoPet { id: 9, name: "Sphinx", category: LIONS, tags: &[TAG1, TAG2, TAG3], status: Status::Available },
+    DemoPet { id: 10, name: "Hopper", category: RABBITS, tags: &[TAG3], status: Status::Sold },
+    DemoPet { id: 198_772, name: "doggie", category: DOGS, tags: &[TAG1], status: Status::Available },
+];
+
+impl Petstore {
+    /// Brings the demo data, once. To be called at every start.
+    pub(crate) async fn bring_demo(&self) -> Result<(), OpenError> {
+        self.keys.add_demo("demo", API_KEY).await?;
+        for (name, password) in USERS {
+            self.accounts.add_demo(name, password).await?;
+        }
+        let mut accounts = Vec::new();
+        for (name, _) in USERS {
+            accounts.push(self.accounts.find(name).await?);
+        }
+        let ship_date = self.clock.now().round(jiff::Unit::Second).ok();
+        self.db
+            .write(move |tx| {
+                let first_time =
+                    tx.execute("INSERT INTO demo_brought (id) VALUES (1) ON CONFLICT (id) DO NOTHING", &[])?;
+                if first_time == 0 {
+                    return Ok(());
+                }
+                for pet in PETS {
+                    pet::store::insert(tx, &pet.as_pet())?;
+                }
+                let order = Order {
+                    id: 10,
+                    pet_id: 198_772,
+                    quantity: 7,
+                    ship_date,
+                    status: OrderStatus::Approved,
+                    complete: true,
+                };
+                order::store::put(tx, order)?;
+                for (account, (id, profile)) in accounts.iter().zip(profiles()) {
+                    if let Some(account) = account {
+                        user::store::insert_profile(tx, *account, id, &profile)?;
+                    }
+                }
+                start_ids_after_demo(tx)
+            })
+            .await?;
+        Ok(())
+    }
+}
+
+/// The first ids that are given out come after those of the demo, as somebody who looks at it expects.
+fn start_ids_after_demo(tx: &mut WriteTx<'_>) -> Result<(), Error> {
+    for (kind, next) in [("pet", 11_i64), ("order", 11), ("user", 11)] {
+        tx.execute("UPDATE next_id SET id = $2 WHERE kind = $1 AND id < $2", &[kind.into(), next.into()])?;
+    }
+    Ok(())
+}
+
+/// The users' ids and what they say of themselves.
+fn profiles() -> [(i64, Profile); 3] {
+    let profile = |first: &str, last: &str, email: &str, phone: &str| Profile {
+        first_name: Some(first.into()),
+        last_name: Some(last.into()),
+        email: Some(email.into()),
+        phone: Some(phone.into()),
+        user_status: Some(1),
+    };
+    [
+        (2, profile("Dana", "Demo", "demo@example.com", "555-0100")),
+        (10, profile("John", "James", "john@example.com", "12345")),
+        (1, profile("Una", "One", "user1@example.com", "555-0101")),
+    ]
+}
+
+impl DemoPet {
+    fn as_pet(&self) -> Pet {
+        let named = |(id, name): (i64, &str)| Named { id: Some(id), name: Some(name.into()) };
+        Pet {
+            id: self.id,
+            category: Some(named(self.category)),
+            name: self.name.into(),
+            photo_urls: vec![format!("https://example.com/pets/{}.jpg", self.id)],
+            tags: Some(self.tags.iter().copied().map(named).collect()),
+            status: Some(self.status),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Ids for what comes without one.
+//!
+//! Clients may choose ids of their own, so an id that is given out may turn out to be taken: the insert decides, and the next
+//! one is tried. A process takes a block of ids from the database at a time; what is left of it when the process ends is never
+//! given out.
+
+use std::{
+    ops::Range,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use db::{Db, Error, WriteTx};
+use web::Chance;
+
+/// How many ids a process takes at once.
+const BLOCK: i64 = 100;
+
+/// Ids that are given out stay below this: JavaScript's numbers are exact up to here.
+const END: i64 = 1 << 53;
+
+/// Who gives out the ids of one kind. Cloning it is cheap.
+#[derive(Clone)]
+pub(crate) struct Ids {
+    kind: &'static str,
+    db: Db,
+    chance: Chance,
+    block: Arc<Mutex<Range<i64>>>,
+}
+
+impl Ids {
+    pub(crate) fn new(kind: &'static str, db: Db, chance: Chance) -> Self {
+        Ids { kind, db, chance, block: Arc::new(Mutex::new(0..0)) }
+    }
+
+    /// Calls `insert` with so many ids, and with others until all were free, which is when it answers with something.
+    pub(crate) async fn assign<T, E, Fut>(
+        &self,
+        count: usize,
+        insert: impl Fn(Vec<i64>) -> Fut,
+    ) -> Result<T, E>
+    where
+        E: From<Error>,
+        Fut: Future<Output = Result<Option<T>, E>>,
+    {
+        let mut step = 1;
+        loop {
+            let mut ids = Vec::with_capacity(count);
+            for _ in 0..count {
+                ids.push(self.next().await?);
+            }
+            let last = ids.iter().max().copied();
+            if let Some(done) = insert(ids).await? {
+                return Ok(done);
+            }
+            // Past a run of taken ids in a number of tries that hardly grows with its length.
+            if let Some(last) = last {
+                self.skip(last, step).await?;
+            }
+            step *= 2;
+        }
+    }
+
+    async fn next(&self) -> Result<i64, Error> {
+        if let Some(id) = self.from_block() {
+            return Ok(id);
+        }
+        let kind = self.kind;
+        let first = self.db.write(move |tx| take_block(tx, kind)).await?;
+        if first >= END - BLOCK {
+            return Ok(self.random());
+        }
+        let mut block = self.lock();
+        *block = first + 1..first + BLOCK;
+        Ok(first)
+    }
+
+    fn from_block(&self) -> Option<i64> {
+        self.lock().next()
+    }
+
+    /// Continues `step` ids after one that was taken.
+    async fn skip(&self, taken: i64, step: i64) -> Result<(), Error> {
+        if step < BLOCK {
+            let mut block = self.lock();
+            if block.start > taken {
+                block.start = block.end.min(taken + step);
+            }
+            return Ok(());
+        }
+        *self.lock() = 0..0;
+        let (kind, least) = (self.kind, taken.saturating_add(step).min(END));
+        self.db
+            .write(move |tx| {
+                tx.execute(
+                    "UPDATE next_id SET id = $2 WHERE kind = $1 AND id < $2",
+                    &[kind.into(), least.into()],
+                )
+                .map(drop)
+            })
+            .await
+    }
+
+    /// Somewhere in the whole range, once counting has come to its end.
+    fn random(&self) -> i64 {
+        (u64::from_be_bytes(self.chance.bytes()) >> 11).max(1) as i64
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Range<i64>> {
+        self.block.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn take_block(tx: &mut WriteTx<'_>, kind: &'static str) -> Result<i64, Error> {
+    let next = tx.row(
+        "UPDATE next_id SET id = id + $2 WHERE kind = $1 AND id < $3 RETURNING id",
+        &[kind.into(), BLOCK.into(), (END - BLOCK).into()],
+        |row| row.get::<i64>(0),
+    )?;
+    Ok(next.map_or(END, |next| next - BLOCK))
+}

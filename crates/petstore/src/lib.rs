@@ -1,0 +1,252 @@
+//! The pet store: pets, orders, users.
+//!
+//! A folder per resource: [`pet`], [`image`], [`order`], [`user`], each with the type and its rules (`mod.rs`), the operations
+//! (`api.rs`), the SQL (`store.rs`) and the XML form (`xml.rs`). [`caller`] is who may do what. [`Petstore::open`] puts them
+//! together.
+
+mod caller;
+mod demo;
+mod document;
+mod ids;
+mod image;
+mod order;
+mod pet;
+mod user;
+
+use std::sync::Arc;
+
+use axum::Router;
+use db::{Db, Migrations};
+use identity::{
+    Accounts, ApiKeys, Quota, Sessions,
+    account::Name,
+    oauth::{self, AuthorizationServer, Elsewhere, Scope, TokenSource, Verifier},
+};
+use ids::Ids;
+use secrecy::SecretString;
+use tokio::sync::Semaphore;
+use user::store::Refused;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use uuid::Uuid;
+use web::{Chance, Clock, Problem, RequestLimits, Service};
+
+pub use demo::{API_KEY as DEMO_API_KEY, USERS as DEMO_USERS};
+
+/// Where the paths of the API begin.
+pub const PREFIX: &str = "/v3";
+
+/// The tables of this service.
+pub const MIGRATIONS: &[Migrations] = &[
+    identity::MIGRATIONS,
+    oauth::MIGRATIONS,
+    identity::quota::MIGRATIONS,
+    db::migrations!("petstore": "0001_petstore"),
+];
+
+/// What access tokens can be for.
+pub const SCOPES: &[Scope] = &[
+    Scope { name: "write:pets", words: "add, change and delete pets in the store" },
+    Scope { name: "read:pets", words: "see the pets in the store" },
+];
+
+const NAME: &str = "Pet store";
+
+/// How many images are received at once: each is in memory until it is kept.
+const UPLOADS: usize = 16;
+
+/// What an operator says about the service.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where people and programs reach it, without a slash at the end.
+    pub address: String,
+    /// Whose access tokens it takes, if not its own.
+    pub issuer: Option<Elsewhere>,
+    /// What a program must present to register an OAuth client when this is no demo.
+    pub registration_token: Option<SecretString>,
+    /// How many calls an hour a user may make.
+    pub calls_per_hour: u32,
+    pub demo: bool,
+}
+
+/// The running service: what its operations share. Cloning it is cheap.
+#[derive(Clone)]
+pub struct Petstore {
+    address: Arc<str>,
+    db: Db,
+    clock: Clock,
+    chance: Chance,
+    accounts: Accounts,
+    sessions: Sessions,
+    keys: ApiKeys,
+    quota: Quota,
+    verifier: Verifier,
+    sign_in: Router,
+    uploads: Arc<Semaphore>,
+    pet_ids: Ids,
+    order_ids: Ids,
+    user_ids: Ids,
+}
+
+/// Why the service could not be opened: one line for the operator.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("cannot prepare the pet store's accounts: {0}")]
+    Accounts(#[from] identity::ChangeError),
+    #[error("cannot prepare the pet store's sign-in: {0}")]
+    SignIn(#[from] oauth::TokenSourceError),
+    #[error("cannot bring the pet store's demo data: {0}")]
+    Demo(#[from] db::Error),
+}
+
+impl Petstore {
+    /// The service over its database, with demo data if the settings say so.
+    pub async fn open(settings: Settings, db: Db, clock: Clock, chance: Chance) -> Result<Self, OpenError> {
+        let Settings { address, issuer, registration_token, calls_per_hour, demo } = settings;
+        let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
+        let own = server_settings(address.clone(), demo, registration_token);
+        let sign_in =
+            TokenSource::open(own, issuer, accounts.clone(), db.clone(), clock.clone(), chance.clone())
+                .await?;
+        let ids = |kind| Ids::new(kind, db.clone(), chance.clone());
+        let petstore = Petstore {
+            address: address.into(),
+            sessions: Sessions::new(db.clone(), clock.clone(), chance.clone()),
+            keys: ApiKeys::new(demo, db.clone(), clock.clone(), chance.clone()),
+            quota: Quota::new(calls_per_hour, db.clone(), clock.clone()),
+            verifier: sign_in.verifier,
+            sign_in: sign_in.router,
+            uploads: Arc::new(Semaphore::new(UPLOADS)),
+            pet_ids: ids("pet"),
+            order_ids: ids("order"),
+            user_ids: ids("user"),
+            accounts,
+            db,
+            clock,
+            chance,
+        };
+        if demo {
+            petstore.bring_demo().await?;
+        }
+        Ok(petstore)
+    }
+
+    /// The router to serve.
+    pub fn router(&self, limits: RequestLimits) -> Router {
+        let (json, either, openapi) = routes_and_document(&self.address);
+        Service {
+            title: NAME,
+            about: "Pets, orders and users of an imaginary pet store, kept for real.",
+            api: web::json_only(json).merge(either).with_state(self.clone()),
+            prefix: PREFIX,
+            openapi,
+            problems: &[],
+            db: self.db.clone(),
+            limits,
+            xml: true,
+            beside: self.sign_in.clone(),
+            exposed: &["x-rate-limit", "x-expires-after"],
+        }
+        .into_router()
+    }
+
+    /// Counts a call of a user's.
+    async fn spend(&self, account: Uuid) -> Result<(), Problem> {
+        let mut buffer = Uuid::encode_buffer();
+        let caller = account.hyphenated().encode_lower(&mut buffer);
+        self.quota.spend(caller).await.map(drop).map_err(identity::quota::QuotaError::into_problem)
+    }
+}
+
+/// The accounts of this service, for whoever manages them without serving.
+pub fn accounts(db: Db, demo: bool, clock: Clock, chance: Chance) -> Result<Accounts, identity::ChangeError> {
+    Accounts::new(NAME, demo, db, clock, chance)
+}
+
+/// Adds a user, for whoever manages them without serving.
+pub async fn add_user(
+    accounts: &Accounts,
+    name: &str,
+    password: SecretString,
+    db: Db,
+    clock: &Clock,
+    chance: Chance,
+) -> Result<(), identity::ChangeError> {
+    let hash = accounts.hash(&password).await?;
+    let now = clock.now();
+    let row = user::store::NewRow {
+        account: chance.uuid(now),
+        id: 0,
+        assigned: true,
+        username: Name::new(name)?,
+        hash: Some(hash),
+        profile: user::Profile::default(),
+    };
+    let insert = |ids: Vec<i64>| {
+        let rows = [user::store::NewRow { id: ids[0], ..row.clone() }];
+        let db = db.clone();
+        async move {
+            match db.write(move |tx| user::store::insert_all(tx, &rows, now)).await {
+                Ok(()) => Ok(Some(())),
+                Err(Refused::AssignedTaken) => Ok(None),
+                Err(Refused::Db(error)) => Err(error.into()),
+                Err(_) => Err(identity::ChangeError::Taken),
+            }
+        }
+    };
+    Ids::new("user", db.clone(), chance.clone()).assign(1, insert).await
+}
+
+/// The authorization server of this service, for whoever manages its clients without serving.
+pub async fn authorization_server(
+    address: String,
+    demo: bool,
+    db: Db,
+    clock: Clock,
+    chance: Chance,
+) -> Result<AuthorizationServer, OpenError> {
+    let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
+    let opened =
+        AuthorizationServer::open(server_settings(address, demo, None), accounts, db, clock, chance).await;
+    opened.map_err(|error| OpenError::SignIn(error.into()))
+}
+
+fn server_settings(issuer: String, demo: bool, registration_token: Option<SecretString>) -> oauth::Settings {
+    oauth::Settings {
+        service: NAME,
+        issuer,
+        prefix: PREFIX,
+        scopes: SCOPES,
+        sign_up: false,
+        demo,
+        registration_token,
+    }
+}
+
+/// The OpenAPI document of the service at an address.
+pub fn openapi(address: &str) -> utoipa::openapi::OpenApi {
+    routes_and_document(address).2
+}
+
+/// Every operation once: the routers and the document are made from the same list. Those of the first router answer in JSON
+/// only.
+fn routes_and_document(address: &str) -> (Router<Petstore>, Router<Petstore>, utoipa::openapi::OpenApi) {
+    let (json, document) = OpenApiRouter::with_openapi(document::empty(address))
+        .routes(routes!(image::api::upload))
+        .routes(routes!(order::api::inventory))
+        .routes(routes!(order::api::place))
+        .split_for_parts();
+    let (either, document) = OpenApiRouter::with_openapi(document)
+        .routes(routes!(pet::api::add, pet::api::replace))
+        .routes(routes!(pet::find::by_status))
+        .routes(routes!(pet::find::by_tags))
+        .routes(routes!(pet::api::get, pet::api::change, pet::api::delete))
+        .routes(routes!(image::api::get))
+        .routes(routes!(order::api::get, order::api::delete))
+        .routes(routes!(user::api::create))
+        .routes(routes!(user::api::create_list))
+        .routes(routes!(user::session::login))
+        .routes(routes!(user::session::logout))
+        .routes(routes!(user::api::get, user::api::update, user::api::delete))
+        .split_for_parts();
+    (json, either, web::openapi::complete(document, web::openapi::Speaks::Xml))
+}

@@ -1,0 +1,130 @@
+//! The operations on `/store`.
+
+use std::collections::BTreeMap;
+
+use axum::{extract::State, response::Response};
+use http::StatusCode;
+use web::{
+    Body, Path, Problem, Reply, Result, Wanted,
+    problem::{Invalid, NOT_FOUND, UNPROCESSABLE},
+};
+
+use super::{
+    NewOrder, Order,
+    store::{self, Placed},
+};
+use crate::{Petstore, caller::KeyCaller, pet};
+
+/// Orders above this can be read, not deleted: the store's document says so.
+const LAST_TO_DELETE: i64 = 1000;
+
+/// Count the pets of each status
+#[utoipa::path(
+    get, path = "/store/inventory", operation_id = "getInventory", tag = "store",
+    responses((status = 200, description = "How many pets have each status.", body = BTreeMap<String, i64>)),
+    security(("api_key" = [])),
+)]
+pub(crate) async fn inventory(
+    _caller: KeyCaller,
+    State(petstore): State<Petstore>,
+) -> Result<Reply<BTreeMap<String, i64>>> {
+    let counts = petstore.db.read(pet::store::inventory).await?;
+    Ok(Reply(counts.into_iter().collect()))
+}
+
+/// Place an order
+///
+/// An order without an id is given one. An id that exists replaces the order that has it.
+#[utoipa::path(
+    post, path = "/store/order", operation_id = "placeOrder", tag = "store",
+    request_body(content(
+        (NewOrder = "application/json"),
+        (NewOrder = "application/xml"),
+        (NewOrder = "application/x-www-form-urlencoded"),
+    )),
+    responses(
+        (status = 200, description = "The order as it is now.", body = Order),
+        (status = 422, description = "The body breaks a rule, or there is no such pet."),
+    ),
+    security(()),
+)]
+pub(crate) async fn place(
+    State(petstore): State<Petstore>,
+    Body(new): Body<NewOrder>,
+) -> Result<Reply<Order>> {
+    let pet = new.pet_id;
+    let placed = match new.id {
+        Some(id) => {
+            let order = new.with_id(id);
+            petstore.db.write(move |tx| store::put(tx, order.clone())).await?
+        }
+        None => petstore.place_order(new.with_id(0)).await?,
+    };
+    match placed {
+        Placed::Yes(order) => Ok(Reply(order)),
+        Placed::NoPet | Placed::Taken => {
+            let detail = format!("must be the id of a pet; there is no pet {pet}").into();
+            Err(Problem::broken(&UNPROCESSABLE, vec![Invalid { pointer: "#/petId".into(), detail }]))
+        }
+    }
+}
+
+impl Petstore {
+    /// Places an order under an id that no other has.
+    async fn place_order(&self, order: Order) -> Result<Placed> {
+        self.order_ids
+            .assign(1, |ids| {
+                let order = Order { id: ids[0], ..order.clone() };
+                async move {
+                    let placed = self.db.write(move |tx| store::insert(tx, order.clone())).await?;
+                    Ok(Some(placed).filter(|placed| !matches!(placed, Placed::Taken)))
+                }
+            })
+            .await
+    }
+}
+
+/// Get an order
+#[utoipa::path(
+    get, path = "/store/order/{orderId}", operation_id = "getOrderById", tag = "store",
+    params(("orderId" = i64, Path, description = "The order's id.")),
+    responses(
+        (status = 200, description = "The order.",
+            content((Order = "application/json"), (Order = "application/xml"))),
+        (status = 404, description = "There is no such order."),
+    ),
+    security(()),
+)]
+pub(crate) async fn get(
+    wanted: Wanted,
+    State(petstore): State<Petstore>,
+    Path(id): Path<i64>,
+) -> Result<Response> {
+    let order = petstore.db.read(move |tx| store::by_id(tx, id)).await?;
+    Ok(wanted.reply(&order.ok_or_else(unknown)?))
+}
+
+/// Delete an order
+///
+/// Only orders up to id 1000 can be deleted.
+#[utoipa::path(
+    delete, path = "/store/order/{orderId}", operation_id = "deleteOrder", tag = "store",
+    params(("orderId" = i64, Path, description = "The order's id.")),
+    responses(
+        (status = 200, description = "The order is gone."),
+        (status = 404, description = "There is no such order."),
+    ),
+    security(()),
+)]
+pub(crate) async fn delete(State(petstore): State<Petstore>, Path(id): Path<i64>) -> Result<StatusCode> {
+    if id > LAST_TO_DELETE {
+        let detail = format!("must be at most {LAST_TO_DELETE}: orders above that cannot be deleted");
+        return Err(Problem::invalid_at("{orderId}", detail));
+    }
+    let deleted = petstore.db.write(move |tx| store::delete(tx, id)).await?;
+    if deleted { Ok(StatusCode::OK) } else { Err(unknown()) }
+}
+
+fn unknown() -> Problem {
+    Problem::new(&NOT_FOUND, "There is no order with this id.")
+}

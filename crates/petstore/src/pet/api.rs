@@ -1,0 +1,194 @@
+//! The operations on one pet.
+
+use axum::{extract::State, response::Response};
+use http::StatusCode;
+use utoipa::IntoParams;
+use web::{
+    Body, Path, Problem, Query, Result, Wanted,
+    input::{Fields, Input, rules},
+    problem::NOT_FOUND,
+};
+
+use super::{LONGEST_NAME, NewPet, Pet, Status, store};
+use crate::{
+    Petstore,
+    caller::{KeyOrPetsCaller, PetsCaller, PetsCallerWithKey},
+};
+
+/// Add a pet
+///
+/// A pet without an id is given one. An id that exists replaces the pet that has it.
+#[utoipa::path(
+    post, path = "/pet", operation_id = "addPet", tag = "pet",
+    request_body(content((NewPet = "application/json"), (NewPet = "application/xml"))),
+    responses(
+        (status = 200, description = "The pet as it is now.",
+            content((Pet = "application/json"), (Pet = "application/xml"))),
+        (status = 403, description = "The access token lacks a scope."),
+        (status = 422, description = "The body breaks a rule."),
+    ),
+    security(("petstore_auth" = ["write:pets", "read:pets"])),
+)]
+pub(crate) async fn add(
+    _caller: PetsCaller,
+    wanted: Wanted,
+    State(petstore): State<Petstore>,
+    Body(new): Body<NewPet>,
+) -> Result<Response> {
+    let pet = match new.id {
+        Some(id) => {
+            let pet = new.with_id(id);
+            let stored = pet.clone();
+            petstore.db.write(move |tx| store::put(tx, &stored)).await?;
+            pet
+        }
+        None => petstore.add_pet(new.with_id(0)).await?,
+    };
+    Ok(wanted.reply(&pet))
+}
+
+impl Petstore {
+    /// Adds a pet under an id that nobody has.
+    async fn add_pet(&self, pet: Pet) -> Result<Pet> {
+        self.pet_ids
+            .assign(1, |ids| {
+                let pet = Pet { id: ids[0], ..pet.clone() };
+                async move {
+                    let stored = pet.clone();
+                    let added = self.db.write(move |tx| store::insert(tx, &stored)).await?;
+                    Ok(added.then_some(pet))
+                }
+            })
+            .await
+    }
+}
+
+/// Replace a pet
+#[utoipa::path(
+    put, path = "/pet", operation_id = "updatePet", tag = "pet",
+    request_body(content((NewPet = "application/json"), (NewPet = "application/xml"))),
+    responses(
+        (status = 200, description = "The pet as it is now.",
+            content((Pet = "application/json"), (Pet = "application/xml"))),
+        (status = 403, description = "The access token lacks a scope."),
+        (status = 404, description = "There is no such pet."),
+        (status = 422, description = "The body breaks a rule."),
+    ),
+    security(("petstore_auth" = ["write:pets", "read:pets"])),
+)]
+pub(crate) async fn replace(
+    _caller: PetsCaller,
+    wanted: Wanted,
+    State(petstore): State<Petstore>,
+    Body(new): Body<NewPet>,
+) -> Result<Response> {
+    let Some(id) = new.id else {
+        return Err(Problem::invalid_at("#/id", "is required, to say which pet is replaced"));
+    };
+    let pet = new.with_id(id);
+    let stored = pet.clone();
+    let replaced = petstore.db.write(move |tx| store::replace(tx, &stored)).await?;
+    if replaced { Ok(wanted.reply(&pet)) } else { Err(unknown()) }
+}
+
+/// Get a pet
+#[utoipa::path(
+    get, path = "/pet/{petId}", operation_id = "getPetById", tag = "pet",
+    params(("petId" = i64, Path, description = "The pet's id.")),
+    responses(
+        (status = 200, description = "The pet.", content((Pet = "application/json"), (Pet = "application/xml"))),
+        (status = 403, description = "The access token lacks a scope."),
+        (status = 404, description = "There is no such pet."),
+    ),
+    security(("api_key" = []), ("petstore_auth" = ["write:pets", "read:pets"])),
+)]
+pub(crate) async fn get(
+    _caller: KeyOrPetsCaller,
+    wanted: Wanted,
+    State(petstore): State<Petstore>,
+    Path(id): Path<i64>,
+) -> Result<Response> {
+    let pet = petstore.db.read(move |tx| store::by_id(tx, id)).await?;
+    Ok(wanted.reply(&pet.ok_or_else(unknown)?))
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "the OpenAPI document reads it")]
+pub(crate) struct ChangeParameters {
+    /// The pet's new name.
+    #[param(min_length = 1, max_length = 200, required = false)]
+    name: String,
+    /// The pet's new status.
+    #[param(required = false, inline)]
+    status: Status,
+}
+
+pub(crate) struct Change {
+    name: Option<String>,
+    status: Option<Status>,
+}
+
+impl Input for Change {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let name = fields.optional("name", rules::text(1..=LONGEST_NAME));
+        let status = fields.optional("status", rules::one_of(Status::WORDS));
+        let (name, status) = (name?, status?);
+        if name.is_none() && status.is_none() {
+            return fields.fail("name", "is required, or a status is: there is nothing to change");
+        }
+        Some(Change { name, status })
+    }
+}
+
+/// Change a pet's name or status
+#[utoipa::path(
+    post, path = "/pet/{petId}", operation_id = "updatePetWithForm", tag = "pet",
+    params(("petId" = i64, Path, description = "The pet's id."), ChangeParameters),
+    responses(
+        (status = 200, description = "The pet as it is now.",
+            content((Pet = "application/json"), (Pet = "application/xml"))),
+        (status = 403, description = "The access token lacks a scope."),
+        (status = 404, description = "There is no such pet."),
+    ),
+    security(("petstore_auth" = ["write:pets", "read:pets"])),
+)]
+pub(crate) async fn change(
+    _caller: PetsCaller,
+    wanted: Wanted,
+    State(petstore): State<Petstore>,
+    Path(id): Path<i64>,
+    Query(Change { name, status }): Query<Change>,
+) -> Result<Response> {
+    let pet = petstore.db.write(move |tx| store::change(tx, id, name.as_deref(), status)).await?;
+    Ok(wanted.reply(&pet.ok_or_else(unknown)?))
+}
+
+/// Delete a pet
+///
+/// Its images go with it. An API key need not be sent; one that is sent must be valid.
+#[utoipa::path(
+    delete, path = "/pet/{petId}", operation_id = "deletePet", tag = "pet",
+    params(
+        ("petId" = i64, Path, description = "The pet's id."),
+        ("api_key" = Option<String>, Header, description = "An API key."),
+    ),
+    responses(
+        (status = 200, description = "The pet is gone."),
+        (status = 403, description = "The access token lacks a scope."),
+        (status = 404, description = "There is no such pet."),
+    ),
+    security(("petstore_auth" = ["write:pets", "read:pets"])),
+)]
+pub(crate) async fn delete(
+    _caller: PetsCallerWithKey,
+    State(petstore): State<Petstore>,
+    Path(id): Path<i64>,
+) -> Result<StatusCode> {
+    let deleted = petstore.db.write(move |tx| store::delete(tx, id)).await?;
+    if deleted { Ok(StatusCode::OK) } else { Err(unknown()) }
+}
+
+pub(crate) fn unknown() -> Problem {
+    Problem::new(&NOT_FOUND, "There is no pet with this id.")
+}

@@ -1,0 +1,144 @@
+//! Finding pets: lists as long as the data makes them, written page by page.
+
+use axum::{extract::State, response::Response};
+use db::{Error, Tx};
+use utoipa::IntoParams;
+use web::{
+    Query, Result, Wanted,
+    input::{Fields, Input, rules},
+    reply::Batch,
+};
+
+use super::{LONGEST_NAME, Pet, Status, store};
+use crate::{Petstore, caller::PetsCaller};
+
+/// How many pets are read at once while a list is written.
+const BATCH: usize = 64;
+/// How many tags can be asked for at once: each is a look-up of its own.
+const MOST_TAGS: usize = 100;
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "the OpenAPI document reads it")]
+pub(crate) struct StatusParameters {
+    /// The statuses to find, with commas between them or each as a parameter of its own. Available ones if absent.
+    #[param(inline, required = false, style = Form, explode, example = json!(["available", "pending"]))]
+    status: Vec<Status>,
+}
+
+pub(crate) struct ByStatus(Vec<Status>);
+
+impl Input for ByStatus {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let mut statuses = fields.each("status", rules::one_of(Status::WORDS))?;
+        statuses.sort_unstable();
+        statuses.dedup();
+        Some(ByStatus(if statuses.is_empty() { vec![Status::Available] } else { statuses }))
+    }
+}
+
+/// Find pets by status
+///
+/// In order of their ids.
+#[utoipa::path(
+    get, path = "/pet/findByStatus", operation_id = "findPetsByStatus", tag = "pet",
+    params(StatusParameters),
+    responses(
+        (status = 200, description = "The pets that have one of the statuses.",
+            content((Vec<Pet> = "application/json"), (Vec<Pet> = "application/xml"))),
+        (status = 403, description = "The access token lacks a scope."),
+    ),
+    security(("petstore_auth" = ["write:pets", "read:pets"])),
+)]
+pub(crate) async fn by_status(
+    _caller: PetsCaller,
+    wanted: Wanted,
+    State(petstore): State<Petstore>,
+    Query(ByStatus(statuses)): Query<ByStatus>,
+) -> Result<Response> {
+    list(wanted, petstore, statuses, |tx, status, after| store::of_status(tx, *status, after, BATCH as i64))
+        .await
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "the OpenAPI document reads it")]
+pub(crate) struct TagParameters {
+    /// The tags to find, with commas between them or each as a parameter of its own.
+    #[param(style = Form, explode, min_items = 1, max_items = 100, example = json!(["tag1", "tag2"]))]
+    tags: Vec<String>,
+}
+
+pub(crate) struct ByTags(Vec<String>);
+
+impl Input for ByTags {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let mut tags = fields.each("tags", rules::text(1..=LONGEST_NAME))?;
+        tags.sort_unstable();
+        tags.dedup();
+        match tags.len() {
+            0 => fields.fail("tags", "must name at least one tag"),
+            1..=MOST_TAGS => Some(ByTags(tags)),
+            found => fields.fail("tags", format!("must name at most {MOST_TAGS} tags, not {found}")),
+        }
+    }
+}
+
+/// Find pets by tags
+///
+/// Those with any of the tags, each once, in order of their ids.
+#[utoipa::path(
+    get, path = "/pet/findByTags", operation_id = "findPetsByTags", tag = "pet",
+    params(TagParameters),
+    responses(
+        (status = 200, description = "The pets that have one of the tags.",
+            content((Vec<Pet> = "application/json"), (Vec<Pet> = "application/xml"))),
+        (status = 403, description = "The access token lacks a scope."),
+    ),
+    security(("petstore_auth" = ["write:pets", "read:pets"])),
+)]
+pub(crate) async fn by_tags(
+    _caller: PetsCaller,
+    wanted: Wanted,
+    State(petstore): State<Petstore>,
+    Query(ByTags(tags)): Query<ByTags>,
+) -> Result<Response> {
+    list(wanted, petstore, tags, |tx, tag, after| store::tagged(tx, tag, after, BATCH as i64)).await
+}
+
+/// Lists the pets that `next` finds for any of the keys, each once, in order of their ids.
+async fn list<K: Send + Sync + 'static>(
+    wanted: Wanted,
+    petstore: Petstore,
+    keys: Vec<K>,
+    next: fn(&mut Tx<'_>, &K, Option<i64>) -> Result<Vec<Pet>, Error>,
+) -> Result<Response> {
+    let keys = std::sync::Arc::new(keys);
+    wanted
+        .list("pets", None, move |after| {
+            let (db, keys) = (petstore.db.clone(), keys.clone());
+            async move {
+                let items = db.read(move |tx| merged(tx, &keys, after, next)).await?;
+                let next = if items.len() == BATCH { items.last().map(|pet| Some(pet.id)) } else { None };
+                Ok(Batch { items, next })
+            }
+        })
+        .await
+}
+
+fn merged<K>(
+    tx: &mut Tx<'_>,
+    keys: &[K],
+    after: Option<i64>,
+    next: fn(&mut Tx<'_>, &K, Option<i64>) -> Result<Vec<Pet>, Error>,
+) -> Result<Vec<Pet>, Error> {
+    let mut pets = Vec::new();
+    for key in keys {
+        pets.extend(next(tx, key, after)?);
+        // No more than a page at any time, however many keys there are.
+        pets.sort_unstable_by_key(|pet| pet.id);
+        pets.dedup_by_key(|pet| pet.id);
+        pets.truncate(BATCH);
+    }
+    Ok(pets)
+}

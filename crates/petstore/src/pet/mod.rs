@@ -1,0 +1,127 @@
+//! Pets: the type and its rules.
+
+pub(crate) mod api;
+pub(crate) mod find;
+pub(crate) mod store;
+mod xml;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use web::{
+    input::{Fields, Input, rules},
+    problem::{Kind, UNPROCESSABLE},
+};
+
+/// How much a pet may say.
+pub(crate) const LONGEST_NAME: usize = 200;
+const LONGEST_ADDRESS: usize = 2_000;
+pub(crate) const MOST_PHOTOS: usize = 100;
+const MOST_TAGS: usize = 100;
+
+/// A pet in the store.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(xml(name = "pet"))]
+pub(crate) struct Pet {
+    #[schema(examples(10))]
+    pub(crate) id: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) category: Option<Named>,
+    #[schema(examples("doggie"))]
+    pub(crate) name: String,
+    #[schema(xml(wrapped, name = "photoUrl"))]
+    pub(crate) photo_urls: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(xml(wrapped, name = "tag"))]
+    pub(crate) tags: Option<Vec<Named>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<Status>,
+}
+
+/// A category of pets, or a tag on one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct Named {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(examples(1))]
+    pub(crate) id: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 200, examples("Dogs"))]
+    pub(crate) name: Option<String>,
+}
+
+/// Where a pet stands in the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Status {
+    Available,
+    Pending,
+    Sold,
+}
+
+impl Status {
+    pub(crate) const WORDS: &[(&str, Status)] =
+        &[("available", Status::Available), ("pending", Status::Pending), ("sold", Status::Sold)];
+
+    pub(crate) fn word(self) -> &'static str {
+        Status::WORDS[self as usize].0
+    }
+
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        Status::WORDS.iter().find(|(known, _)| *known == word).map(|(_, status)| *status)
+    }
+}
+
+/// A pet as a client sends it.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase", as = PetInput, xml(name = "pet"))]
+pub(crate) struct NewPet {
+    /// Assigned if it is absent.
+    #[schema(examples(10))]
+    pub(crate) id: Option<i64>,
+    pub(crate) category: Option<Named>,
+    #[schema(min_length = 1, max_length = 200, examples("doggie"))]
+    pub(crate) name: String,
+    #[schema(max_items = 100, xml(wrapped, name = "photoUrl"))]
+    pub(crate) photo_urls: Vec<String>,
+    #[schema(max_items = 100, xml(wrapped, name = "tag"))]
+    pub(crate) tags: Option<Vec<Named>>,
+    pub(crate) status: Option<Status>,
+}
+
+impl Input for NewPet {
+    const XML_ROOT: Option<&'static str> = Some("pet");
+    const BROKEN: &'static Kind = &UNPROCESSABLE;
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let id = fields.optional("id", rules::id);
+        let category = fields.optional("category", Named::read_value);
+        let name = fields.required("name", rules::text(1..=LONGEST_NAME));
+        let photo = rules::text(1..=LONGEST_ADDRESS);
+        let photo_urls = fields.required("photoUrls", rules::list_of("photoUrl", 0..=MOST_PHOTOS, photo));
+        let tags = fields.optional("tags", rules::list_of("tag", 0..=MOST_TAGS, Named::read_value));
+        let status = fields.optional("status", rules::one_of(Status::WORDS));
+        Some(NewPet {
+            id: id?,
+            category: category?,
+            name: name?,
+            photo_urls: photo_urls?,
+            tags: tags?,
+            status: status?,
+        })
+    }
+}
+
+impl Input for Named {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let id = fields.optional("id", rules::id);
+        let name = fields.optional("name", rules::text(0..=LONGEST_NAME));
+        Some(Named { id: id?, name: name? })
+    }
+}
+
+impl NewPet {
+    pub(crate) fn with_id(self, id: i64) -> Pet {
+        let NewPet { id: _, category, name, photo_urls, tags, status } = self;
+        Pet { id, category, name, photo_urls, tags, status }
+    }
+}

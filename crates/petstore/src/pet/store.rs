@@ -1,0 +1,183 @@
+//! Pets in the database.
+
+use db::{Error, Json, Row, Tx, Value, WriteTx};
+
+use super::{Pet, Status};
+use crate::image;
+
+pub(crate) fn by_id(tx: &mut Tx<'_>, id: i64) -> Result<Option<Pet>, Error> {
+    tx.row("SELECT id, name, category, photo_urls, tags, status FROM pet WHERE id = $1", &[id.into()], read)
+}
+
+/// Adds a pet; `false` when its id is taken.
+pub(crate) fn insert(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<bool, Error> {
+    let json = JsonColumns::of(pet)?;
+    let added = tx.execute(
+        "INSERT INTO pet (id, name, category, photo_urls, tags, status) VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (id) DO NOTHING",
+        &json.row(pet),
+    )?;
+    if added == 1 {
+        insert_tags(tx, pet)?;
+    }
+    Ok(added == 1)
+}
+
+/// Replaces a pet; `false` when there is none of its id.
+pub(crate) fn replace(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<bool, Error> {
+    let json = JsonColumns::of(pet)?;
+    let changed = tx.execute(
+        "UPDATE pet SET name = $2, category = $3, photo_urls = $4, tags = $5, status = $6 WHERE id = $1",
+        &json.row(pet),
+    )?;
+    if changed == 1 {
+        tx.execute("DELETE FROM pet_tag WHERE pet_id = $1", &[pet.id.into()])?;
+        insert_tags(tx, pet)?;
+        image::store::keep_only(tx, pet)?;
+    }
+    Ok(changed == 1)
+}
+
+/// Adds a pet, or replaces the one that has its id.
+pub(crate) fn put(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<(), Error> {
+    // Between the two somebody may delete it, where several processes write: then it is added after all.
+    while !insert(tx, pet)? && !replace(tx, pet)? {}
+    Ok(())
+}
+
+/// Changes a pet's name, its status or both.
+pub(crate) fn change(
+    tx: &mut WriteTx<'_>,
+    id: i64,
+    name: Option<&str>,
+    status: Option<Status>,
+) -> Result<Option<Pet>, Error> {
+    tx.row(
+        "UPDATE pet SET name = COALESCE($2, name), status = COALESCE($3, status) WHERE id = $1
+         RETURNING id, name, category, photo_urls, tags, status",
+        &[id.into(), name.into(), status.map(Status::word).into()],
+        read,
+    )
+}
+
+/// Deletes a pet with its images; `false` when there is none of this id.
+pub(crate) fn delete(tx: &mut WriteTx<'_>, id: i64) -> Result<bool, Error> {
+    Ok(tx.execute("DELETE FROM pet WHERE id = $1", &[id.into()])? == 1)
+}
+
+/// How many pets have each status.
+pub(crate) fn inventory(tx: &mut Tx<'_>) -> Result<Vec<(String, i64)>, Error> {
+    tx.rows(
+        "SELECT status, CAST(sum(pets) AS BIGINT) FROM pet_count GROUP BY status ORDER BY status",
+        &[],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
+/// The next pets of a status after an id.
+pub(crate) fn of_status(
+    tx: &mut Tx<'_>,
+    status: Status,
+    after: Option<i64>,
+    most: i64,
+) -> Result<Vec<Pet>, Error> {
+    let status = status.word();
+    match after {
+        Some(after) => tx.rows(
+            "SELECT id, name, category, photo_urls, tags, status FROM pet
+             WHERE status = $1 AND id > $2 ORDER BY id LIMIT $3",
+            &[status.into(), after.into(), most.into()],
+            read,
+        ),
+        None => tx.rows(
+            "SELECT id, name, category, photo_urls, tags, status FROM pet
+             WHERE status = $1 ORDER BY id LIMIT $2",
+            &[status.into(), most.into()],
+            read,
+        ),
+    }
+}
+
+/// The next pets with a tag after an id.
+pub(crate) fn tagged(tx: &mut Tx<'_>, tag: &str, after: Option<i64>, most: i64) -> Result<Vec<Pet>, Error> {
+    match after {
+        Some(after) => tx.rows(
+            "SELECT pet.id, pet.name, category, photo_urls, tags, status
+             FROM pet_tag JOIN pet ON pet.id = pet_tag.pet_id
+             WHERE pet_tag.name = $1 AND pet_tag.pet_id > $2 ORDER BY pet_tag.pet_id LIMIT $3",
+            &[tag.into(), after.into(), most.into()],
+            read,
+        ),
+        None => tx.rows(
+            "SELECT pet.id, pet.name, category, photo_urls, tags, status
+             FROM pet_tag JOIN pet ON pet.id = pet_tag.pet_id
+             WHERE pet_tag.name = $1 ORDER BY pet_tag.pet_id LIMIT $2",
+            &[tag.into(), most.into()],
+            read,
+        ),
+    }
+}
+
+/// Adds an address to a pet's photos.
+pub(crate) fn set_photo_urls(tx: &mut WriteTx<'_>, id: i64, photo_urls: &[String]) -> Result<(), Error> {
+    let photo_urls = json(photo_urls)?;
+    tx.execute("UPDATE pet SET photo_urls = $2 WHERE id = $1", &[id.into(), Value::json(photo_urls)])
+        .map(drop)
+}
+
+fn insert_tags(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<(), Error> {
+    for name in pet.tags.iter().flatten().filter_map(|tag| tag.name.as_deref()) {
+        tx.execute(
+            "INSERT INTO pet_tag (name, pet_id) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+            &[name.into(), pet.id.into()],
+        )?;
+    }
+    Ok(())
+}
+
+/// The members of a pet that are kept as JSON.
+struct JsonColumns {
+    category: Option<String>,
+    photo_urls: String,
+    tags: Option<String>,
+}
+
+impl JsonColumns {
+    fn of(pet: &Pet) -> Result<Self, Error> {
+        Ok(JsonColumns {
+            category: pet.category.as_ref().map(json).transpose()?,
+            photo_urls: json(&pet.photo_urls)?,
+            tags: pet.tags.as_ref().map(json).transpose()?,
+        })
+    }
+
+    fn row<'a>(&'a self, pet: &'a Pet) -> [Value<'a>; 6] {
+        [
+            pet.id.into(),
+            (&pet.name).into(),
+            self.category.as_deref().map(Value::json).into(),
+            Value::json(self.photo_urls.as_str()),
+            self.tags.as_deref().map(Value::json).into(),
+            pet.status.map(Status::word).into(),
+        ]
+    }
+}
+
+fn json<T: serde::Serialize + ?Sized>(value: &T) -> Result<String, Error> {
+    serde_json::to_string(value).map_err(|error| Error::Fault(error.to_string()))
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(Json(text): &Json) -> Result<T, Error> {
+    serde_json::from_str(text).map_err(|error| Error::Fault(error.to_string()))
+}
+
+fn read(row: &Row<'_>) -> Result<Pet, Error> {
+    Ok(Pet {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        category: row.get::<Option<Json>>(2)?.as_ref().map(parsed).transpose()?,
+        photo_urls: parsed(&row.get(3)?)?,
+        tags: row.get::<Option<Json>>(4)?.as_ref().map(parsed).transpose()?,
+        status: row.get::<Option<String>>(5)?.as_deref().and_then(Status::from_word),
+    })
+}

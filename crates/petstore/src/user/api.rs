@@ -1,0 +1,254 @@
+//! The operations on users.
+
+use axum::{extract::State, response::Response};
+use http::StatusCode;
+use identity::{ChangeError, account::Name};
+use web::{
+    Body, Path, Problem, Result, Wanted,
+    problem::{CONFLICT, FORBIDDEN, Invalid, NOT_FOUND, UNAVAILABLE, UNPROCESSABLE},
+};
+
+use super::{
+    ChangedUser, NewUser, NewUsers, User,
+    store::{self, Change, NewRow, Refused},
+};
+use crate::{Petstore, caller::LoggedIn};
+
+/// Create a user
+#[utoipa::path(
+    post, path = "/user", operation_id = "createUser", tag = "user",
+    request_body = NewUser,
+    responses(
+        (status = 200, description = "The user.", content((User = "application/json"), (User = "application/xml"))),
+        (status = 409, description = "The username or the id is taken."),
+        (status = 422, description = "The body breaks a rule."),
+    ),
+    security(("session" = []), ("petstore_auth" = [])),
+)]
+pub(crate) async fn create(
+    _caller: LoggedIn,
+    wanted: Wanted,
+    State(petstore): State<Petstore>,
+    Body(new): Body<NewUser>,
+) -> Result<Response> {
+    let user = petstore.create_users(vec![new]).await?;
+    Ok(wanted.reply(&user))
+}
+
+/// Create several users
+///
+/// All of them or none. The answer is the last one.
+#[utoipa::path(
+    post, path = "/user/createWithList", operation_id = "createUsersWithListInput", tag = "user",
+    request_body = Vec<NewUser>,
+    responses(
+        (status = 200, description = "The last user of the list.",
+            content((User = "application/json"), (User = "application/xml"))),
+        (status = 409, description = "A username or an id is taken."),
+        (status = 422, description = "The body breaks a rule."),
+    ),
+    security(()),
+)]
+pub(crate) async fn create_list(
+    wanted: Wanted,
+    State(petstore): State<Petstore>,
+    Body(NewUsers(new)): Body<NewUsers>,
+) -> Result<Response> {
+    check_distinct(&new)?;
+    let user = petstore.create_users(new).await?;
+    Ok(wanted.reply(&user))
+}
+
+/// Names and ids that occur twice in one list, which the database would only see one at a time.
+fn check_distinct(users: &[NewUser]) -> Result<()> {
+    let mut errors = Vec::new();
+    for (at, user) in users.iter().enumerate() {
+        let earlier = &users[..at];
+        let detail = |what| format!("is the {what} of another user in the list").into();
+        if earlier.iter().any(|other| other.username == user.username) {
+            errors.push(Invalid { pointer: format!("#/{at}/username"), detail: detail("username") });
+        }
+        if user.id.is_some() && earlier.iter().any(|other| other.id == user.id) {
+            errors.push(Invalid { pointer: format!("#/{at}/id"), detail: detail("id") });
+        }
+    }
+    if errors.is_empty() { Ok(()) } else { Err(Problem::broken(&UNPROCESSABLE, errors)) }
+}
+
+impl Petstore {
+    /// Makes users, all or none, and gives the last one.
+    pub(crate) async fn create_users(&self, new: Vec<NewUser>) -> Result<User> {
+        let now = self.clock.now();
+        let mut rows = Vec::with_capacity(new.len());
+        for user in new {
+            let hash = match user.password {
+                Some(password) => Some(self.accounts.hash_any(&password).await.map_err(failed)?),
+                None => None,
+            };
+            rows.push(NewRow {
+                account: self.chance.uuid(now),
+                id: user.id.unwrap_or_default(),
+                assigned: user.id.is_none(),
+                username: user.username,
+                hash,
+                profile: user.profile,
+            });
+        }
+        let unnumbered = rows.iter().filter(|row| row.assigned).count();
+        let insert = |ids: Vec<i64>| {
+            let mut rows = rows.clone();
+            for (row, id) in rows.iter_mut().filter(|row| row.assigned).zip(ids) {
+                row.id = id;
+            }
+            async move {
+                let last = rows.last();
+                let last = last.map(|row| User::new(row.id, row.username.to_string(), row.profile.clone()));
+                match self.db.write(move |tx| store::insert_all(tx, &rows, now)).await {
+                    Ok(()) => Ok(last),
+                    Err(Refused::AssignedTaken) => Ok(None),
+                    Err(refused) => Err(refused.into()),
+                }
+            }
+        };
+        self.user_ids.assign(unnumbered, insert).await
+    }
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::NameTaken(name) => Problem::new(
+                &CONFLICT,
+                format!("There is a user named {name} already; choose another username."),
+            ),
+            Refused::IdTaken(id) => {
+                let detail =
+                    format!("There is a user with the id {id} already; choose another, or leave it out.");
+                Problem::new(&CONFLICT, detail)
+            }
+            Refused::AssignedTaken => Problem::internal("an id of our own choice was taken"),
+            Refused::Unknown => unknown(),
+            Refused::Db(error) => error.into(),
+        }
+    }
+}
+
+fn failed(error: ChangeError) -> Problem {
+    match error {
+        ChangeError::Busy => {
+            Problem::new(&UNAVAILABLE, "Too many passwords are being made just now.").retry_after(1)
+        }
+        ChangeError::Db(error) => error.into(),
+        ChangeError::Unfit(unfit) => Problem::broken(
+            &UNPROCESSABLE,
+            vec![Invalid { pointer: "#/password".into(), detail: format!("cannot be used: {unfit}").into() }],
+        ),
+        other => Problem::internal(other),
+    }
+}
+
+/// Get a user
+#[utoipa::path(
+    get, path = "/user/{username}", operation_id = "getUserByName", tag = "user",
+    params(("username" = String, Path, description = "The user's name.", example = "user1")),
+    responses(
+        (status = 200, description = "The user.", content((User = "application/json"), (User = "application/xml"))),
+        (status = 404, description = "There is no such user."),
+    ),
+    security(()),
+)]
+pub(crate) async fn get(
+    wanted: Wanted,
+    State(petstore): State<Petstore>,
+    Path(name): Path<Username>,
+) -> Result<Response> {
+    let user = petstore.db.read(move |tx| store::by_name(tx, &name.0)).await?;
+    Ok(wanted.reply(&user.ok_or_else(unknown)?.user))
+}
+
+/// Update a user
+///
+/// Only the user can. The password stays if there is none in the body.
+#[utoipa::path(
+    put, path = "/user/{username}", operation_id = "updateUser", tag = "user",
+    params(("username" = String, Path, description = "The user's name.")),
+    request_body = ChangedUser,
+    responses(
+        (status = 200, description = "The user is as the body says."),
+        (status = 403, description = "Another user is logged in."),
+        (status = 404, description = "There is no such user."),
+        (status = 409, description = "The username or the id is taken."),
+        (status = 422, description = "The body breaks a rule."),
+    ),
+    security(("session" = []), ("petstore_auth" = [])),
+)]
+pub(crate) async fn update(
+    caller: LoggedIn,
+    State(petstore): State<Petstore>,
+    Path(name): Path<Username>,
+    Body(changed): Body<ChangedUser>,
+) -> Result<StatusCode> {
+    petstore.is_own(&caller, &name).await?;
+    let hash = match changed.password {
+        Some(password) => Some(petstore.accounts.hash_any(&password).await.map_err(failed)?),
+        None => None,
+    };
+    let change = Change { id: changed.id, username: changed.username, hash, profile: changed.profile };
+    let (account, now) = (caller.account, petstore.clock.now());
+    petstore.db.write(move |tx| store::change(tx, account, &change, now)).await?;
+    Ok(StatusCode::OK)
+}
+
+/// Delete a user
+///
+/// Only the user can.
+#[utoipa::path(
+    delete, path = "/user/{username}", operation_id = "deleteUser", tag = "user",
+    params(("username" = String, Path, description = "The user's name.")),
+    responses(
+        (status = 200, description = "The user is gone."),
+        (status = 403, description = "Another user is logged in."),
+        (status = 404, description = "There is no such user."),
+    ),
+    security(("session" = []), ("petstore_auth" = [])),
+)]
+pub(crate) async fn delete(
+    caller: LoggedIn,
+    State(petstore): State<Petstore>,
+    Path(name): Path<Username>,
+) -> Result<StatusCode> {
+    petstore.is_own(&caller, &name).await?;
+    let account = caller.account;
+    let deleted = petstore.db.write(move |tx| store::delete(tx, account)).await?;
+    if deleted { Ok(StatusCode::OK) } else { Err(unknown()) }
+}
+
+impl Petstore {
+    /// Whether the caller is the user of this name.
+    async fn is_own(&self, caller: &LoggedIn, Username(name): &Username) -> Result<()> {
+        let name = name.clone();
+        let user = self.db.read(move |tx| store::by_name(tx, &name)).await?;
+        match user {
+            None => Err(unknown()),
+            Some(user) if user.account == caller.account => Ok(()),
+            Some(_) => {
+                Err(Problem::new(&FORBIDDEN, "Only this user can do that, and somebody else is logged in."))
+            }
+        }
+    }
+}
+
+/// A user's name in a path.
+pub(crate) struct Username(Name);
+
+impl web::input::Param for Username {
+    const WANTED: &'static str = "must be a username: 1 to 100 characters, no control characters, no colon";
+
+    fn parse(text: &str) -> Option<Self> {
+        Name::new(text).ok().map(Username)
+    }
+}
+
+fn unknown() -> Problem {
+    Problem::new(&NOT_FOUND, "There is no user with this name.")
+}

@@ -1,0 +1,173 @@
+//! Users: the type and its rules.
+
+pub(crate) mod api;
+pub(crate) mod session;
+pub(crate) mod store;
+mod xml;
+
+use identity::account::Name;
+use secrecy::SecretString;
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+use web::{
+    input::{Field, Fields, Input, rules},
+    problem::{Kind, UNPROCESSABLE},
+};
+
+const LONGEST: usize = 200;
+/// How many users can be made at once: each password costs as much as a log-in.
+const MOST: usize = 100;
+
+/// A user of the store, as everybody may see it: the password is in no answer.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(xml(name = "user"))]
+pub(crate) struct User {
+    #[schema(examples(10))]
+    pub(crate) id: i64,
+    #[schema(examples("theUser"))]
+    pub(crate) username: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(examples("John"))]
+    pub(crate) first_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(examples("James"))]
+    pub(crate) last_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(examples("john@email.com"))]
+    pub(crate) email: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(examples("12345"))]
+    pub(crate) phone: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(examples(1))]
+    pub(crate) user_status: Option<i32>,
+}
+
+impl User {
+    pub(crate) fn new(id: i64, username: String, profile: Profile) -> Self {
+        let Profile { first_name, last_name, email, phone, user_status } = profile;
+        User { id, username, first_name, last_name, email, phone, user_status }
+    }
+}
+
+/// What a user can say of himself or herself.
+#[derive(Debug, Clone, Default, PartialEq, ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(crate) struct Profile {
+    #[schema(max_length = 200, examples("John"))]
+    pub(crate) first_name: Option<String>,
+    #[schema(max_length = 200, examples("James"))]
+    pub(crate) last_name: Option<String>,
+    #[schema(max_length = 200, examples("john@email.com"))]
+    pub(crate) email: Option<String>,
+    #[schema(max_length = 200, examples("12345"))]
+    pub(crate) phone: Option<String>,
+    #[schema(examples(1))]
+    pub(crate) user_status: Option<i32>,
+}
+
+/// A user as a client sends one.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase", as = UserInput)]
+pub(crate) struct NewUser {
+    /// Assigned if it is absent.
+    pub(crate) id: Option<i64>,
+    #[schema(value_type = String, min_length = 1, max_length = 100, examples("theUser"))]
+    pub(crate) username: Name,
+    /// Without one, nobody can log in as this user.
+    #[schema(value_type = Option<String>, min_length = 1, format = Password, write_only, examples("12345"))]
+    pub(crate) password: Option<SecretString>,
+    #[serde(flatten)]
+    pub(crate) profile: Profile,
+}
+
+impl Input for NewUser {
+    const BROKEN: &'static Kind = &UNPROCESSABLE;
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let id = fields.optional("id", rules::id);
+        let username = fields.required("username", username);
+        let password = fields.optional("password", password);
+        let profile = Profile::read(fields);
+        Some(NewUser { id: id?, username: username?, password: password?, profile: profile? })
+    }
+}
+
+impl Input for Profile {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let first_name = fields.optional("firstName", rules::text(0..=LONGEST));
+        let last_name = fields.optional("lastName", rules::text(0..=LONGEST));
+        let email = fields.optional("email", rules::text(0..=LONGEST));
+        let phone = fields.optional("phone", rules::text(0..=LONGEST));
+        let user_status = fields.optional("userStatus", rules::integer(i32::MIN.into()..=i32::MAX.into()));
+        Some(Profile {
+            first_name: first_name?,
+            last_name: last_name?,
+            email: email?,
+            phone: phone?,
+            user_status: user_status?.and_then(|status| i32::try_from(status).ok()),
+        })
+    }
+}
+
+/// Several users to be made at once.
+pub(crate) struct NewUsers(pub(crate) Vec<NewUser>);
+
+impl Input for NewUsers {
+    const BROKEN: &'static Kind = &UNPROCESSABLE;
+
+    fn read(_: &mut Fields<'_>) -> Option<Self> {
+        None
+    }
+
+    fn read_value(field: &mut Field<'_>) -> Option<Self> {
+        rules::list(1..=MOST, NewUser::read_value)(field).map(NewUsers)
+    }
+}
+
+/// The changes that a user asks for.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase", as = UserChanges)]
+pub(crate) struct ChangedUser {
+    /// The user's id, if it is to be another.
+    pub(crate) id: Option<i64>,
+    /// The user's name, if it is to be another.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 100, examples("theUser"))]
+    pub(crate) username: Option<Name>,
+    /// The old one stays if this is absent.
+    #[schema(value_type = Option<String>, min_length = 1, format = Password, write_only)]
+    pub(crate) password: Option<SecretString>,
+    #[serde(flatten)]
+    pub(crate) profile: Profile,
+}
+
+impl Input for ChangedUser {
+    const BROKEN: &'static Kind = &UNPROCESSABLE;
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let id = fields.optional("id", rules::id);
+        let username = fields.optional("username", username);
+        let password = fields.optional("password", password);
+        let profile = Profile::read(fields);
+        Some(ChangedUser { id: id?, username: username?, password: password?, profile: profile? })
+    }
+}
+
+/// What an account can be called.
+fn username(field: &mut Field<'_>) -> Option<Name> {
+    let name = rules::text(1..=100)(field)?;
+    Name::new(&name).map_or_else(|unfit| field.fail(format!("cannot be used: {unfit}")), Some)
+}
+
+/// Any password but an empty one: the store's own examples have short ones.
+fn password(field: &mut Field<'_>) -> Option<SecretString> {
+    rules::text(1..=1000)(field).map(SecretString::from)
+}
+
+/// Who a user is to the rest of the program.
+pub(crate) struct Account {
+    pub(crate) account: Uuid,
+    pub(crate) user: User,
+}

@@ -1,0 +1,149 @@
+//! Logging in and out.
+
+use axum::{
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts};
+use identity::{SignInError, session::Kind};
+use jiff::SignedDuration;
+use secrecy::SecretString;
+use utoipa::IntoParams;
+use web::{
+    Client, Problem, Query, Result,
+    input::{Fields, Input, rules},
+    negotiate,
+    problem::{INVALID_REQUEST, TOO_MANY_REQUESTS, UNAVAILABLE},
+    xml::{ToXml, Xml},
+};
+
+use crate::{Petstore, caller};
+
+/// How long a session lasts.
+const LENGTH: SignedDuration = SignedDuration::from_hours(1);
+
+const JSON: &str = "application/json";
+const XML: &str = "application/xml";
+const TEXT: &str = "text/plain";
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "the OpenAPI document reads it")]
+pub(crate) struct LoginParameters {
+    /// The user's name.
+    #[param(example = "user1")]
+    username: String,
+    /// The user's password.
+    #[param(example = "password")]
+    password: String,
+}
+
+pub(crate) struct Login {
+    username: String,
+    password: SecretString,
+}
+
+impl Input for Login {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let username = fields.required("username", rules::text(1..=1000));
+        let password = fields.required("password", rules::text(1..=1000));
+        Some(Login { username: username?, password: password?.into() })
+    }
+}
+
+/// Log in
+///
+/// The answer is the session: send it back as a bearer token, or let a browser send it as the cookie it is in, too.
+#[utoipa::path(
+    get, path = "/user/login", operation_id = "loginUser", tag = "user",
+    params(LoginParameters),
+    responses((
+        status = 200, description = "The session, as a string.",
+        content((String = "application/json"), (String = "application/xml"), (String = "text/plain")),
+        headers(
+            ("X-Rate-Limit" = i32, description = "How many calls an hour this user may make."),
+            ("X-Expires-After" = String, description = "When the session ends, in UTC."),
+            ("Set-Cookie" = String, description = "The session, for browsers."),
+        ),
+    ), (status = 429, description = "There were too many wrong passwords.")),
+    security(()),
+)]
+pub(crate) async fn login(
+    State(petstore): State<Petstore>,
+    headers: HeaderMap,
+    axum::Extension(Client(client)): axum::Extension<Client>,
+    Query(Login { username, password }): Query<Login>,
+) -> Result<Response> {
+    let form = negotiate::choose(&headers, &[JSON, XML, TEXT])?;
+    let account = petstore.accounts.sign_in(&username, password, client).await.map_err(refused)?;
+    let session = petstore.sessions.start(Kind::Api, account, LENGTH).await?;
+    let body = match form {
+        XML => Xml::document(&Session(&session.secret)).unwrap_or_default(),
+        TEXT => session.secret.clone().into_bytes(),
+        _ => format!("\"{}\"", session.secret).into_bytes(),
+    };
+    let secure = if petstore.address.starts_with("https://") { "; Secure" } else { "" };
+    let cookie = format!(
+        "{}={}; Path=/v3; Max-Age={}; HttpOnly; SameSite=Lax{secure}",
+        caller::COOKIE,
+        session.secret,
+        LENGTH.as_secs(),
+    );
+    let mut response = body.into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(form));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::VARY, HeaderValue::from_static("accept"));
+    headers.insert(HeaderName::from_static("x-rate-limit"), petstore.quota.limit().into());
+    let told = [
+        (HeaderName::from_static("x-expires-after"), format!("{:.0}", session.expires_at)),
+        (header::SET_COOKIE, cookie),
+    ];
+    for (name, value) in told {
+        headers.insert(name, HeaderValue::try_from(value).map_err(Problem::internal)?);
+    }
+    Ok(response)
+}
+
+/// A session as an element of XML.
+struct Session<'a>(&'a str);
+
+impl ToXml for Session<'_> {
+    const ROOT: &'static str = "string";
+
+    fn content(&self, xml: &mut Xml) {
+        xml.characters(self.0);
+    }
+}
+
+fn refused(error: SignInError) -> Problem {
+    match error {
+        SignInError::Wrong => Problem::new(&INVALID_REQUEST, "The username or the password is wrong."),
+        SignInError::Wait(seconds) => {
+            let detail = format!("There were too many wrong passwords. Try again in {seconds} seconds.");
+            Problem::new(&TOO_MANY_REQUESTS, detail).retry_after(seconds)
+        }
+        SignInError::Busy => {
+            Problem::new(&UNAVAILABLE, "Too many passwords are being checked just now.").retry_after(1)
+        }
+        SignInError::Db(error) => error.into(),
+        SignInError::Broken(cause) => Problem::internal(cause),
+    }
+}
+
+/// Log out
+///
+/// Ends the session that it is called with, if there is one.
+#[utoipa::path(
+    get, path = "/user/logout", operation_id = "logoutUser", tag = "user",
+    responses((status = 200, description = "Nobody is logged in any more.")),
+    security(()),
+)]
+pub(crate) async fn logout(State(petstore): State<Petstore>, parts: Parts) -> Result<Response> {
+    if let Some(secret) = caller::session_secret(&parts) {
+        petstore.sessions.end(Kind::Api, secret).await?;
+    }
+    let gone = format!("{}=; Path=/v3; Max-Age=0; HttpOnly; SameSite=Lax", caller::COOKIE);
+    let gone = HeaderValue::try_from(gone).map_err(Problem::internal)?;
+    Ok((StatusCode::OK, [(header::SET_COOKIE, gone)]).into_response())
+}
