@@ -30,9 +30,34 @@ pub(crate) enum Command {
     Openapi {
         /// Whose document
         service: ServiceName,
-        // Every command takes these, so that a script can give them to all; the document depends on neither.
+        // Every command takes these, so that a script can give them to all.
         #[command(flatten)]
-        _place: PlaceFlags,
+        place: PlaceFlags,
+    },
+    /// Print an access token for a service, and nothing else
+    ///
+    /// It is valid for ten minutes, and can do what its scopes allow in the user's name.
+    Token {
+        /// Which service the token is for
+        service: OauthServiceName,
+        /// Whose token; in a demo it is demo's if nobody is named
+        #[arg(long, value_name = "NAME")]
+        user: Option<String>,
+        /// What it allows, with blanks between several [default: everything]
+        #[arg(long)]
+        scope: Option<String>,
+        #[command(flatten)]
+        place: PlaceFlags,
+    },
+    /// Manage the programs that may ask for access through OAuth
+    Client {
+        #[command(subcommand)]
+        action: ClientAction,
+    },
+    /// Manage the pet store's API keys
+    Key {
+        #[command(subcommand)]
+        action: KeyAction,
     },
     /// Manage who can sign in to a service
     User {
@@ -66,9 +91,71 @@ pub(crate) struct UserArguments {
     pub(crate) place: PlaceFlags,
 }
 
+#[derive(Subcommand)]
+pub(crate) enum ClientAction {
+    /// Register a client; its id, and its secret if it has one, are printed
+    Add {
+        /// Which service's client
+        service: OauthServiceName,
+        /// What people read when the client asks for their consent
+        name: String,
+        /// Where people are sent back to; may be given several times
+        #[arg(long = "redirect", value_name = "URL")]
+        redirects: Vec<String>,
+        /// What it may ask for, with blanks between several [default: everything]
+        #[arg(long)]
+        scope: Option<String>,
+        /// The client runs where it can keep a secret, so it is given one
+        #[arg(long)]
+        confidential: bool,
+        #[command(flatten)]
+        place: PlaceFlags,
+    },
+    /// Remove a client and all it was ever allowed
+    Remove {
+        /// Which service's client
+        service: OauthServiceName,
+        /// The client's id
+        id: String,
+        #[command(flatten)]
+        place: PlaceFlags,
+    },
+}
+
+#[derive(Subcommand)]
+pub(crate) enum KeyAction {
+    /// Make a key and print it; it can be seen only this once
+    Add(KeyArguments),
+    /// Remove a key; it lets nobody in any more
+    Remove(KeyArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct KeyArguments {
+    /// Which service's key
+    pub(crate) service: KeyServiceName,
+    /// A name to know the key by
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) place: PlaceFlags,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ServiceName {
+    Petstore,
     Museum,
+}
+
+/// The services that speak OAuth.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OauthServiceName {
+    Petstore,
+}
+
+/// The services that know API keys.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KeyServiceName {
+    Petstore,
 }
 
 /// Where settings and data are.
@@ -89,6 +176,12 @@ pub(crate) struct PlaceFlags {
 pub(crate) struct ServeFlags {
     #[command(flatten)]
     pub(crate) place: PlaceFlags,
+    /// Where the pet store listens [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR")]
+    petstore_listen: Option<SocketAddr>,
+    /// An issuer elsewhere whose access tokens the pet store takes instead of its own
+    #[arg(long, value_name = "URL")]
+    petstore_issuer: Option<String>,
     /// Where the museum listens [default: 127.0.0.1:8082]
     #[arg(long, value_name = "ADDR")]
     museum_listen: Option<SocketAddr>,
@@ -116,6 +209,7 @@ pub(crate) struct Flags {
     admin_listen: Option<SocketAddr>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "on_or_off")]
     demo: Option<bool>,
+    petstore: ServiceFlags,
     museum: ServiceFlags,
 }
 
@@ -123,6 +217,13 @@ pub(crate) struct Flags {
 struct ServiceFlags {
     #[serde(skip_serializing_if = "Option::is_none")]
     listen: Option<SocketAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oauth: Option<OauthFlags>,
+}
+
+#[derive(Serialize)]
+struct OauthFlags {
+    issuer: String,
 }
 
 #[expect(clippy::ref_option, reason = "serde hands it over this way")]
@@ -138,8 +239,10 @@ impl From<ServeFlags> for Flags {
             (_, true) => Some(false),
             _ => None,
         };
-        let museum = ServiceFlags { listen: flags.museum_listen };
-        Flags { config, data, database, admin_listen: flags.admin_listen, demo, museum }
+        let oauth = |issuer: Option<String>| issuer.map(|issuer| OauthFlags { issuer });
+        let petstore = ServiceFlags { listen: flags.petstore_listen, oauth: oauth(flags.petstore_issuer) };
+        let museum = ServiceFlags { listen: flags.museum_listen, oauth: None };
+        Flags { config, data, database, admin_listen: flags.admin_listen, demo, petstore, museum }
     }
 }
 

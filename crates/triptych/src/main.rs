@@ -1,11 +1,13 @@
 //! The program: command line, settings, start-up and shut-down, one listener per service.
 //!
-//! `cli` is what can be said to it, `settings` what holds, `serve` starts and stops the services, `user` manages
-//! accounts. An error that keeps a command from doing its work is one line on standard error and exit code 2.
+//! `cli` is what can be said to it, `settings` what holds, `serve` starts and stops the services, `user`, `oauth` and `key`
+//! manage who is let in. An error that keeps a command from doing its work is one line on standard error and exit code 2.
 
 mod cli;
+mod key;
 mod log;
 mod metrics;
+mod oauth;
 mod serve;
 mod settings;
 mod start_page;
@@ -35,9 +37,21 @@ fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         None => serve::run(&Settings::read(&cli.flags.into())?, &[]),
         Some(Command::Serve { services, flags }) => serve::run(&Settings::read(&flags.into())?, &services),
-        Some(Command::Openapi { service: ServiceName::Museum, .. }) => {
-            print(&web::document_text(&museum::openapi()))
+        Some(Command::Openapi { service, place }) => {
+            let settings = Settings::read(&place.into())?;
+            let document = match service {
+                ServiceName::Petstore => {
+                    petstore::openapi(&settings.petstore(settings.petstore.listen).address)
+                }
+                ServiceName::Museum => museum::openapi(),
+            };
+            print(&web::document_text(&document))
         }
+        Some(Command::Token { service, user, scope, place }) => {
+            oauth::print_token(service, user.as_deref(), scope.as_deref(), place)
+        }
+        Some(Command::Client { action }) => oauth::client(action),
+        Some(Command::Key { action }) => key::run(&action),
         Some(Command::User { action }) => user::run(&action),
         Some(Command::Config { flags }) => print(&Settings::read(&flags.into())?.to_file()),
     }

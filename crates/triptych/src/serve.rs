@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use axum::Router;
 use db::Db;
 use museum::Museum;
+use petstore::Petstore;
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -28,6 +29,9 @@ pub(crate) fn run(settings: &Settings, services: &[ServiceName]) -> Result<(), F
     let wanted = |service| services.is_empty() || services.contains(&service);
     runtime.block_on(async {
         let mut house = House::new(settings).await?;
+        if wanted(ServiceName::Petstore) {
+            house.open_petstore().await?;
+        }
         if wanted(ServiceName::Museum) {
             house.open_museum().await?;
         }
@@ -67,6 +71,22 @@ impl<'s> House<'s> {
         Ok(house)
     }
 
+    async fn open_petstore(&mut self) -> Result<(), Failure> {
+        let settings = self.settings;
+        let listener = bind("the pet store", "--petstore-listen", settings.petstore.listen).await?;
+        let address = listener.local_addr()?;
+        let db = open("petstore", petstore::MIGRATIONS, settings).await?;
+        let petstore =
+            Petstore::open(settings.petstore(address), db, self.clock.clone(), self.chance.clone()).await?;
+        self.spawn("petstore", listener, petstore.router(settings.limits.request()));
+        let (name, password) = petstore::DEMO_USERS[0];
+        let key = petstore::DEMO_API_KEY;
+        let sign_in =
+            settings.demo().then(|| format!("OAuth or log-in, {name} / {password}; API key, {key}"));
+        self.started.push(Started { name: "petstore", address, prefix: petstore::PREFIX, sign_in });
+        Ok(())
+    }
+
     async fn open_museum(&mut self) -> Result<(), Failure> {
         let settings = self.settings;
         let listener = bind("the museum", "--museum-listen", settings.museum.listen).await?;
@@ -101,7 +121,7 @@ impl<'s> House<'s> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let demo = self.settings.demo();
-        if demo && !self.settings.museum.listen.ip().is_loopback() {
+        if demo && !self.settings.is_private() {
             tracing::warn!("demo accounts with well-known passwords can be reached from other machines");
         }
         print(&start_page::page(&self.started, self.admin, &self.settings.place(), demo))?;

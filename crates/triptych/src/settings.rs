@@ -1,7 +1,7 @@
 //! Settings: the defaults, then `triptych.toml`, then `TRIPTYCH_…` variables, then flags. An unknown key is refused.
 
 use std::{
-    net::SocketAddr,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -11,7 +11,9 @@ use figment::{
     Figment,
     providers::{Env, Format, Serialized, Toml},
 };
+use identity::oauth::Elsewhere;
 use ipnet::IpNet;
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use web::{ConnectionLimits, RequestLimits};
 
@@ -34,6 +36,7 @@ pub(crate) struct Settings {
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
     pub(crate) limits: Limits,
+    pub(crate) petstore: Petstore,
     pub(crate) museum: Museum,
 }
 
@@ -64,6 +67,77 @@ pub(crate) struct Limits {
     grace_seconds: u64,
     database_queue: usize,
     database_connections: usize,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Petstore {
+    pub(crate) listen: SocketAddr,
+    pub(crate) address: String,
+    calls_per_hour: u32,
+    pub(crate) oauth: Oauth,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Oauth {
+    pub(crate) issuer: String,
+    audience: String,
+    types: Vec<String>,
+    scope_claim: String,
+    registration_token: String,
+}
+
+impl Oauth {
+    /// The issuer elsewhere, if there is one.
+    fn elsewhere(&self) -> Option<Elsewhere> {
+        let Oauth { issuer, audience, types, scope_claim, .. } = self.clone();
+        (!issuer.is_empty()).then_some(Elsewhere { url: issuer, audience, types, scope_claim })
+    }
+
+    fn registration_token(&self) -> Option<SecretString> {
+        Some(&self.registration_token).filter(|token| !token.is_empty()).map(|token| token.as_str().into())
+    }
+
+    /// As it can be shown.
+    fn without_token(&self) -> Self {
+        let shown = if self.registration_token.is_empty() { "" } else { HIDDEN };
+        Oauth { registration_token: shown.into(), ..self.clone() }
+    }
+}
+
+/// What is shown in place of a secret.
+const HIDDEN: &str = "(hidden)";
+
+/// An address as a service has it: what the operator says, or where it listens.
+pub(crate) fn address(said: &str, listening: SocketAddr) -> String {
+    if !said.is_empty() {
+        return said.to_owned();
+    }
+    // Nobody can go to "every address"; on this machine, this one leads there.
+    let ip = match listening.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    format!("http://{}", SocketAddr::new(ip, listening.port()))
+}
+
+fn check_address(section: &str, address: &str) -> Result<(), SettingsError> {
+    let wrong = |why: &str| Err(SettingsError(format!("{section}.address {why}, not {address:?}")));
+    if address.is_empty() {
+        return Ok(());
+    }
+    match url::Url::parse(address) {
+        Ok(url) if !matches!(url.scheme(), "http" | "https") => wrong("must begin with https:// or http://"),
+        Ok(url) if url.path() != "/" || url.query().is_some() || url.fragment().is_some() => {
+            wrong("must be a host without a path, like https://pets.example.com")
+        }
+        Ok(_) if address.ends_with('/') => wrong("must not end with a slash"),
+        Ok(url) if format!("{address}/") != url.as_str() => wrong("must be like https://pets.example.com"),
+        Ok(_) => Ok(()),
+        Err(_) => wrong("must be a complete address like https://pets.example.com"),
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -115,6 +189,10 @@ impl Settings {
                 return Err(SettingsError(format!("limits.{name} must be at least 1")));
             }
         }
+        check_address("petstore", &self.petstore.address)?;
+        if self.petstore.calls_per_hour == 0 {
+            return Err(SettingsError("petstore.calls_per_hour must be at least 1".into()));
+        }
         self.museum().check().map_err(|error| SettingsError(error.to_string()))?;
         let url = &self.database;
         if !url.is_empty() && !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
@@ -147,7 +225,24 @@ impl Settings {
         match self.demo {
             Demo::On => true,
             Demo::Off => false,
-            Demo::Auto => self.museum.listen.ip().is_loopback(),
+            Demo::Auto => self.is_private(),
+        }
+    }
+
+    /// Whether every service listens on this machine only.
+    pub(crate) fn is_private(&self) -> bool {
+        [self.petstore.listen, self.museum.listen].iter().all(|listen| listen.ip().is_loopback())
+    }
+
+    /// What the pet store is to know when it listens here.
+    pub(crate) fn petstore(&self, listening: SocketAddr) -> petstore::Settings {
+        let Petstore { address: said, calls_per_hour, oauth, .. } = &self.petstore;
+        petstore::Settings {
+            address: address(said, listening),
+            issuer: oauth.elsewhere(),
+            registration_token: oauth.registration_token(),
+            calls_per_hour: *calls_per_hour,
+            demo: self.demo(),
         }
     }
 
@@ -156,9 +251,10 @@ impl Settings {
         museum::Settings { timezone, closed_on, hours }
     }
 
-    /// The settings in force as a file, without the database's password.
+    /// The settings in force as a file, without the database's password and other secrets.
     pub(crate) fn to_file(&self) -> String {
-        let shown = Settings { database: without_password(&self.database), ..self.clone() };
+        let mut shown = Settings { database: without_password(&self.database), ..self.clone() };
+        shown.petstore.oauth = self.petstore.oauth.without_token();
         toml::to_string(&shown).unwrap_or_else(|error| format!("# {error}\n"))
     }
 }
@@ -188,8 +284,13 @@ impl Limits {
 
 /// `TRIPTYCH_MUSEUM_LISTEN` is `museum.listen`: the sections are known, so no special mark divides them.
 fn variables() -> Env {
-    const SECTIONS: [(&str, &str); 3] =
-        [("museum_hours_", "museum.hours."), ("museum_", "museum."), ("limits_", "limits.")];
+    const SECTIONS: &[(&str, &str)] = &[
+        ("petstore_oauth_", "petstore.oauth."),
+        ("petstore_", "petstore."),
+        ("museum_hours_", "museum.hours."),
+        ("museum_", "museum."),
+        ("limits_", "limits."),
+    ];
     Env::prefixed("TRIPTYCH_").filter(|name| name != "config").map(|name| {
         let name = name.as_str().to_ascii_lowercase();
         let section =

@@ -2,7 +2,9 @@
 
 use std::io::{BufRead, IsTerminal, stdin};
 
+use db::Db;
 use identity::{Accounts, ChangeError};
+use secrecy::SecretString;
 use web::{Chance, Clock};
 
 use crate::{
@@ -18,9 +20,9 @@ pub(crate) fn run(action: &UserAction) -> Result<(), Failure> {
     let settings = Settings::read(&place.clone().into())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let accounts = accounts(*service, &settings).await?;
+        let (accounts, db) = open(*service, &settings).await?;
         let (done, said) = match action {
-            UserAction::Add(_) => (accounts.add(name, password()?.into()).await.map(drop), "added"),
+            UserAction::Add(_) => (add(*service, &accounts, db, name, password()?.into()).await, "added"),
             UserAction::Passwd(_) => {
                 (accounts.set_password(name, password()?.into()).await, "password changed")
             }
@@ -35,13 +37,33 @@ pub(crate) fn run(action: &UserAction) -> Result<(), Failure> {
     })
 }
 
-async fn accounts(service: ServiceName, settings: &Settings) -> Result<Accounts, Failure> {
-    let (clock, chance) = (Clock::system(), Chance::system());
+async fn open(service: ServiceName, settings: &Settings) -> Result<(Accounts, Db), Failure> {
+    let (demo, clock, chance) = (settings.demo(), Clock::system(), Chance::system());
     match service {
+        ServiceName::Petstore => {
+            let db = serve::open("petstore", petstore::MIGRATIONS, settings).await?;
+            Ok((petstore::accounts(db.clone(), demo, clock, chance)?, db))
+        }
         ServiceName::Museum => {
             let db = serve::open("museum", museum::MIGRATIONS, settings).await?;
-            Ok(museum::accounts(db, settings.demo(), clock, chance)?)
+            Ok((museum::accounts(db.clone(), demo, clock, chance)?, db))
         }
+    }
+}
+
+/// Adds a user, with all that the service keeps about one.
+async fn add(
+    service: ServiceName,
+    accounts: &Accounts,
+    db: Db,
+    name: &str,
+    password: SecretString,
+) -> Result<(), ChangeError> {
+    match service {
+        ServiceName::Petstore => {
+            petstore::add_user(accounts, name, password, db, &Clock::system(), Chance::system()).await
+        }
+        ServiceName::Museum => accounts.add(name, password).await.map(drop),
     }
 }
 

@@ -1,0 +1,92 @@
+//! `triptych token` and `triptych client …`: access through OAuth, without a browser.
+
+use identity::{
+    Accounts,
+    oauth::{self, AuthorizationServer, NewClient},
+};
+use web::{Chance, Clock};
+
+use crate::{
+    Failure,
+    cli::{ClientAction, OauthServiceName, PlaceFlags},
+    print, serve,
+    settings::Settings,
+};
+
+/// Whose token it is, in a demo, if nobody is named.
+const DEMO_USER: &str = "demo";
+
+pub(crate) fn print_token(
+    service: OauthServiceName,
+    user: Option<&str>,
+    scope: Option<&str>,
+    place: PlaceFlags,
+) -> Result<(), Failure> {
+    let settings = Settings::read(&place.into())?;
+    let user = match user {
+        Some(user) => user,
+        None if settings.demo() => DEMO_USER,
+        None => return Err("say whose token it is to be, with --user".into()),
+    };
+    block_on(async {
+        let (server, accounts) = open(service, &settings).await?;
+        let account = accounts.find(user).await?.ok_or_else(|| format!("there is no user {user:?}"))?;
+        let token = server.token_for(account, scope).await?;
+        print(&format!("{token}\n"))
+    })
+}
+
+pub(crate) fn client(action: ClientAction) -> Result<(), Failure> {
+    match action {
+        ClientAction::Add { service, name, redirects, scope, confidential, place } => {
+            let settings = Settings::read(&place.into())?;
+            let scopes = scope.unwrap_or_default().split_ascii_whitespace().map(str::to_owned).collect();
+            let new = NewClient { name, redirect_uris: redirects, scopes, confidential };
+            block_on(async {
+                let (server, _) = open(service, &settings).await?;
+                let (client, secret) = server.add_client(new).await?;
+                let secret = secret.map(|secret| format!("client_secret: {secret}\n")).unwrap_or_default();
+                print(&format!("client_id: {}\n{secret}", client.id))
+            })
+        }
+        ClientAction::Remove { service, id, place } => {
+            let settings = Settings::read(&place.into())?;
+            block_on(async {
+                let (server, _) = open(service, &settings).await?;
+                match server.remove_client(&id).await? {
+                    true => print(&format!("{id}: removed\n")),
+                    false => Err(format!("there is no client {id:?}").into()),
+                }
+            })
+        }
+    }
+}
+
+fn block_on(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}
+
+/// A service's authorization server and accounts, on the database that a running service may be using too.
+async fn open(
+    service: OauthServiceName,
+    settings: &Settings,
+) -> Result<(AuthorizationServer, Accounts), Failure> {
+    let (clock, chance, demo) = (Clock::system(), Chance::system(), settings.demo());
+    match service {
+        OauthServiceName::Petstore => {
+            let own = settings.petstore(settings.petstore.listen);
+            if let Some(issuer) = own.issuer {
+                return Err(format!("the pet store's tokens come from {}; ask there", issuer.url).into());
+            }
+            let db = serve::open("petstore", petstore::MIGRATIONS, settings).await?;
+            let said = Some(&settings.petstore.address).filter(|address| !address.is_empty()).cloned();
+            let address = match said {
+                Some(address) => address,
+                None => oauth::last_address(&db).await?.unwrap_or(own.address),
+            };
+            let accounts = petstore::accounts(db.clone(), demo, clock.clone(), chance.clone())?;
+            let server = petstore::authorization_server(address, demo, db, clock, chance).await?;
+            Ok((server, accounts))
+        }
+    }
+}
