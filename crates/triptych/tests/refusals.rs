@@ -6,14 +6,13 @@ mod common;
 
 use std::{fs, net::TcpListener, path::Path, process::Command};
 
-use common::{House, bare, museum, refused};
+use common::{FREE_PORTS, House, bare, museum, refused};
 use serde_json::json;
 use testkit::{Engine, Program, Store};
 
 fn serve(folder: &Path, more: &[&str]) -> Command {
-    let mut command =
-        bare(folder, &["serve", "--museum-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
-    command.args(more);
+    let mut command = bare(folder, &["serve"]);
+    command.args(FREE_PORTS).args(more);
     command
 }
 
@@ -22,7 +21,11 @@ fn a_busy_port() {
     let folder = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    for (flag, what) in [("--museum-listen", "the museum"), ("--admin-listen", "metrics")] {
+    for (flag, what) in [
+        ("--petstore-listen", "the pet store"),
+        ("--museum-listen", "the museum"),
+        ("--admin-listen", "metrics"),
+    ] {
         let said = refused(&serve(folder.path(), &[flag, &address]).output().unwrap());
         let expected = format!(
             "triptych: cannot listen on {address} for {what}: Address already in use (os error 98) (choose another with \
@@ -54,7 +57,7 @@ fn a_data_folder_that_cannot_be_used() {
         (&garbage, "cannot open {}/museum.db: the database is unavailable: file is not a database"),
     ] {
         let data = data.display().to_string();
-        let said = refused(&serve(folder.path(), &["--data", &data]).output().unwrap());
+        let said = refused(&serve(folder.path(), &["museum", "--data", &data]).output().unwrap());
         let expected = format!("triptych: {}", why.replace("{}", &data));
         assert!(said.starts_with(&expected), "{said}\n{expected}");
     }

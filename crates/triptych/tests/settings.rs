@@ -6,7 +6,7 @@ mod common;
 
 use std::{fs, path::Path, process::Command};
 
-use common::{bare, refused};
+use common::{FREE_PORTS, bare, refused};
 
 fn config(command: &mut Command) -> String {
     let output = command.output().unwrap();
@@ -19,11 +19,18 @@ fn line<'a>(config: &'a str, key: &str) -> &'a str {
     config.lines().find(|line| line.starts_with(&start)).unwrap_or_else(|| panic!("no {key} in {config}"))
 }
 
+/// The lines of one section of the settings.
+fn section<'a>(config: &'a str, name: &str) -> &'a str {
+    let start = format!("[{name}]\n");
+    let rest = config.split_once(&start).unwrap_or_else(|| panic!("no {start} in {config}")).1;
+    rest.split("\n[").next().unwrap()
+}
+
 #[test]
 fn a_flag_comes_before_a_variable_before_the_file_before_the_default() {
     let folder = tempfile::tempdir().unwrap();
     let plain = config(&mut bare(folder.path(), &["config"]));
-    assert_eq!(line(&plain, "listen"), "listen = \"127.0.0.1:8082\"");
+    assert_eq!(line(section(&plain, "museum"), "listen"), "listen = \"127.0.0.1:8082\"");
     assert_eq!(line(&plain, "data"), "data = \"./triptych-data\"");
     assert_eq!(line(&plain, "demo"), "demo = \"auto\"");
     assert_eq!(line(&plain, "friday"), "friday = \"10:00-16:00\"");
@@ -36,7 +43,7 @@ fn a_flag_comes_before_a_variable_before_the_file_before_the_default() {
     .unwrap();
     let file = config(&mut bare(folder.path(), &["config"]));
     assert_eq!(line(&file, "data"), "data = \"from-file\"");
-    assert_eq!(line(&file, "listen"), "listen = \"127.0.0.1:1001\"");
+    assert_eq!(line(section(&file, "museum"), "listen"), "listen = \"127.0.0.1:1001\"");
     assert_eq!(line(&file, "timezone"), "timezone = \"Asia/Tokyo\"");
     assert_eq!(line(&file, "friday"), "friday = \"closed\"");
     assert_eq!(line(&file, "body_bytes"), "body_bytes = 5");
@@ -52,14 +59,14 @@ fn a_flag_comes_before_a_variable_before_the_file_before_the_default() {
     };
     let both = variables(&mut bare(folder.path(), &["config"]));
     assert_eq!(line(&both, "data"), "data = \"from-file\"");
-    assert_eq!(line(&both, "listen"), "listen = \"127.0.0.1:1002\"");
+    assert_eq!(line(section(&both, "museum"), "listen"), "listen = \"127.0.0.1:1002\"");
     assert_eq!(line(&both, "friday"), "friday = \"11:00-12:00\"");
     assert_eq!(line(&both, "body_bytes"), "body_bytes = 6");
     assert_eq!(line(&both, "demo"), "demo = \"off\"");
 
     let flags = ["config", "--museum-listen", "127.0.0.1:1003", "--demo", "--data", "from-flag"];
     let all = variables(&mut bare(folder.path(), &flags));
-    assert_eq!(line(&all, "listen"), "listen = \"127.0.0.1:1003\"");
+    assert_eq!(line(section(&all, "museum"), "listen"), "listen = \"127.0.0.1:1003\"");
     assert_eq!(line(&all, "demo"), "demo = \"on\"");
     assert_eq!(line(&all, "data"), "data = \"from-flag\"");
 }
@@ -113,8 +120,7 @@ fn settings_that_make_no_sense_are_refused_in_one_line() {
 fn settings_of_the_museum_and_the_log_are_checked_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let start = |name: &str, value: &str| {
-        let flags = ["--museum-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
-        refused(&bare(folder.path(), &flags).env(name, value).output().unwrap())
+        refused(&bare(folder.path(), FREE_PORTS).env(name, value).output().unwrap())
     };
     assert_eq!(
         start("TRIPTYCH_MUSEUM_TIMEZONE", "Mars/Olympus"),

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{House, bare, museum};
+use common::{FREE_PORTS, House, bare, museum};
 use serde_json::json;
 use testkit::Client;
 
@@ -31,8 +31,9 @@ testkit::on_both_engines! {
         assert!(program.terminate().success());
         if let Some(folder) = house.store.folder() {
             // The databases were closed: nothing is left in a write-ahead log.
-            let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name()).collect();
-            assert_eq!(files, ["museum.db"]);
+            let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name()).collect();
+            files.sort();
+            assert_eq!(files, ["museum.db", "petstore.db"]);
         }
 
         let again = house.serve();
@@ -73,9 +74,8 @@ testkit::on_both_engines! {
 async fn a_public_address_has_no_demo_unless_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let start = |more: &[&str]| {
-        let mut command =
-            bare(folder.path(), &["--museum-listen", "0.0.0.0:0", "--admin-listen", "127.0.0.1:0"]);
-        testkit::Program::start(command.args(more))
+        let mut command = bare(folder.path(), FREE_PORTS);
+        testkit::Program::start(command.args(["--museum-listen", "0.0.0.0:0"]).args(more))
     };
     let at = |program: &testkit::Program| {
         let port = program.address("museum").port();
@@ -91,8 +91,7 @@ async fn a_public_address_has_no_demo_unless_asked_for() {
 #[tokio::test]
 async fn metrics_come_from_a_listener_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
-    let flags = ["--museum-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
-    let program = testkit::Program::start(&mut bare(folder.path(), &flags));
+    let program = testkit::Program::start(&mut bare(folder.path(), FREE_PORTS));
     museum(&program).get("/v1.1/museum-hours?limit=2").send().await.has_status(200);
     museum(&program).get("/metrics").send().await.is_problem(404, "not-found");
     let metrics = Client::new(program.address("metrics")).get("/metrics").send().await;
@@ -115,8 +114,7 @@ fn openapi_prints_the_document_and_nothing_else() {
 #[tokio::test]
 async fn behind_a_trusted_proxy_clients_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();
-    let flags = ["--museum-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
-    let mut command = bare(folder.path(), &flags);
+    let mut command = bare(folder.path(), FREE_PORTS);
     let program = testkit::Program::start(command.env("TRIPTYCH_TRUSTED_PROXIES", "[\"127.0.0.0/8\"]"));
     let museum = Client::new(program.address("museum"));
     let sign_in = async |password: &str, from: &str| {

@@ -10,6 +10,16 @@ use std::{
 use tempfile::TempDir;
 use testkit::{Client, Engine, Fixture, Program, Store};
 
+/// Every listener at a free port. A flag that comes later wins.
+pub(crate) const FREE_PORTS: &[&str] = &[
+    "--petstore-listen",
+    "127.0.0.1:0",
+    "--museum-listen",
+    "127.0.0.1:0",
+    "--admin-listen",
+    "127.0.0.1:0",
+];
+
 /// A place to start the program in, again and again.
 pub(crate) struct House {
     pub(crate) store: Store,
@@ -36,7 +46,9 @@ impl House {
     }
 
     pub(crate) fn serving(&self) -> Command {
-        self.command(&["serve", "--museum-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
+        let mut command = self.command(&["serve"]);
+        command.args(FREE_PORTS);
+        command
     }
 }
 
