@@ -99,6 +99,7 @@ impl Museum {
             xml: false,
             beside: Router::new(),
             exposed: &[],
+            documentation_client: None,
         }
         .into_router()
     }

@@ -81,6 +81,7 @@ pub struct Petstore {
     quota: Quota,
     verifier: Verifier,
     sign_in: Router,
+    documentation_client: Option<&'static str>,
     uploads: Arc<Semaphore>,
     pet_ids: Ids,
     order_ids: Ids,
@@ -104,6 +105,8 @@ impl Petstore {
         let Settings { address, issuer, registration_token, calls_per_hour, demo } = settings;
         let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
         let own = server_settings(address.clone(), demo, registration_token);
+        // Only the demo's client is known to everybody, and only by the service's own server.
+        let documentation_client = (demo && issuer.is_none()).then_some("demo");
         let sign_in =
             TokenSource::open(own, issuer, accounts.clone(), db.clone(), clock.clone(), chance.clone())
                 .await?;
@@ -115,6 +118,7 @@ impl Petstore {
             quota: Quota::new(calls_per_hour, db.clone(), clock.clone()),
             verifier: sign_in.verifier,
             sign_in: sign_in.router,
+            documentation_client,
             uploads: Arc::new(Semaphore::new(UPLOADS)),
             pet_ids: ids("pet"),
             order_ids: ids("order"),
@@ -145,6 +149,7 @@ impl Petstore {
             xml: true,
             beside: self.sign_in.clone(),
             exposed: &["x-rate-limit", "x-expires-after"],
+            documentation_client: self.documentation_client,
         }
         .into_router()
     }

@@ -12,10 +12,14 @@ use bytes::Bytes;
 use db::Db;
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use tower_http::{
-    compression::{CompressionLayer, predicate::SizeAbove},
+    compression::{
+        CompressionLayer,
+        predicate::{NotForContentType, Predicate, SizeAbove},
+    },
     cors::{AllowHeaders, AllowOrigin, CorsLayer, ExposeHeaders},
 };
 use utoipa::openapi::OpenApi;
+use utoipa_swagger_ui::oauth;
 
 use crate::{
     limits::RequestLimits,
@@ -47,6 +51,8 @@ pub struct Service {
     pub beside: Router,
     /// Response headers that pages elsewhere may read, besides those that every service has.
     pub exposed: &'static [&'static str],
+    /// The OAuth client as which its documentation page signs people in, if it can.
+    pub documentation_client: Option<&'static str>,
 }
 
 #[derive(Clone)]
@@ -78,7 +84,7 @@ impl Service {
             .route("/problems", get(all_problems))
             .route("/problems/{name}", get(one_problem))
             .with_state(pages)
-            .merge(documentation());
+            .merge(documentation(self.documentation_client));
         let api = if self.xml { self.api } else { json_only(self.api) };
         let api = api
             // Its own rather than the whole service's, so that a page elsewhere can read that there is nothing.
@@ -99,8 +105,9 @@ pub fn document_text(document: &OpenApi) -> String {
 }
 
 /// Compresses what is large enough to be worth it.
-fn compression() -> CompressionLayer<SizeAbove> {
-    CompressionLayer::new().compress_when(SizeAbove::new(1400))
+fn compression() -> CompressionLayer<impl Predicate> {
+    // Images are compressed already.
+    CompressionLayer::new().compress_when(SizeAbove::new(1400).and(NotForContentType::IMAGES))
 }
 
 /// Any page may call the API, and read the headers it answers with; no cookie goes along.
@@ -122,14 +129,16 @@ fn cors(exposed: &[&str]) -> CorsLayer {
 }
 
 /// Swagger UI, from files that are part of the program.
-fn documentation() -> Router {
+fn documentation(client: Option<&str>) -> Router {
     let config = utoipa_swagger_ui::Config::from("/openapi.json")
         .use_base_layout()
         .try_it_out_enabled(true)
         .persist_authorization(true)
         .display_request_duration(true)
         .validator_url("none");
-    utoipa_swagger_ui::SwaggerUi::new("/docs").config(config).into()
+    let page = utoipa_swagger_ui::SwaggerUi::new("/docs").config(config);
+    let Some(client) = client else { return page.into() };
+    page.oauth(oauth::Config::new().client_id(client).use_pkce_with_authorization_code_grant(true)).into()
 }
 
 async fn ready(State(pages): State<Pages>) -> Result<&'static str> {

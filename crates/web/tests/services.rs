@@ -43,6 +43,7 @@ async fn start() -> (Store, Server, Client) {
         xml: false,
         beside: Router::new(),
         exposed: &[],
+        documentation_client: None,
     };
     let (server, client) = serve(service.into_router()).await;
     (store, server, client)

@@ -1,0 +1,140 @@
+//! `triptych token`, `triptych client …` and `triptych key …`, while the service runs.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{House, refused, with_input};
+use serde_json::json;
+use testkit::{Answer, Client, Program};
+
+const SOLD: &str = "/v3/pet/findByStatus?status=sold";
+
+/// What a command prints, without the end of its line; it must succeed.
+#[track_caller]
+fn printed(house: &House, arguments: &[&str]) -> String {
+    let output = house.command(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().strip_suffix('\n').unwrap().to_owned()
+}
+
+fn refusal(house: &House, arguments: &[&str]) -> String {
+    refused(&house.command(arguments).output().unwrap())
+}
+
+async fn with_token(store: &Client, path: &str, token: &str) -> Answer {
+    store.get(path).header("authorization", &format!("Bearer {token}")).send().await
+}
+
+testkit::on_both_engines! {
+    async fn a_token_is_all_that_is_printed_and_opens_the_service(house: House) {
+        let program = house.serve();
+        let store = Client::new(program.address("petstore"));
+        let token = printed(&house, &["token", "petstore"]);
+        assert!(!token.contains(char::is_whitespace), "{token}");
+        let names: Vec<_> = with_token(&store, SOLD, &token).await.has_status(200).json().as_array().unwrap().iter()
+            .map(|pet| pet["name"].as_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(names, ["Waldi", "Hopper"]);
+
+        let less = printed(&house, &["token", "petstore", "--user", "user1", "--scope", "read:pets"]);
+        let answer = with_token(&store, SOLD, &less).await;
+        answer.is_problem(403, "forbidden");
+        assert!(answer.header("www-authenticate").ends_with(
+            "error=\"insufficient_scope\", scope=\"write:pets read:pets\""
+        ));
+        assert_eq!(refusal(&house, &["token", "petstore", "--user", "nobody"]), "triptych: there is no user \"nobody\"");
+        let scope = refusal(&house, &["token", "petstore", "--scope", "read:pets fly"]);
+        assert!(scope.contains("fly"), "{scope}");
+        assert!(program.terminate().success());
+        assert_eq!(
+            refused(&house.command(&["token", "petstore"]).env("TRIPTYCH_DEMO", "off").output().unwrap()),
+            "triptych: say whose token it is to be, with --user"
+        );
+    }
+
+    async fn a_token_needs_no_demo(house: House) {
+        let program = Program::start(house.serving().arg("--no-demo"));
+        let store = Client::new(program.address("petstore"));
+        let added = with_input(&mut house.command(&["user", "add", "petstore", "ada"]), "correct horse\n");
+        assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+        store.get("/v3/user/ada").send().await.is(200, &json!({"id": 1, "username": "ada"}));
+        let login = store.get("/v3/user/login?username=ada&password=correct%20horse").send().await;
+        login.has_status(200);
+        let mut command = house.command(&["token", "petstore", "--user", "ada"]);
+        let output = command.env("TRIPTYCH_DEMO", "off").output().unwrap();
+        let token = String::from_utf8(output.stdout).unwrap();
+        with_token(&store, SOLD, token.trim_end()).await.is(200, &json!([]));
+        // A user who goes takes the tokens along.
+        assert!(house.command(&["user", "remove", "petstore", "ada"]).output().unwrap().status.success());
+        store.get("/v3/user/ada").send().await.is_problem(404, "not-found");
+    }
+
+    async fn clients_come_and_go_while_the_service_runs(house: House) {
+        let program = house.serve();
+        let store = Client::new(program.address("petstore"));
+        let said = printed(&house, &["client", "add", "petstore", "Nightly job", "--confidential", "--scope", "read:pets"]);
+        let (id, secret) = said.split_once('\n').unwrap();
+        let id = id.strip_prefix("client_id: ").unwrap();
+        let secret = secret.strip_prefix("client_secret: ").unwrap();
+        let ask = async || {
+            let form = "grant_type=client_credentials";
+            let call = store.signed_in(id, secret).post("/oauth/token");
+            call.body("application/x-www-form-urlencoded", form).send().await
+        };
+        let bought = ask().await;
+        assert_eq!(bought.has_status(200).json()["scope"], "read:pets");
+        assert_eq!(printed(&house, &["client", "remove", "petstore", id]), format!("{id}: removed"));
+        assert_eq!(ask().await.has_status(401).json()["error"], "invalid_client");
+        assert_eq!(
+            refusal(&house, &["client", "remove", "petstore", id]),
+            format!("triptych: there is no client {id:?}")
+        );
+
+        let public = printed(&house, &["client", "add", "petstore", "App", "--redirect", "https://app.example.com/back"]);
+        assert!(public.starts_with("client_id: ") && !public.contains('\n'), "{public}");
+        for (arguments, why) in [
+            (&["App"][..], "redirect"),
+            (&["App", "--redirect", "http://app.example.com/back"], "address of this machine"),
+            (&["App", "--redirect", "https://app.example.com/back", "--scope", "fly"], "fly"),
+            (&["", "--redirect", "https://app.example.com/back"], "name"),
+        ] {
+            let said = refusal(&house, &[&["client", "add", "petstore"], arguments].concat());
+            assert!(said.contains(why), "{said}");
+        }
+    }
+
+    async fn keys_come_and_go_while_the_service_runs(house: House) {
+        let program = house.serve();
+        let store = Client::new(program.address("petstore"));
+        let count = async |key: &str| store.get("/v3/store/inventory").header("api_key", key).send().await;
+        let key = printed(&house, &["key", "add", "petstore", "shop window"]);
+        assert_eq!(key.len(), 43);
+        count(&key).await.is(200, &json!({"available": 7, "pending": 2, "sold": 2}));
+        assert_eq!(
+            refusal(&house, &["key", "add", "petstore", "shop window"]),
+            "triptych: there is a key \"shop window\" already"
+        );
+        assert_eq!(
+            refusal(&house, &["key", "add", "petstore", " "]),
+            "triptych: a key's name must have 1 to 100 characters"
+        );
+        assert_eq!(printed(&house, &["key", "remove", "petstore", "shop window"]), "shop window: removed");
+        count(&key).await.is_problem(401, "unauthorized");
+        assert_eq!(
+            refusal(&house, &["key", "remove", "petstore", "shop window"]),
+            "triptych: there is no key \"shop window\""
+        );
+    }
+}
+
+#[test]
+fn tokens_of_an_issuer_elsewhere_are_not_ours_to_make() {
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [&["token", "petstore"][..], &["client", "remove", "petstore", "x"]] {
+        let mut command = common::bare(folder.path(), arguments);
+        let output = command.env("TRIPTYCH_PETSTORE_OAUTH_ISSUER", "https://id.example.com").output().unwrap();
+        let expected = "triptych: the pet store's tokens come from https://id.example.com; ask there";
+        assert_eq!(refused(&output), expected);
+    }
+}
