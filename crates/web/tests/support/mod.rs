@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
 
 pub mod http2;
+pub mod pets;
 pub mod sample;
 
 use std::{net::SocketAddr, time::Duration};

@@ -31,6 +31,10 @@ pub(in crate::input) fn parse(text: &str, root: &str) -> Result<Element, Fault> 
     if let Some((at, odd)) = text.char_indices().find(|(_, c)| !is_allowed(*c)) {
         return Err(invalid(text, at, format!("the character U+{:04X} is not allowed", u32::from(odd))));
     }
+    if text.starts_with('\u{feff}') {
+        // The library would take it for another mark of the encoding.
+        return Err(invalid(text, 0, OUTSIDE));
+    }
     let mut reader = Reader::from_str(text);
     let config = reader.config_mut();
     config.check_comments = true;
@@ -185,13 +189,13 @@ impl Document {
         if self.elements > MOST_ELEMENTS {
             return Err(refused(format!("must have at most {MOST_ELEMENTS} elements")));
         }
-        let attributes = attributes(tag.attributes_raw())?;
-        let depth = self.open.len();
-        self.scope.enter(depth, &attributes)?;
         let name = tag.name();
         if !is_name(name.as_ref()) {
             return Err("a tag must start with a name".into());
         }
+        let attributes = attributes(tag.attributes_raw())?;
+        let depth = self.open.len();
+        self.scope.enter(depth, &attributes)?;
         let local = self.scope.local_name(name.as_ref())?;
         let nil = self.scope.is_nil(&attributes)?;
         let element = Element { name: local.into(), text: String::new(), children: Vec::new(), nil };
