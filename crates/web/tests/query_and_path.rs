@@ -118,6 +118,62 @@ async fn an_id_in_the_path() {
 }
 
 #[tokio::test]
+async fn a_number_in_the_path() {
+    let handler = get(async |Path(id): Path<i64>| Reply(id));
+    let (_server, client) = serve(Router::new().route("/pets/{petId}", handler)).await;
+    for (text, id) in [
+        ("0", 0),
+        ("7", 7),
+        ("-7", -7),
+        ("007", 7),
+        ("%37", 7),
+        ("9223372036854775807", i64::MAX),
+        ("-9223372036854775808", i64::MIN),
+    ] {
+        client.get(&format!("/pets/{text}")).send().await.is(200, &json!(id));
+    }
+    let long = "9".repeat(5000);
+    for bad in [
+        "x",
+        "+1",
+        "1.0",
+        "%201",
+        "1%20",
+        "0x1",
+        "1e3",
+        "-",
+        "--1",
+        "1-",
+        "%2B1",
+        "1_000",
+        "%D9%A1",
+        "null",
+        "9223372036854775808",
+        "-9223372036854775809",
+        &long,
+    ] {
+        client.get(&format!("/pets/{bad}")).send().await.is_invalid(&[(
+            "{petId}",
+            "must be a whole number from -9223372036854775808 to 9223372036854775807",
+        )]);
+    }
+}
+
+#[tokio::test]
+async fn text_in_the_path() {
+    let handler = get(async |Path(name): Path<String>| Reply(name));
+    let (server, client) = serve(Router::new().route("/users/{username}", handler)).await;
+    for (sent, read) in
+        [("tom", "tom"), ("T%20m", "T m"), ("a+b", "a+b"), ("%C3%A9", "é"), ("a%2Fb", "a/b"), ("%00", "\0")]
+    {
+        client.get(&format!("/users/{sent}")).send().await.is(200, &json!(read));
+    }
+    let mut wire = Wire::connect(server.address()).await;
+    wire.send("GET /users/%ff HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    wire.answer().await.is_invalid(&[("{username}", NOT_UTF8)]);
+}
+
+#[tokio::test]
 async fn the_last_of_several_parameters_counts() {
     let router = Router::new().route("/{owner}/things/{thingId}", one()).route("/none", one());
     let (_server, client) = serve(router).await;
