@@ -6,6 +6,8 @@
 mod build;
 mod names;
 mod tag;
+#[cfg(test)]
+mod tests;
 
 pub(super) use build::parse;
 
