@@ -36,7 +36,7 @@ impl<'a> Access<'a> {
         format!("/oauth/authorize?{}", house.service.request(&[]))
     }
 
-    async fn is_over(mut self) {
+    async fn has_all_ended(mut self) {
         let service = &self.house.service;
         let page = self.browser.get(&Access::page(self.house)).await.text();
         assert!(page.contains("<h1>Sign in</h1>"), "{page}");
@@ -57,7 +57,7 @@ testkit::on_both_engines! {
         let others = service.server.token_for("demo", grace, Some("read")).await.unwrap();
         let access = Access::of(&house).await;
         service.accounts.set_password(NAME, NEW.into()).await.unwrap();
-        access.is_over().await;
+        access.has_all_ended().await;
         service.call("/v1/read", &others).await.has_status(200);
         // What the new one opens, stays open.
         let path = Access::page(&house);
@@ -73,7 +73,7 @@ testkit::on_both_engines! {
     async fn a_removed_account_takes_all_with_it(house: House) {
         let access = Access::of(&house).await;
         house.service.accounts.remove(NAME).await.unwrap();
-        access.is_over().await;
+        access.has_all_ended().await;
     }
 
     async fn a_page_of_a_session_that_ended_meanwhile_allows_nothing(house: House) {
@@ -99,6 +99,6 @@ testkit::on_both_engines! {
         let before = other.call("/v1/read", &access.access).await.has_status(200).text();
         assert_eq!(before, house.account.to_string());
         other.accounts.set_password(NAME, NEW.into()).await.unwrap();
-        access.is_over().await;
+        access.has_all_ended().await;
     }
 }
