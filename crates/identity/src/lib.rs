@@ -41,7 +41,7 @@ pub use password::PasswordHash;
 use password::{Passwords, Place};
 pub use quota::Quota;
 pub use session::Sessions;
-use throttle::{Refusal, Subject, Throttle, Try};
+use throttle::{Refusal, SIGN_UP, Subject, Throttle, Try};
 
 /// The tables of this crate, to be migrated with those of the service.
 pub const MIGRATIONS: Migrations = db::migrations!("identity": "0001_accounts");
@@ -94,6 +94,8 @@ pub enum ChangeError {
     Unknown,
     #[error("too many passwords are being checked")]
     Busy,
+    #[error("too many accounts were made from this address; try again in {0} seconds")]
+    Wait(u64),
     #[error(transparent)]
     Db(#[from] db::Error),
     #[error("{0}")]
@@ -191,6 +193,26 @@ impl Accounts {
     pub async fn add(&self, name: &str, password: SecretString) -> Result<Uuid, ChangeError> {
         let name = Name::new(name)?;
         let hash = self.hash(&password).await?;
+        self.insert(name, hash, false).await?.ok_or(ChangeError::Taken)
+    }
+
+    /// Adds an account for somebody at this address, where not too many were made lately.
+    pub async fn sign_up(
+        &self,
+        name: &str,
+        password: SecretString,
+        address: IpAddr,
+    ) -> Result<Uuid, ChangeError> {
+        let name = Name::new(name)?;
+        let password = composed(&password);
+        account::check_password(&password)?;
+        // A place first: nobody is charged for what is not looked at.
+        let place = self.0.passwords.place()?;
+        self.0.throttle.charge_address(&SIGN_UP, address).await.map_err(|refusal| match refusal {
+            Refusal::Wait(seconds) => ChangeError::Wait(seconds),
+            Refusal::Db(error) => error.into(),
+        })?;
+        let hash = self.0.hash(place, password).await?;
         self.insert(name, hash, false).await?.ok_or(ChangeError::Taken)
     }
 

@@ -5,6 +5,8 @@
 //! right. The meter of an account does not count for an address from which its owner has signed in before:
 //! strangers who guess elsewhere cannot keep the owner out. It is kept in the database, as all processes on it
 //! guard the same accounts.
+//!
+//! What anybody may add without signing in has a meter per address too: nobody fills the database from one place.
 
 use std::net::IpAddr;
 
@@ -14,14 +16,22 @@ use sha2::{Digest, Sha256};
 use web::Clock;
 
 /// How many tries at once, and how long until one more.
-struct Meter {
+pub(crate) struct Meter {
+    /// What it is counted under.
+    word: &'static str,
     burst: i64,
     refill: SignedDuration,
 }
 
-const ACCOUNT: Meter = Meter { burst: 100, refill: SignedDuration::from_secs(10) };
-const ADDRESS: Meter = Meter { burst: 100, refill: SignedDuration::from_secs(5) };
-const BOTH: Meter = Meter { burst: 10, refill: SignedDuration::from_secs(30) };
+const ACCOUNT: Meter = Meter { word: "account", burst: 100, refill: SignedDuration::from_secs(10) };
+const ADDRESS: Meter = Meter { word: "address", burst: 100, refill: SignedDuration::from_secs(5) };
+const BOTH: Meter = Meter { word: "both", burst: 10, refill: SignedDuration::from_secs(30) };
+
+/// Accounts that people make for themselves: twenty an hour from an address.
+pub(crate) const SIGN_UP: Meter = Meter { word: "sign-up", burst: 20, refill: SignedDuration::from_mins(3) };
+/// Clients that anybody may register: sixty an hour from an address.
+pub(crate) const REGISTRATION: Meter =
+    Meter { word: "registration", burst: 60, refill: SignedDuration::from_mins(1) };
 
 /// How long an address is remembered as one its account's owner uses.
 const REMEMBERED: SignedDuration = SignedDuration::from_hours(24 * 30);
@@ -84,6 +94,17 @@ impl Throttle {
         Ok(Charge { tried, account })
     }
 
+    /// Charges an address for one thing that it adds, or says how long to wait. It is never given back.
+    pub(crate) async fn charge_address(&self, meter: &'static Meter, address: IpAddr) -> Result<(), Refusal> {
+        let (subject, now) = (subject(&[meter.word, &network(address)]), self.clock.now());
+        self.db
+            .write(move |tx| {
+                forget_old(tx, now)?;
+                fill(tx, &subject, meter, now)
+            })
+            .await
+    }
+
     /// Gives a try back that was right, and remembers the address as the owner's.
     pub(crate) async fn succeed(&self, charge: Charge) -> Result<(), db::Error> {
         let now = self.clock.now();
@@ -111,21 +132,25 @@ impl Throttle {
 
 impl Try {
     pub(crate) fn new(name: &str, address: IpAddr) -> Self {
-        // A client has a whole /64 of IPv6 addresses to itself.
-        let address = match address {
-            IpAddr::V4(address) => address.to_string(),
-            IpAddr::V6(address) => format!("{:x?}", &address.segments()[..4]),
-        };
+        let address = network(address);
         Try {
-            account: subject(&["account", name]),
-            address: subject(&["address", &address]),
-            both: subject(&["both", name, &address]),
+            account: subject(&[ACCOUNT.word, name]),
+            address: subject(&[ADDRESS.word, &address]),
+            both: subject(&[BOTH.word, name, &address]),
             familiar: subject(&["familiar", name, &address]),
         }
     }
 
     pub(crate) fn account_and_address(&self) -> &Subject {
         &self.both
+    }
+}
+
+/// What a client has to itself: an address, or of IPv6 a whole /64 of them.
+fn network(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("{:x?}", &address.segments()[..4]),
     }
 }
 

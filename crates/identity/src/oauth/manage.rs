@@ -1,25 +1,31 @@
 //! Revocation (RFC 7009), introspection (RFC 7662) and registration (RFC 7591).
 
-use axum::{extract::State, response::Response};
+use std::net::IpAddr;
+
+use axum::{Extension, extract::State, response::Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use secrecy::ExposeSecret;
 use serde_json::json;
 use subtle::ConstantTimeEq;
 use web::{
-    Body, Form, Problem,
+    Body, Client as Peer, Form, Problem,
     input::{Fields, Input, rules},
 };
 
 use super::{
     AuthorizationServer,
     access::TokenError,
+    authorize::address,
     client::{ClientError, NewClient},
     error::Refusal,
     request::Parameters,
     store,
     token::json_no_store,
 };
-use crate::secret;
+use crate::{
+    secret,
+    throttle::{self, REGISTRATION},
+};
 
 pub(super) async fn revoke(
     State(server): State<AuthorizationServer>,
@@ -138,11 +144,15 @@ impl Input for Registration {
 
 pub(super) async fn register(
     State(server): State<AuthorizationServer>,
+    peer: Option<Extension<Peer>>,
     headers: HeaderMap,
     body: Result<Body<Registration>, Problem>,
 ) -> Result<Response, Refusal> {
     server.may_register(&headers)?;
     let Body(Registration { new, method }) = body.map_err(Refusal::Problem)?;
+    if server.0.settings.demo {
+        server.charge_registration(address(peer)).await?;
+    }
     let (client, secret) = server.add_client(new).await.map_err(|error| match error {
         ClientError::Db(error) => error.into(),
         ClientError::Redirect(..) | ClientError::NoRedirect => {
@@ -171,6 +181,21 @@ pub(super) async fn register(
 }
 
 impl AuthorizationServer {
+    async fn charge_registration(&self, address: IpAddr) -> Result<(), Refusal> {
+        self.0.throttle.charge_address(&REGISTRATION, address).await.map_err(|refusal| {
+            Refusal::Problem(match refusal {
+                throttle::Refusal::Db(error) => error.into(),
+                throttle::Refusal::Wait(seconds) => Problem::new(
+                    &web::problem::TOO_MANY_REQUESTS,
+                    format!(
+                        "Too many clients were registered from this address. Try again in {seconds} seconds."
+                    ),
+                )
+                .retry_after(seconds),
+            })
+        })
+    }
+
     /// Everybody in a demo; elsewhere who has the initial access token, if there is one.
     fn may_register(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let settings = &self.0.settings;

@@ -52,7 +52,7 @@ use keys::Keys;
 pub use source::{Elsewhere, TokenSource, TokenSourceError, last_address};
 pub use verify::Verifier;
 
-use crate::{Accounts, Sessions};
+use crate::{Accounts, Sessions, throttle::Throttle};
 
 /// The tables of this part, for services that have it.
 pub const MIGRATIONS: Migrations = db::migrations!("oauth": "oauth_0001_grants");
@@ -93,6 +93,7 @@ struct Inner {
     chance: Chance,
     accounts: Accounts,
     sessions: Sessions,
+    throttle: Throttle,
     keys: Keys,
     verifier: Verifier,
 }
@@ -115,7 +116,8 @@ impl AuthorizationServer {
             db.clone(),
             clock.clone(),
         );
-        let inner = Inner { settings, db, clock, chance, accounts, sessions, keys, verifier };
+        let throttle = Throttle::new(db.clone(), clock.clone());
+        let inner = Inner { settings, db, clock, chance, accounts, sessions, throttle, keys, verifier };
         let server = AuthorizationServer(Arc::new(inner));
         if server.0.settings.demo {
             server.add_demo_client().await?;

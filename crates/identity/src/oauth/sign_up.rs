@@ -1,15 +1,16 @@
 //! `/oauth/sign-up`: where people make accounts for themselves, if the service lets them.
 
 use axum::{
+    Extension,
     extract::{RawQuery, State},
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use web::{Form, Problem};
+use web::{Client as Peer, Form, Problem};
 
 use super::{
     AuthorizationServer,
-    authorize::Fields,
+    authorize::{Fields, address},
     page::{Fault, Field, STYLE, SignUp, page},
 };
 use crate::{ChangeError, Unfit};
@@ -28,6 +29,7 @@ pub(super) async fn show(
 pub(super) async fn sign_up(
     State(server): State<AuthorizationServer>,
     RawQuery(query): RawQuery,
+    peer: Option<Extension<Peer>>,
     headers: HeaderMap,
     form: Result<Form, Problem>,
 ) -> Response {
@@ -43,7 +45,8 @@ pub(super) async fn sign_up(
     }
     let query = query.unwrap_or_default();
     let name = fields.get("name").unwrap_or_default();
-    let added = server.0.accounts.add(name, fields.get("password").unwrap_or_default().into()).await;
+    let password = fields.get("password").unwrap_or_default();
+    let added = server.0.accounts.sign_up(name, password.into(), address(peer)).await;
     let again = |status, field, text: &str| {
         server.sign_up_page(&headers, &query, status, name, Some(Fault { field, text }))
     };
@@ -69,6 +72,11 @@ pub(super) async fn sign_up(
         }
         Err(ChangeError::Busy) => {
             later(StatusCode::SERVICE_UNAVAILABLE, 1, "The service is busy. Try again in a moment.")
+        }
+        Err(ChangeError::Wait(seconds)) => {
+            let text =
+                format!("Too many accounts were made from your address. Try again in {seconds} seconds.");
+            later(StatusCode::TOO_MANY_REQUESTS, seconds, &text)
         }
         Err(ChangeError::Db(error)) => Problem::from(error).into_response(),
         Err(error) => Problem::internal(error.to_string()).into_response(),

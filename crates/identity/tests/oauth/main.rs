@@ -15,3 +15,4 @@ mod refused_bearers;
 mod refused_requests;
 mod refused_tokens;
 mod sessions;
+mod throttled;
