@@ -46,7 +46,7 @@ pub(crate) const LONGEST_NAME: usize = 100;
 pub(crate) const LONGEST_PASSWORD: usize = 1024;
 
 /// Why an account's name or password is not taken: one line for a person.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     #[error("a name must have 1 to {LONGEST_NAME} characters")]
     NameLength,

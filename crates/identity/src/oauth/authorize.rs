@@ -7,7 +7,7 @@ use axum::{
     extract::{RawQuery, State},
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, StatusCode};
 use jiff::SignedDuration;
 use uuid::Uuid;
 use web::{Client as Peer, Form, Problem};
@@ -15,6 +15,7 @@ use web::{Client as Peer, Form, Problem};
 use super::{
     AuthorizationServer,
     error::described,
+    notice::{Notice, Why},
     page::{self, Consent, Cookie, Message, STYLE, SignIn, SignOut, page, see_other},
     request::{Asked, Parameters, Refused},
     store::{self, Code, Grant},
@@ -41,7 +42,7 @@ pub(super) async fn show(
     };
     match server.visitor(&headers).await {
         Ok(Some((_, name))) => server.consent_page(&headers, &query, &asked, &name),
-        Ok(None) => server.sign_in_page(&headers, &query, &asked, StatusCode::OK, "", None),
+        Ok(None) => server.sign_in_page(&headers, &query, &asked),
         Err(problem) => problem.into_response(),
     }
 }
@@ -72,7 +73,7 @@ pub(super) async fn decide(
     };
     let again = format!("/oauth/authorize?{query}");
     match (fields.get("intent"), visitor) {
-        (Some("sign-in"), _) => server.try_sign_in(&headers, &query, &asked, &fields, address(peer)).await,
+        (Some("sign-in"), _) => server.try_sign_in(&headers, &again, &fields, address(peer)).await,
         (Some("allow"), Some((account, _))) => server.allow(&headers, &asked, account, &again).await,
         (Some("deny"), Some(_)) => server.deny(&asked),
         (Some("switch"), _) => server.end_session(&headers, see_other(&again)).await,
@@ -154,29 +155,18 @@ impl AuthorizationServer {
     async fn try_sign_in(
         &self,
         headers: &HeaderMap,
-        query: &str,
-        asked: &Asked,
+        page: &str,
         fields: &Fields,
         address: IpAddr,
     ) -> Response {
         let name = fields.get("name").unwrap_or_default();
         let password = fields.get("password").unwrap_or_default();
-        let again = |status, fault: &str| self.sign_in_page(headers, query, asked, status, name, Some(fault));
+        let again = |why| self.back_to_form(headers, page, why, name);
         match self.0.accounts.sign_in(name, password.into(), address).await {
-            Ok(account) => self.start_session(headers, account, &format!("/oauth/authorize?{query}")).await,
-            Err(SignInError::Wrong) => again(StatusCode::UNAUTHORIZED, "The name or the password is wrong."),
-            Err(SignInError::Wait(seconds)) => {
-                let fault = format!("There were too many wrong passwords. Try again in {seconds} seconds.");
-                let mut response = again(StatusCode::TOO_MANY_REQUESTS, &fault);
-                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-                response
-            }
-            Err(SignInError::Busy) => {
-                let mut response =
-                    again(StatusCode::SERVICE_UNAVAILABLE, "The service is busy. Try again in a moment.");
-                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
-                response
-            }
+            Ok(account) => self.start_session(headers, account, page).await,
+            Err(SignInError::Wrong) => again(Why::Wrong),
+            Err(SignInError::Wait(seconds)) => again(Why::Wait(seconds)),
+            Err(SignInError::Busy) => again(Why::Busy),
             Err(SignInError::Db(error)) => Problem::from(error).into_response(),
             Err(SignInError::Broken(cause)) => Problem::internal(cause).into_response(),
         }
@@ -254,22 +244,21 @@ impl AuthorizationServer {
         self.send_back(&asked.redirect_uri, asked.state.as_deref(), &answer)
     }
 
-    fn sign_in_page(
-        &self,
-        headers: &HeaderMap,
-        query: &str,
-        asked: &Asked,
-        status: StatusCode,
-        name: &str,
-        fault: Option<&str>,
-    ) -> Response {
-        self.with_form(headers, |token| {
+    fn sign_in_page(&self, headers: &HeaderMap, query: &str, asked: &Asked) -> Response {
+        let notice = self.notice(headers, &format!("/oauth/authorize?{query}"));
+        let mut response = self.with_form(headers, |token| {
             let settings = &self.0.settings;
             let (service, client, sign_up) = (settings.service, asked.client.name.as_str(), settings.sign_up);
+            let name = notice.as_ref().map_or("", |notice| &notice.name);
+            let fault = notice.as_ref().map(Notice::fault);
             let template = SignIn { style: STYLE, service, client, query, token, name, fault, sign_up };
             // After signing in, the next page may lead to the client.
-            page(status, &template, Some(&asked.redirect_uri))
-        })
+            page(StatusCode::OK, &template, Some(&asked.redirect_uri))
+        });
+        if notice.is_some() {
+            self.set_cookie(&mut response, Cookie::Notice, None);
+        }
+        response
     }
 
     fn consent_page(&self, headers: &HeaderMap, query: &str, asked: &Asked, name: &str) -> Response {

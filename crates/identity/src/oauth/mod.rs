@@ -6,6 +6,7 @@
 //!
 //! - [`client`]: who may ask, and where answers may be sent
 //! - [`authorize`]: `/oauth/authorize`, where people sign in and decide; [`sign_up`], where they make accounts
+//! - [`page`], [`notice`]: what their pages look like, and how they say what was wrong with a form
 //! - [`token`]: `/oauth/token`, where codes and refresh tokens are redeemed
 //! - [`manage`]: revocation, introspection, registration
 //! - [`metadata`]: what other programs can find out about us
@@ -26,6 +27,7 @@ mod jwk;
 mod keys;
 mod manage;
 mod metadata;
+mod notice;
 mod page;
 mod request;
 mod sign_up;

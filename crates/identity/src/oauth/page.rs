@@ -32,8 +32,14 @@ pub(super) struct SignIn<'a> {
     pub(super) query: &'a str,
     pub(super) token: &'a str,
     pub(super) name: &'a str,
-    pub(super) fault: Option<&'a str>,
+    pub(super) fault: Option<Fault>,
     pub(super) sign_up: bool,
+}
+
+impl SignIn<'_> {
+    fn blames_password(&self) -> bool {
+        self.fault.as_ref().is_some_and(|fault| fault.field == Some(Field::Password))
+    }
 }
 
 #[derive(Template)]
@@ -57,14 +63,14 @@ pub(super) struct SignUp<'a> {
     pub(super) query: &'a str,
     pub(super) token: &'a str,
     pub(super) name: &'a str,
-    pub(super) fault: Option<Fault<'a>>,
+    pub(super) fault: Option<Fault>,
 }
 
 /// What is wrong with what was filled in, and where: there the person goes on.
-pub(super) struct Fault<'a> {
+pub(super) struct Fault {
     /// `None`: it is not what was filled in.
     pub(super) field: Option<Field>,
-    pub(super) text: &'a str,
+    pub(super) text: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -154,11 +160,12 @@ pub(super) fn see_other(location: &str) -> Response {
     response
 }
 
-/// Cookies: who has signed in, and which forms are this browser's own.
-#[derive(Clone, Copy)]
+/// Cookies: who has signed in, which forms are this browser's own, and what to say about the one that it just sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cookie {
     Session,
     Form,
+    Notice,
 }
 
 impl AuthorizationServer {
@@ -173,6 +180,7 @@ impl AuthorizationServer {
         let what = match cookie {
             Cookie::Session => "session",
             Cookie::Form => "form",
+            Cookie::Notice => "notice",
         };
         format!("{prefix}{service}-{what}")
     }
@@ -186,13 +194,17 @@ impl AuthorizationServer {
             .map(|(_, value)| value.to_owned())
     }
 
-    /// Sets a cookie until the browser is closed, or takes it away.
+    /// Sets a cookie until the browser is closed, or for a minute if it is a notice, or takes it away.
     pub(super) fn set_cookie(&self, response: &mut Response, cookie: Cookie, value: Option<&str>) {
         let name = self.cookie_name(cookie);
         let secure = if self.is_secure() { "; Secure" } else { "" };
-        let gone = if value.is_none() { "; Max-Age=0" } else { "" };
+        let age = match value {
+            None => "; Max-Age=0",
+            Some(_) if cookie == Cookie::Notice => "; Max-Age=60",
+            Some(_) => "",
+        };
         let text =
-            format!("{name}={}; Path=/; HttpOnly; SameSite=Lax{secure}{gone}", value.unwrap_or_default());
+            format!("{name}={}; Path=/; HttpOnly; SameSite=Lax{secure}{age}", value.unwrap_or_default());
         if let Ok(text) = HeaderValue::try_from(text) {
             response.headers_mut().append(header::SET_COOKIE, text);
         }

@@ -11,9 +11,10 @@ use web::{Client as Peer, Form, Problem};
 use super::{
     AuthorizationServer,
     authorize::{Fields, address},
-    page::{Fault, Field, STYLE, SignUp, page},
+    notice::Why,
+    page::{Cookie, Fault, STYLE, SignUp, page},
 };
-use crate::{ChangeError, Unfit};
+use crate::ChangeError;
 
 pub(super) async fn show(
     State(server): State<AuthorizationServer>,
@@ -23,7 +24,18 @@ pub(super) async fn show(
     if !server.0.settings.sign_up {
         return server.no_sign_up();
     }
-    server.sign_up_page(&headers, &query.unwrap_or_default(), StatusCode::OK, "", None)
+    let query = query.unwrap_or_default();
+    let Some(notice) = server.notice(&headers, &address_of(&query)) else {
+        return server.sign_up_page(&headers, &query, StatusCode::OK, "", None);
+    };
+    let mut page = server.sign_up_page(&headers, &query, StatusCode::OK, &notice.name, Some(notice.fault()));
+    server.set_cookie(&mut page, Cookie::Notice, None);
+    page
+}
+
+/// This page's own address.
+fn address_of(query: &str) -> String {
+    if query.is_empty() { "/oauth/sign-up".into() } else { format!("/oauth/sign-up?{query}") }
 }
 
 pub(super) async fn sign_up(
@@ -47,11 +59,10 @@ pub(super) async fn sign_up(
     let name = fields.get("name").unwrap_or_default();
     let password = fields.get("password").unwrap_or_default();
     let added = server.0.accounts.sign_up(name, password.into(), address(peer)).await;
-    let again = |status, field, text: &str| {
-        server.sign_up_page(&headers, &query, status, name, Some(Fault { field, text }))
-    };
-    let later = |status, seconds: u64, text: &str| {
-        let mut response = again(status, None, text);
+    let again = |why| server.back_to_form(&headers, &address_of(&query), why, name);
+    let later = |status, seconds: u64, text: String| {
+        let fault = Fault { field: None, text };
+        let mut response = server.sign_up_page(&headers, &query, status, name, Some(fault));
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         response
     };
@@ -60,35 +71,19 @@ pub(super) async fn sign_up(
             let next = if query.is_empty() { "/".into() } else { format!("/oauth/authorize?{query}") };
             server.start_session(&headers, account, &next).await
         }
-        Err(ChangeError::Taken) => {
-            again(StatusCode::CONFLICT, Some(Field::Name), "This name is taken. Choose another one.")
-        }
-        Err(ChangeError::Unfit(why)) => {
-            let field = match why {
-                Unfit::NameLength | Unfit::NameCharacters => Field::Name,
-                Unfit::PasswordLength | Unfit::PasswordCharacters | Unfit::PasswordEmpty => Field::Password,
-            };
-            again(StatusCode::BAD_REQUEST, Some(field), &sentence(&why))
-        }
+        Err(ChangeError::Taken) => again(Why::Taken),
+        Err(ChangeError::Unfit(why)) => again(Why::Unfit(why)),
         Err(ChangeError::Busy) => {
-            later(StatusCode::SERVICE_UNAVAILABLE, 1, "The service is busy. Try again in a moment.")
+            later(StatusCode::SERVICE_UNAVAILABLE, 1, "The service is busy. Try again in a moment.".into())
         }
         Err(ChangeError::Wait(seconds)) => {
             let text =
                 format!("Too many accounts were made from your address. Try again in {seconds} seconds.");
-            later(StatusCode::TOO_MANY_REQUESTS, seconds, &text)
+            later(StatusCode::TOO_MANY_REQUESTS, seconds, text)
         }
         Err(ChangeError::Db(error)) => Problem::from(error).into_response(),
         Err(error) => Problem::internal(error.to_string()).into_response(),
     }
-}
-
-/// What is wrong as a sentence.
-fn sentence(why: &Unfit) -> String {
-    let why = why.to_string();
-    let mut letters = why.chars();
-    let first = letters.next().map(|first| first.to_ascii_uppercase());
-    first.into_iter().chain(letters).chain(['.']).collect()
 }
 
 impl AuthorizationServer {
@@ -98,7 +93,7 @@ impl AuthorizationServer {
         query: &str,
         status: StatusCode,
         name: &str,
-        fault: Option<Fault<'_>>,
+        fault: Option<Fault>,
     ) -> Response {
         self.with_form(headers, |token| {
             let service = self.0.settings.service;

@@ -52,6 +52,12 @@ impl Visit {
         self.browser.click(SUBMIT).await;
     }
 
+    /// Tries another password for the name that is there already.
+    pub(crate) async fn sign_in_again(&self, password: &str) {
+        self.browser.fill("#password", password).await;
+        self.browser.click(SUBMIT).await;
+    }
+
     /// Comes to the consent page of a new request.
     pub(crate) async fn come_to_consent(&self) {
         self.open(&[]).await;

@@ -88,4 +88,52 @@ testkit::on_both_engines! {
         assert_ne!(first, second);
         assert_eq!(visit.account_of(&second).await, visit.house.account.to_string());
     }
+
+    async fn no_page_asks_for_a_form_to_be_sent_again(visit: Visit) {
+        let browser = &visit.browser;
+        visit.open(&[]).await;
+        visit.sign_in(NAME, "a wrong one").await;
+        browser.shows("p[@role='alert']", "The name or the password is wrong.").await;
+        visit.sign_in_again(PASSWORD).await;
+        browser.shows("h1", "Allow Demo?").await;
+        let consent = browser.url().await;
+        // A page that answered a form would be an error page now, at the same address.
+        let steps = browser.run("return history.length").await.as_u64().unwrap();
+        browser.run("document.marked = true").await;
+        browser.back().await;
+        browser.settles("return document.marked === undefined", &true.into()).await;
+        browser.shows("h1", "Allow Demo?").await;
+        assert_eq!(browser.url().await, consent);
+        browser.forward().await;
+        browser.shows("h1", "Allow Demo?").await;
+        assert_eq!(browser.url().await, consent);
+        for _ in 0..steps {
+            browser.forward().await;
+        }
+        browser.shows("h1", "Allow Demo?").await;
+        browser.click(ALLOW).await;
+        visit.account_of(&visit.code().await).await;
+    }
+
+    async fn nor_after_a_name_that_was_taken(visit: Visit) {
+        let browser = &visit.browser;
+        visit.open(&[]).await;
+        browser.click("p a").await;
+        browser.shows("h1", "Make an account").await;
+        browser.fill("#name", NAME).await;
+        browser.fill("#password", "long enough").await;
+        browser.click(SUBMIT).await;
+        browser.shows("p[@role='alert']", "This name is taken. Choose another one.").await;
+        browser.clear("#name").await;
+        browser.fill("#name", "ada two").await;
+        browser.fill("#password", "long enough").await;
+        browser.click(SUBMIT).await;
+        browser.shows("h1", "Allow Demo?").await;
+        browser.back().await;
+        browser.shows("h1", "Make an account").await;
+        assert!(!browser.has("p[role=alert]").await);
+        browser.forward().await;
+        browser.shows("h1", "Allow Demo?").await;
+        browser.shows("strong", "ada two").await;
+    }
 }

@@ -30,7 +30,7 @@ testkit::on_both_engines! {
         browser.shows("p[@role='alert']", "The name or the password is wrong.").await;
         assert_eq!(browser.property("#name", "value").await, NAME);
         assert_eq!(browser.property("#password", "value").await, "");
-        browser.finds("#password:focus").await;
+        browser.finds("#password:focus[aria-invalid=true][aria-describedby=fault]").await;
         visit.stays_here().await;
         browser.press(&format!("{PASSWORD}{ENTER}")).await;
         browser.shows("h1", "Allow Demo?").await;

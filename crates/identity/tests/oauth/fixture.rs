@@ -242,6 +242,11 @@ impl<'a> Browser<'a> {
         Browser { service, cookies: Vec::new() }
     }
 
+    /// The same browser before another process of the service.
+    pub(crate) fn at<'b>(&self, service: &'b Service) -> Browser<'b> {
+        Browser { service, cookies: self.cookies.clone() }
+    }
+
     pub(crate) async fn get(&mut self, path: &str) -> Answer {
         let answer = self.service.client.get(path).header("cookie", &self.cookie_header()).send().await;
         self.keep_cookies(&answer);
@@ -275,6 +280,14 @@ impl<'a> Browser<'a> {
 
     pub(crate) async fn sign_in(&mut self, path: &str) -> Answer {
         self.post(path, &[("intent", "sign-in"), ("name", NAME), ("password", PASSWORD)]).await
+    }
+
+    /// Sends a form that is not taken: the browser is sent back to its page, which is given.
+    pub(crate) async fn refused(&mut self, path: &str, fields: &[(&str, &str)]) -> Answer {
+        let answer = self.post(path, fields).await;
+        assert_eq!(answer.has_status(303).header("location"), path);
+        assert_eq!(answer.header("retry-after"), "");
+        self.get(path).await
     }
 
     /// Signs in and allows what is asked for at this path.

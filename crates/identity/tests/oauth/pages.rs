@@ -129,12 +129,12 @@ testkit::on_both_engines! {
         let mut browser = Browser::new(service);
         is_page("sign in", &browser.get(&path).await, 200, back);
         let wrong = [("intent", "sign-in"), ("name", NAME), ("password", "wrong")];
-        is_page("a wrong password", &browser.post(&path, &wrong).await, 401, back);
+        is_page("a wrong password", &browser.refused(&path, &wrong).await, 200, back);
         is_page("sign up", &browser.get(&format!("/oauth/sign-up?{}", service.request(&[]))).await, 200, "");
         let unfit = [("name", "x"), ("password", "short")];
-        is_page("an unfit password", &browser.post("/oauth/sign-up", &unfit).await, 400, "");
+        is_page("an unfit password", &browser.refused("/oauth/sign-up", &unfit).await, 200, "");
         let taken = [("name", NAME), ("password", "a good horse")];
-        is_page("a taken name", &browser.post("/oauth/sign-up", &taken).await, 409, "");
+        is_page("a taken name", &browser.refused("/oauth/sign-up", &taken).await, 200, "");
         is_page("signed out", &browser.get("/oauth/sign-out").await, 200, "");
         browser.sign_in(&path).await.has_status(303);
         is_page("consent", &browser.get(&path).await, 200, back);
@@ -242,16 +242,69 @@ testkit::on_both_engines! {
         for number in 0..10 {
             let guess = format!("guess {number}");
             let fields = [("intent", "sign-in"), ("name", NAME), ("password", guess.as_str())];
-            let answer = browser.post(&path, &fields).await;
-            assert!(answer.has_status(401).text().contains("The name or the password is wrong."));
+            let answer = browser.refused(&path, &fields).await;
+            assert!(answer.has_status(200).text().contains("The name or the password is wrong."));
         }
-        let answer = browser.sign_in(&path).await;
-        is_page("too many", &answer, 429, " http://127.0.0.1:5999");
-        assert_eq!(answer.header("retry-after"), "30");
+        let right = [("intent", "sign-in"), ("name", NAME), ("password", PASSWORD)];
+        let answer = browser.refused(&path, &right).await;
+        is_page("too many", &answer, 200, " http://127.0.0.1:5999");
         let words = "There were too many wrong passwords. Try again in 30 seconds.";
         assert!(answer.text().contains(words), "{}", answer.text());
+        assert!(!answer.text().contains("aria-invalid"), "{}", answer.text());
         house.clock.advance(jiff::SignedDuration::from_secs(30));
         browser.sign_in(&path).await.has_status(303);
+        assert!(browser.get(&path).await.text().contains("<h1>Allow Demo?</h1>"));
+    }
+
+    async fn what_was_wrong_is_said_once_on_the_page_it_is_about(house: House) {
+        let service = &house.service;
+        let path = format!("/oauth/authorize?{}", service.request(&[]));
+        let elsewhere = format!("/oauth/authorize?{}", service.request(&[("state", "another")]));
+        let mut browser = Browser::new(service);
+        let fields = [("intent", "sign-in"), ("name", "zoë; <x>"), ("password", "wrong horse")];
+        let answer = browser.post(&path, &fields).await;
+        assert_eq!(answer.has_status(303).header("location"), path);
+        let set = cookies(&answer.headers);
+        let notice = cookie(&answer.headers, "notice");
+        assert_eq!(set, [format!("{notice}; Path=/; HttpOnly; SameSite=Lax; Max-Age=60")]);
+        assert!(!notice.contains("zo") && !notice.contains("horse"), "{notice}");
+        let says = |page: &Answer| page.has_status(200).text().contains("The name or the password is wrong.");
+        assert!(!says(&browser.get(&elsewhere).await));
+        assert!(!says(&browser.get("/oauth/sign-up").await));
+        // Whoever has not sent the form cannot be told anything by it, nor by one that was made up.
+        assert!(!says(&service.client.get(&path).header("cookie", &notice).send().await));
+        let (_, form) = form_of(&service.client.get(&path).send().await);
+        for (forged, what) in [
+            (notice.clone(), "another browser's"),
+            ("test-service-notice=wrong.YWRh.AAAA".to_owned(), "a short seal"),
+            ("test-service-notice=wrong.YWRh.".to_owned(), "no seal"),
+            ("test-service-notice=wrong".to_owned(), "no name"),
+            ("test-service-notice=".to_owned(), "nothing"),
+        ] {
+            let both = format!("{form}; {forged}");
+            let page = service.client.get(&path).header("cookie", &both).send().await;
+            assert!(!says(&page), "{what}");
+        }
+        let page = browser.get(&path).await;
+        assert!(says(&page));
+        assert_eq!(
+            cookies(&page.headers),
+            ["test-service-notice=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0"]
+        );
+        let text = page.text();
+        assert!(text.contains("value=\"zoë; &#60;x&#62;\""), "{text}");
+        let password = text.split("<input").find(|field| field.contains("id=\"password\"")).unwrap();
+        let password = password.split('>').next().unwrap();
+        assert!(password.contains("aria-invalid=\"true\" aria-describedby=\"fault\""), "{password}");
+        assert!(!says(&browser.get(&path).await));
+        // Another process knows it too.
+        let other = Service::start(&house.db, &house.clock, Some(&service.issuer)).await;
+        browser.post(&path, &fields).await.has_status(303);
+        assert!(says(&browser.at(&other).get(&path).await));
+        // A name that nobody can have is not carried along.
+        let long = "n".repeat(5000);
+        let page = browser.refused(&path, &[("intent", "sign-in"), ("name", &long), ("password", "x")]).await;
+        assert!(says(&page) && !page.text().contains("nnnn"));
     }
 
     async fn what_others_wrote_is_shown_as_text(house: House) {
@@ -267,7 +320,11 @@ testkit::on_both_engines! {
         let path = format!("/oauth/authorize?{query}&x='><script>");
         let mut browser = Browser::new(service);
         let wrong = [("intent", "sign-in"), ("name", name), ("password", "wrong horse")];
-        let mut pages = vec![browser.get(&path).await, browser.post(&path, &wrong).await];
+        let first = browser.get(&path).await;
+        browser.post(&path, &wrong).await.has_status(303);
+        let again = browser.get(&path).await;
+        assert!(again.text().contains(&format!("value=\"{escaped}\"")), "{}", again.text());
+        let mut pages = vec![first, again];
         browser.sign_in(&path).await.has_status(303);
         pages.push(browser.get(&path).await);
         for page in &pages {

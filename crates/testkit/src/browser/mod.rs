@@ -91,6 +91,10 @@ impl Browser {
         self.post("/back", json!({})).await;
     }
 
+    pub async fn forward(&self) {
+        self.post("/forward", json!({})).await;
+    }
+
     /// Waits until there is an element of this kind with exactly this text: that the page meant is the one shown.
     pub async fn shows(&self, tag: &str, content: &str) {
         assert!(!content.contains('\''), "a text that XPath can quote");
