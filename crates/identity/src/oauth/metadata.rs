@@ -1,14 +1,17 @@
 //! What other programs can find out about this server (RFC 8414, RFC 9728).
 
 use axum::{
+    Router,
     extract::State,
     response::{IntoResponse, Response},
+    routing::get,
 };
-use http::{HeaderValue, header};
+use http::{HeaderValue, Method, header};
 use serde_json::{Value, json};
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use web::Result;
 
-use super::{AuthorizationServer, error::Refusal};
+use super::{AuthorizationServer, ExternalIssuer, Scope, error::Refusal};
 
 pub(super) async fn server(State(server): State<AuthorizationServer>) -> Response {
     let settings = &server.0.settings;
@@ -39,22 +42,45 @@ pub(super) async fn server(State(server): State<AuthorizationServer>) -> Respons
     json_for_an_hour(&document)
 }
 
-pub(super) async fn resource(
-    State(server): State<AuthorizationServer>,
-    uri: axum::extract::OriginalUri,
-) -> Response {
-    let settings = &server.0.settings;
-    let scopes: Vec<_> = settings.scopes.iter().map(|scope| scope.name).collect();
-    // The document at …/oauth-protected-resource/v3 is about …/v3 (RFC 9728, 3.1).
-    let path = uri.path().strip_prefix("/.well-known/oauth-protected-resource").unwrap_or_default();
-    json_for_an_hour(&json!({
-        "resource": format!("{}{path}", settings.issuer),
-        "resource_name": settings.service,
-        "authorization_servers": [settings.issuer],
-        "scopes_supported": scopes,
-        "bearer_methods_supported": ["header"],
-        "resource_documentation": format!("{}/docs", settings.issuer),
-    }))
+/// Where the service at this address, or the part of it under this prefix, is described (RFC 9728, 3.1).
+const RESOURCE: &str = "/.well-known/oauth-protected-resource";
+
+/// The routes that say who guards a service and its API.
+pub(super) fn resource_router<S: Clone + Send + Sync + 'static>(
+    service: &str,
+    address: &str,
+    issuer: &str,
+    scopes: &[Scope],
+    prefix: &str,
+) -> Router<S> {
+    let scopes: Vec<_> = scopes.iter().map(|scope| scope.name).collect();
+    let parts = if prefix.is_empty() { vec![""] } else { vec!["", prefix] };
+    // The document at …/oauth-protected-resource/v3 is about …/v3.
+    parts.into_iter().fold(Router::new(), |router, part| {
+        let document = json!({
+            "resource": format!("{address}{part}"),
+            "resource_name": service,
+            "authorization_servers": [issuer],
+            "scopes_supported": scopes,
+            "bearer_methods_supported": ["header"],
+            "resource_documentation": format!("{address}/docs"),
+        });
+        router.route(&format!("{RESOURCE}{part}"), get(async move || json_for_an_hour(&document)))
+    })
+}
+
+/// What programs in a browser may call from other origins.
+pub(super) fn for_every_origin() -> CorsLayer {
+    CorsLayer::new()
+        .allow_origin(AllowOrigin::any())
+        .allow_methods([Method::GET, Method::POST])
+        .allow_headers(AllowHeaders::mirror_request())
+}
+
+/// The routes of a service whose tokens come from an issuer elsewhere, in place of those of an authorization server of its
+/// own: they tell clients which issuer that is. `prefix` is where the API's paths begin, `/v3`.
+pub fn external_router(issuer: &ExternalIssuer, scopes: &[Scope], prefix: &str) -> Router {
+    resource_router(issuer.service, &issuer.resource, &issuer.url, scopes, prefix).layer(for_every_origin())
 }
 
 pub(super) async fn jwks(State(server): State<AuthorizationServer>) -> Result<Response, Refusal> {

@@ -44,13 +44,13 @@ use axum::{
 };
 use db::{Db, Migrations};
 use secrecy::SecretString;
-use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use web::{Chance, Clock};
 
 pub use access::{Claims, TokenError};
 pub use client::{Client, ClientError, NewClient};
 pub use issuer::{ExternalIssuer, IssuerError};
 use keys::Keys;
+pub use metadata::external_router;
 pub use source::{Elsewhere, TokenSource, TokenSourceError, last_address};
 pub use verify::Verifier;
 
@@ -138,22 +138,16 @@ impl AuthorizationServer {
             .route("/oauth/authorize", get(authorize::show).post(authorize::decide))
             .route("/oauth/sign-up", get(sign_up::show).post(sign_up::sign_up))
             .route("/oauth/sign-out", get(authorize::show_sign_out).post(authorize::sign_out));
+        let settings = &self.0.settings;
+        let (issuer, scopes, prefix) = (&settings.issuer, settings.scopes, settings.prefix);
         // Programs in a browser call these from other origins; pages are only ever visited.
-        let open = CorsLayer::new()
-            .allow_origin(AllowOrigin::any())
-            .allow_methods([http::Method::GET, http::Method::POST])
-            .allow_headers(AllowHeaders::mirror_request());
         let endpoints = Router::new()
             .route("/oauth/token", post(token::redeem))
             .route("/oauth/revoke", post(manage::revoke))
             .route("/oauth/jwks.json", get(metadata::jwks))
             .route("/.well-known/oauth-authorization-server", get(metadata::server))
-            .route("/.well-known/oauth-protected-resource", get(metadata::resource))
-            .route(
-                &format!("/.well-known/oauth-protected-resource{}", self.0.settings.prefix),
-                get(metadata::resource),
-            )
-            .layer(open);
+            .merge(metadata::resource_router(settings.service, issuer, issuer, scopes, prefix))
+            .layer(metadata::for_every_origin());
         let direct = Router::new()
             .route("/oauth/introspect", post(manage::introspect))
             .route("/oauth/register", post(manage::register));

@@ -5,6 +5,7 @@
 mod asking;
 mod fixture;
 mod keys;
+mod metadata;
 mod signer;
 mod tokens;
 mod two_services;
