@@ -19,7 +19,7 @@ use super::{
     page::{self, Consent, Cookie, Message, STYLE, SignIn, SignOut, page, see_other},
     request::{Asked, Parameters, Refused},
     store::{self, Code, Grant},
-    token::{CODE_LIFETIME, GRANT_LIFETIME},
+    token::CODE_LIFETIME,
 };
 use crate::{
     SignInError, secret,
@@ -227,7 +227,8 @@ impl AuthorizationServer {
                 if !session::hold(tx, &session)? {
                     return Ok(false);
                 }
-                store::insert_grant(tx, &grant, now, now + GRANT_LIFETIME)?;
+                // No longer than its code, until that is redeemed.
+                store::insert_grant(tx, &grant, now, stored.expires_at)?;
                 store::insert_code(tx, grant.id, &stored)?;
                 Ok::<_, db::Error>(true)
             })

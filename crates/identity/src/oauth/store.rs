@@ -109,6 +109,15 @@ pub(super) fn grant(tx: &mut Tx<'_>, id: Uuid, now: Timestamp) -> Result<Option<
     )
 }
 
+/// Lets a grant last until then: its code was redeemed.
+pub(super) fn extend_grant(tx: &mut WriteTx<'_>, id: Uuid, ends_at: Timestamp) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE oauth_grant SET ends_at = $2 WHERE id = $1 AND revoked_at IS NULL",
+        &[id.into(), ends_at.into()],
+    )
+    .map(drop)
+}
+
 pub(super) fn revoke_grant(tx: &mut WriteTx<'_>, id: Uuid, now: Timestamp) -> Result<(), Error> {
     tx.execute(
         "UPDATE oauth_grant SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL",

@@ -30,7 +30,7 @@ use crate::secret;
 pub(super) const CODE_LIFETIME: SignedDuration = SignedDuration::from_secs(60);
 const REFRESH_LIFETIME: SignedDuration = SignedDuration::from_hours(24 * 30);
 /// How long a grant lasts at the most, however often it is refreshed.
-pub(super) const GRANT_LIFETIME: SignedDuration = SignedDuration::from_hours(24 * 180);
+const GRANT_LIFETIME: SignedDuration = SignedDuration::from_hours(24 * 180);
 
 #[derive(Serialize)]
 struct TokenAnswer {
@@ -173,6 +173,7 @@ impl AuthorizationServer {
                 if !proven || !bool::from(code.challenge.as_bytes().ct_eq(proof.as_bytes())) {
                     return Ok(Outcome::Bad("code_verifier does not match code_challenge"));
                 }
+                store::extend_grant(tx, grant, now + GRANT_LIFETIME)?;
                 continue_grant(tx, grant, &refresh_hash, now)
             })
             .await?;

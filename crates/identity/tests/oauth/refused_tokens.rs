@@ -246,4 +246,36 @@ testkit::on_both_engines! {
         house.clock.advance(SignedDuration::from_secs(1));
         refused("after 180 days", &service.refresh(&token).await, 400, "invalid_grant");
     }
+
+    async fn what_was_allowed_ends_with_its_code_unless_that_is_redeemed(house: House) {
+        let service = &house.service;
+        let grants = async || {
+            let count = house.db.read(|tx| tx.row("SELECT count(*) FROM oauth_grant", &[], |row| row.get(0)));
+            count.await.unwrap_or_else(|error: db::Error| panic!("{error}")).unwrap_or(0_i64)
+        };
+        let unused = service.code(&[]).await;
+        let wrongly_used = service.code(&[]).await;
+        let (_, refresh) = service.tokens(&[]).await;
+        let verifier = "x".repeat(43);
+        let wrong = [
+            ("grant_type", "authorization_code"),
+            ("client_id", "demo"),
+            ("code", &wrongly_used),
+            ("redirect_uri", CALLBACK),
+            ("code_verifier", &verifier),
+        ];
+        refused("a wrong verifier", &service.token(&wrong).await, 400, "invalid_grant");
+        assert_eq!(grants().await, 3);
+        house.clock.advance(SignedDuration::from_secs(59));
+        let timely = service.code(&[]).await;
+        assert_eq!(grants().await, 4);
+        house.clock.advance(SignedDuration::from_secs(1));
+        // The next one clears them away.
+        service.code(&[]).await;
+        assert_eq!(grants().await, 3);
+        refused("an old code", &service.redeem(&unused).await, 400, "invalid_grant");
+        service.redeem(&timely).await.has_status(200);
+        house.clock.advance(SignedDuration::from_hours(24));
+        service.refresh(&refresh).await.has_status(200);
+    }
 }
