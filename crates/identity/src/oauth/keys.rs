@@ -1,7 +1,8 @@
 //! What signs access tokens: RSA keys in the database, which all processes on it share.
 //!
 //! A key signs for thirty days. The next one is made a day before, so that everybody who checks tokens knows it in time;
-//! an old one is shown until the last token it signed has ended.
+//! an old one is shown until the last token it signed has ended, and is then deleted: nobody can sign with it any more who
+//! gets hold of the database.
 
 use std::{
     collections::HashMap,
@@ -143,10 +144,12 @@ impl Keys {
         let ended = |key: &Key, next: Option<&Arc<Key>>| {
             next.is_some_and(|next| key.signs_from < next.signs_from && now > next.signs_from + SHOWN_AFTER)
         };
-        let keys = (0..keys.len())
-            .filter(|at| !ended(&keys[*at], keys.get(at + 1)))
-            .map(|at| keys[at].clone())
-            .collect();
+        let all = keys.len();
+        let keys: Vec<_> =
+            (0..all).filter(|at| !ended(&keys[*at], keys.get(at + 1))).map(|at| keys[at].clone()).collect();
+        if let Some(oldest) = keys.first().filter(|_| keys.len() < all) {
+            self.delete_before(oldest.number).await?;
+        }
         *self.held.write().unwrap_or_else(PoisonError::into_inner) = Held { keys, read_at: now };
         Ok(())
     }
@@ -172,6 +175,14 @@ impl Keys {
             })
             .await
             .map_err(|error: Error| error.into())
+    }
+
+    async fn delete_before(&self, number: i64) -> Result<(), Error> {
+        self.db
+            .write(move |tx| {
+                tx.execute("DELETE FROM signing_key WHERE number < $1", &[number.into()]).map(drop)
+            })
+            .await
     }
 
     async fn read(&self) -> Result<Vec<Arc<Key>>, OpenError> {

@@ -21,6 +21,13 @@ fn signer(token: &str) -> String {
     text(&serde_json::from_slice::<Value>(&header).unwrap()["kid"])
 }
 
+/// The keys in the database.
+async fn stored(house: &House) -> Vec<String> {
+    let keys =
+        house.db.read(|tx| tx.rows("SELECT id FROM signing_key ORDER BY number", &[], |row| row.get(0)));
+    keys.await.unwrap_or_else(|error: db::Error| panic!("{error}"))
+}
+
 async fn own_token(service: &Service, client: &(String, String)) -> String {
     let (id, secret) = (client.0.as_str(), client.1.as_str());
     let form = [("grant_type", "client_credentials"), ("client_id", id), ("client_secret", secret)];
@@ -80,7 +87,11 @@ testkit::on_both_engines! {
         house.clock.advance(SignedDuration::from_mins(50));
         assert_eq!(published(service).await, both);
         house.clock.advance(SignedDuration::from_mins(2));
+        assert_eq!(stored(&house).await, both);
         assert_eq!(published(service).await, both[1..]);
+        // Nor is it kept: it could still sign.
+        assert_eq!(stored(&house).await, both[1..]);
+        house.clock.advance(SignedDuration::from_mins(1));
         assert_eq!(signer(&own_token(&other, &client).await), both[1]);
     }
 
@@ -107,6 +118,19 @@ testkit::on_both_engines! {
         assert_eq!(both.len(), 2);
         house.clock.advance(SignedDuration::from_hours(24));
         assert_eq!(signer(&own_token(service, &client).await), both[1]);
+        // However long it goes on, there are never more than two, and numbers are not given twice.
+        for month in 1..=6 {
+            house.clock.advance(SignedDuration::from_hours(24 * 30));
+            own_token(service, &client).await;
+            house.clock.advance(SignedDuration::from_hours(26));
+            let token = own_token(service, &client).await;
+            let kept = stored(&house).await;
+            assert!(kept.len() <= 2 && kept.contains(&signer(&token)), "after {month} months: {kept:?}");
+            service.call("/v1/read", &token).await.has_status(200);
+        }
+        let newest = house.db.read(|tx| tx.row("SELECT max(number) FROM signing_key", &[], |row| row.get(0)));
+        let newest: i64 = newest.await.unwrap_or_else(|error: db::Error| panic!("{error}")).unwrap();
+        assert_eq!(newest, 8);
     }
 
     async fn processes_started_at_once_share_one_key(store: Store) {
