@@ -52,6 +52,8 @@ pub enum Unfit {
     NameLength,
     #[error("a name must not contain control characters, or a colon, which HTTP Basic cannot carry")]
     NameCharacters,
+    #[error("a name must not contain characters that cannot be seen")]
+    NameInvisible,
     #[error("a password must have at least 8 characters and at most {LONGEST_PASSWORD} bytes")]
     PasswordLength,
     #[error("a password must not contain control characters")]
@@ -95,7 +97,20 @@ pub(crate) fn check_name(name: &str) -> Result<(), Unfit> {
     if name.contains(|c: char| c.is_control() || c == ':') {
         return Err(Unfit::NameCharacters);
     }
+    if name.contains(is_invisible) {
+        return Err(Unfit::NameInvisible);
+    }
     Ok(())
+}
+
+/// Whether a character shows only by what it does to others, such as turning their direction: with these, one name can be
+/// made to look like another.
+pub(crate) fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// Whether a password is long enough to be anything at all.

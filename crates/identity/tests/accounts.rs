@@ -23,6 +23,9 @@ testkit::on_both_engines! {
         assert_eq!(add("a:b", PASSWORD).await, Unfit::NameCharacters);
         assert_eq!(add("a\nb", PASSWORD).await, Unfit::NameCharacters);
         assert_eq!(add("a\u{7f}", PASSWORD).await, Unfit::NameCharacters);
+        for invisible in ["\u{202a}", "\u{202e}", "\u{2066}", "\u{2069}", "\u{200b}", "\u{200f}", "\u{feff}", "\u{ad}", "\u{e0041}"] {
+            assert_eq!(add(&format!("ad{invisible}a"), PASSWORD).await, Unfit::NameInvisible, "{invisible:?}");
+        }
         assert_eq!(add("ada", "seven77").await, Unfit::PasswordLength);
         assert_eq!(add("ada", "ééééééé").await, Unfit::PasswordLength);
         assert_eq!(add("ada", "").await, Unfit::PasswordLength);

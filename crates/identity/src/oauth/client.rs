@@ -6,7 +6,7 @@ use url::{Host, Url};
 use web::Problem;
 
 use super::{AuthorizationServer, store};
-use crate::secret;
+use crate::{account, secret};
 
 /// A registered client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -35,7 +35,7 @@ pub struct NewClient {
 /// Why a client is not registered: one line for a person.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    #[error("a client's name must have 1 to 100 characters, none of them control characters")]
+    #[error("a client's name must have 1 to 100 characters, all of which can be seen")]
     Name,
     #[error("a public client must have at least one redirect address, and no client more than ten")]
     NoRedirect,
@@ -104,8 +104,8 @@ fn check_redirect(address: &str) -> Result<(), &'static str> {
 impl AuthorizationServer {
     /// Registers a client, and tells its secret, once, if it can keep one.
     pub async fn add_client(&self, new: NewClient) -> Result<(Client, Option<String>), ClientError> {
-        let name_fits = (1..=100).contains(&new.name.chars().count()) && !new.name.contains(char::is_control);
-        if !name_fits {
+        let unseen = |c: char| c.is_control() || account::is_invisible(c);
+        if !(1..=100).contains(&new.name.chars().count()) || new.name.contains(unseen) {
             return Err(ClientError::Name);
         }
         if new.redirect_uris.len() > 10 || (new.redirect_uris.is_empty() && !new.confidential) {

@@ -33,12 +33,13 @@ pub(super) struct Notice {
     pub(super) name: String,
 }
 
-const WORDS: [(&str, Why); 8] = [
+const WORDS: [(&str, Why); 9] = [
     ("wrong", Why::Wrong),
     ("busy", Why::Busy),
     ("taken", Why::Taken),
     ("name-length", Why::Unfit(Unfit::NameLength)),
     ("name-characters", Why::Unfit(Unfit::NameCharacters)),
+    ("name-invisible", Why::Unfit(Unfit::NameInvisible)),
     ("password-length", Why::Unfit(Unfit::PasswordLength)),
     ("password-characters", Why::Unfit(Unfit::PasswordCharacters)),
     ("password-empty", Why::Unfit(Unfit::PasswordEmpty)),
@@ -81,7 +82,9 @@ impl Why {
     fn field(self) -> Option<Field> {
         match self {
             Why::Busy | Why::Wait(_) => None,
-            Why::Taken | Why::Unfit(Unfit::NameLength | Unfit::NameCharacters) => Some(Field::Name),
+            Why::Taken | Why::Unfit(Unfit::NameLength | Unfit::NameCharacters | Unfit::NameInvisible) => {
+                Some(Field::Name)
+            }
             Why::Wrong | Why::Unfit(_) => Some(Field::Password),
         }
     }

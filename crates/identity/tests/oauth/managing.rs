@@ -147,6 +147,8 @@ testkit::on_both_engines! {
         for (what, body) in [
             ("an unknown scope", json!({"redirect_uris": [APP], "scope": "read fly"})),
             ("a name on two lines", json!({"redirect_uris": [APP], "client_name": "a\nb"})),
+            ("a name back to front", json!({"redirect_uris": [APP], "client_name": "\u{202e}knaB"})),
+            ("a name with a gap", json!({"redirect_uris": [APP], "client_name": "Ba\u{200b}nk"})),
         ] {
             refused(what, &register(service, &body, None).await, 400, "invalid_client_metadata");
         }
