@@ -141,6 +141,18 @@ fn find(tx: &mut Tx<'_>, name: &str) -> Result<Option<Account>, db::Error> {
     })
 }
 
+/// Whether this is the hash that an account has now.
+pub(crate) async fn has_password(db: &Db, id: Uuid, hash: String) -> Result<bool, db::Error> {
+    let same = db.read(move |tx| {
+        tx.row(
+            "SELECT 1 FROM account WHERE id = $1 AND password_hash = $2",
+            &[id.into(), (&hash).into()],
+            |_| Ok(()),
+        )
+    });
+    Ok(same.await?.is_some())
+}
+
 /// The account of this name.
 pub fn id_of(tx: &mut Tx<'_>, name: &Name) -> Result<Option<Uuid>, db::Error> {
     tx.row("SELECT id FROM account WHERE name = $1", &[name.as_str().into()], |row| row.get(0))

@@ -16,6 +16,7 @@
 pub mod account;
 mod api_key;
 mod basic;
+mod error;
 pub mod oauth;
 mod password;
 pub mod quota;
@@ -37,6 +38,7 @@ use account::Name;
 pub use account::Unfit;
 pub use api_key::ApiKeys;
 pub use basic::Caller;
+pub use error::{ChangeError, SignInError};
 pub use password::PasswordHash;
 use password::{Passwords, Place};
 pub use quota::Quota;
@@ -66,40 +68,6 @@ struct Inner {
     /// The accounts and addresses for which a try was refused since anything in `verified` was found right.
     refused: Cache<Subject, ()>,
     key: [u8; 32],
-}
-
-/// Why somebody could not sign in.
-#[derive(Debug, thiserror::Error)]
-pub enum SignInError {
-    #[error("the name or the password is wrong")]
-    Wrong,
-    #[error("too many wrong passwords; try again in {0} seconds")]
-    Wait(u64),
-    #[error("too many passwords are being checked")]
-    Busy,
-    #[error(transparent)]
-    Db(#[from] db::Error),
-    #[error("{0}")]
-    Broken(String),
-}
-
-/// Why an account could not be changed.
-#[derive(Debug, thiserror::Error)]
-pub enum ChangeError {
-    #[error("{0}")]
-    Unfit(#[from] Unfit),
-    #[error("the name is taken")]
-    Taken,
-    #[error("there is no such account")]
-    Unknown,
-    #[error("too many passwords are being checked")]
-    Busy,
-    #[error("too many accounts were made from this address; try again in {0} seconds")]
-    Wait(u64),
-    #[error(transparent)]
-    Db(#[from] db::Error),
-    #[error("{0}")]
-    Broken(String),
 }
 
 impl Accounts {
@@ -282,10 +250,14 @@ impl Inner {
             }
             Err(Refusal::Db(error)) => return Err(error.into()),
         };
-        let right = self.passwords.verify(place, password, stored).await?;
+        let right = self.passwords.verify(place, password, stored.clone()).await?;
         match account.filter(|_| right) {
             Some(id) => {
                 self.throttle.succeed(charged).await?;
+                // It may have waited for its turn. Who set a new password meanwhile has ended what the old one opens.
+                if !account::has_password(&self.db, id, stored).await? {
+                    return Err(SignInError::Wrong);
+                }
                 self.refused.invalidate(&at).await;
                 Ok(id)
             }
@@ -308,39 +280,42 @@ impl Inner {
     }
 }
 
-impl SignInError {
-    /// The same error for one more of those who waited for it.
-    fn again(&self) -> Self {
-        match self {
-            SignInError::Wrong => SignInError::Wrong,
-            SignInError::Wait(seconds) => SignInError::Wait(*seconds),
-            SignInError::Busy | SignInError::Db(db::Error::Busy) => SignInError::Busy,
-            SignInError::Db(db::Error::Unavailable(why)) => {
-                SignInError::Db(db::Error::Unavailable(why.clone()))
-            }
-            other => SignInError::Broken(other.to_string()),
-        }
-    }
-}
-
-impl From<password::Failure> for SignInError {
-    fn from(failure: password::Failure) -> Self {
-        match failure {
-            password::Failure::Busy => SignInError::Busy,
-            password::Failure::Broken(cause) => SignInError::Broken(cause),
-        }
-    }
-}
-
-impl From<password::Failure> for ChangeError {
-    fn from(failure: password::Failure) -> Self {
-        match failure {
-            password::Failure::Busy => ChangeError::Busy,
-            password::Failure::Broken(cause) => ChangeError::Broken(cause),
-        }
-    }
-}
-
 fn composed(password: &SecretString) -> SecretString {
     account::composed(password.expose_secret()).into()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use testkit::Store;
+
+    use super::*;
+
+    testkit::on_both_engines! {
+        async fn a_password_that_is_changed_while_it_is_checked_is_the_old_one(store: Store) {
+            let db = store.open("test", &[MIGRATIONS]);
+            let clock = Clock::manual("2026-05-13T10:00:00Z".parse().unwrap());
+            let accounts = Accounts::new("Test", false, db.clone(), clock.clone(), Chance::system()).unwrap();
+            let id = accounts.add("ada", "correct horse".into()).await.unwrap();
+            let hash = accounts.hash(&"another horse".into()).await.unwrap();
+            let now = clock.now();
+            let turns = accounts.0.passwords.all_turns().await;
+            let waiting = tokio::spawn({
+                let accounts = accounts.clone();
+                async move { accounts.sign_in("ada", "correct horse".into(), Ipv4Addr::LOCALHOST.into()).await }
+            });
+            accounts.0.passwords.somebody_waits().await;
+            let changed: Result<_, db::Error> =
+                db.write(move |tx| account::set_password(tx, id, &hash, now)).await;
+            assert!(changed.unwrap());
+            drop(turns);
+            let outcome = waiting.await.unwrap();
+            assert!(matches!(outcome, Err(SignInError::Wrong)), "{outcome:?}");
+            assert_eq!(accounts.password_checks(), 1);
+            let signed_in = accounts.sign_in("ada", "another horse".into(), Ipv4Addr::LOCALHOST.into()).await;
+            assert_eq!(signed_in.unwrap(), id);
+        }
+    }
 }

@@ -84,6 +84,21 @@ impl Passwords {
         self.checks.load(Relaxed)
     }
 
+    /// All turns there are: while somebody holds them, nothing is hashed.
+    #[cfg(test)]
+    pub(crate) async fn all_turns(&self) -> OwnedSemaphorePermit {
+        let turns = available_parallelism().map_or(1, NonZero::get);
+        self.running.clone().acquire_many_owned(turns as u32).await.unwrap_or_else(|_| unreachable!())
+    }
+
+    /// Waits until somebody has a place in the queue.
+    #[cfg(test)]
+    pub(crate) async fn somebody_waits(&self) {
+        while self.waiting.available_permits() == MOST_WAITING {
+            tokio::task::yield_now().await;
+        }
+    }
+
     pub(crate) fn nobody(&self) -> &str {
         &self.nobody
     }
