@@ -17,6 +17,10 @@ impl Paging {
         Some(Paging { page: page?.unwrap_or(1), limit: limit?.unwrap_or(usual) })
     }
 
+    pub fn page(self) -> i64 {
+        self.page
+    }
+
     pub fn limit(self) -> i64 {
         self.limit
     }

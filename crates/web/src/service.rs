@@ -35,7 +35,7 @@ pub struct Service {
     pub about: &'static str,
     /// The operations, at their paths below `prefix`.
     pub api: Router,
-    /// Where the API's paths begin, `/v1.1`.
+    /// Where the API's paths begin, `/v1.1`; nothing if they begin at the root.
     pub prefix: &'static str,
     /// The document of the same operations.
     pub openapi: OpenApi,
@@ -92,7 +92,8 @@ impl Service {
             .layer(cors(self.exposed))
             .layer(Extension(self.limits));
         let beside = self.beside.layer(Extension(self.limits));
-        let router = Router::new().nest(self.prefix, api).merge(pages).merge(beside).layer(compression());
+        let api = if self.prefix.is_empty() { api } else { Router::new().nest(self.prefix, api) };
+        let router = api.merge(pages).merge(beside).layer(compression());
         if self.xml { router.layer(middleware::from_fn(problem::in_xml)) } else { router }
     }
 }
