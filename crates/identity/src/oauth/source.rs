@@ -4,7 +4,9 @@ use axum::Router;
 use db::Db;
 use web::{Chance, Clock};
 
-use super::{AuthorizationServer, ExternalIssuer, IssuerError, OpenError, Settings, Verifier};
+use super::{
+    AuthorizationServer, ExternalIssuer, IssuerError, OpenError, Settings, Verifier, external_router,
+};
 use crate::Accounts;
 
 /// An issuer elsewhere, as an operator describes it.
@@ -59,7 +61,8 @@ impl TokenSource {
             types,
             scope_claim,
         };
-        Ok(TokenSource { verifier: Verifier::external(issuer, clock)?, router: Router::new() })
+        let router = external_router(&issuer, settings.scopes, settings.prefix);
+        Ok(TokenSource { verifier: Verifier::external(issuer, clock)?, router })
     }
 }
 
