@@ -1,0 +1,241 @@
+//! The operations on bookings.
+
+use axum::{extract::State, response::Response};
+use db::WriteTx;
+use http::{HeaderValue, StatusCode};
+use jiff::{Timestamp, Unit};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+use web::{
+    Body, Paging, Path, Problem, Query, Result, Wanted,
+    input::{Fields, Input},
+    problem::NOT_FOUND,
+};
+
+use super::{Booking, BookingAnswer, NewBooking, Status, store};
+use crate::{
+    Train,
+    caller::{Caller, Read, Write},
+    idempotency::{self, Answer, Key, Known, Refusal},
+    page::{self, Here, Page, PageLinks},
+    problem::{DEPARTED, NO_BICYCLES, NO_DOGS, SOLD_OUT},
+    station::api::cached,
+    trip,
+};
+
+/// What is somebody's own is kept by nobody on the way.
+pub(crate) const NOT_CACHED: HeaderValue = HeaderValue::from_static("no-store");
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "the OpenAPI document reads it")]
+pub(crate) struct BookingParameters {
+    /// Which page, from 1.
+    #[param(minimum = 1, required = false, default = 1)]
+    page: i64,
+    /// How many bookings a page has.
+    #[param(minimum = 1, maximum = 100, required = false, default = 10)]
+    limit: i64,
+}
+
+pub(crate) struct BookingQuery(Paging);
+
+impl Input for BookingQuery {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        page::paging(fields).map(BookingQuery)
+    }
+}
+
+/// A page of bookings.
+#[derive(ToSchema)]
+#[schema(as = BookingPage, xml(name = "data"))]
+#[expect(dead_code, reason = "the OpenAPI document reads it")]
+pub(crate) struct BookingPage {
+    #[schema(xml(wrapped, name = "bookings"))]
+    data: Vec<BookingAnswer>,
+    links: PageLinks,
+}
+
+/// List bookings
+///
+/// The caller's own, the newest first.
+#[utoipa::path(
+    get, path = "/bookings", operation_id = "get-bookings", tag = "Bookings",
+    params(BookingParameters),
+    responses((status = 200, description = "A page of the caller's bookings.",
+        content((BookingPage = "application/json"), (BookingPage = "application/xml")))),
+    security(("OAuth2" = ["read"])),
+)]
+pub(crate) async fn list(
+    caller: Caller<Read>,
+    wanted: Wanted,
+    State(train): State<Train>,
+    here: Here,
+    Query(BookingQuery(paging)): Query<BookingQuery>,
+) -> Result<Response> {
+    let now = train.clock.now();
+    let limit = paging.limit();
+    let mut found = match paging.skipped() {
+        // One more than is shown tells whether more follow.
+        Some(skipped) => {
+            train.db.read(move |tx| store::list(tx, &caller.subject, skipped, limit + 1, now)).await?
+        }
+        None => Vec::new(),
+    };
+    let more = found.len() as i64 > limit;
+    found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let links = here.links(&train.address, paging, more);
+    let data = found.into_iter().map(|booking| booking.answer(&train.address)).collect();
+    Ok(cached(Page { data, links, name: "bookings" }.reply(wanted), NOT_CACHED))
+}
+
+/// Create a booking
+///
+/// It holds a seat for an hour; paying for it confirms it.
+#[utoipa::path(
+    post, path = "/bookings", operation_id = "create-booking", tag = "Bookings",
+    params(("Idempotency-Key" = Option<String>, Header,
+        description = "Names the request, so that sending it again does not book again.")),
+    request_body(content((NewBooking = "application/json"), (NewBooking = "application/xml"))),
+    responses(
+        (status = 201, description = "The seat is held.",
+            content((BookingAnswer = "application/json"), (BookingAnswer = "application/xml")),
+            headers(("Location" = String, description = "Where the booking is."))),
+        (status = 404, description = "There is no such trip."),
+        (status = 409, description = "The trip has departed, is sold out, or does not take the bicycle or the dog."),
+        (status = 422, description = "The Idempotency-Key came with another body before."),
+    ),
+    security(("OAuth2" = ["write"])),
+)]
+pub(crate) async fn create(
+    caller: Caller<Write>,
+    wanted: Wanted,
+    State(train): State<Train>,
+    key: Key,
+    Body(new): Body<NewBooking>,
+) -> Result<Response> {
+    let request = key.request(&caller.subject, "create-booking", &new)?;
+    let now = train.clock.now();
+    let id = train.chance.uuid(now);
+    let (owner, state) = (caller.subject, train.clone());
+    let answer = train
+        .db
+        .write(move |tx| match idempotency::take(tx, request, now)? {
+            Known::Answered(answer) => Ok::<_, db::Error>(answer),
+            Known::Refused(refusal) => Ok(Answer::Refused(refusal)),
+            Known::New => {
+                let answer = state.book(tx, &owner, id, &new, now)?;
+                idempotency::keep(tx, request, &answer)?;
+                Ok(answer)
+            }
+        })
+        .await?;
+    match answer {
+        Answer::Refused(refusal) => Err(refusal.into()),
+        Answer::Done(booking) => {
+            let location = format!("{}/bookings/{}", train.address, booking.id);
+            Ok(cached(wanted.created(Some(location), &booking), NOT_CACHED))
+        }
+    }
+}
+
+impl Train {
+    fn book(
+        &self,
+        tx: &mut WriteTx<'_>,
+        owner: &str,
+        id: Uuid,
+        new: &NewBooking,
+        now: Timestamp,
+    ) -> Result<Answer<BookingAnswer>, db::Error> {
+        let refused = |kind, detail: &str| Ok(Answer::Refused(Refusal::new(kind, detail)));
+        let Some(run) = self.known_trip(new.trip_id, now) else {
+            return refused(&NOT_FOUND, "There is no trip with this id; see /trips.");
+        };
+        let service = run.service;
+        if run.departure <= now {
+            return refused(&DEPARTED, &format!("The trip departed at {}.", run.departure));
+        }
+        if new.has_bicycle && !service.bicycles {
+            return refused(&NO_BICYCLES, "The trip takes no bicycles.");
+        }
+        if new.has_dog && !service.dogs {
+            return refused(&NO_DOGS, "The trip takes no dogs.");
+        }
+        let hold = now.checked_add(self.hold).unwrap_or(Timestamp::MAX);
+        let booking = Booking {
+            id,
+            trip: run.id,
+            passenger_name: new.passenger_name.clone(),
+            has_bicycle: new.has_bicycle,
+            has_dog: new.has_dog,
+            status: Status::Held,
+            // As exactly as it is kept.
+            expires_at: hold.round(Unit::Microsecond).unwrap_or(hold),
+        };
+        let wanted = trip::store::Wanted {
+            trip: run.id,
+            origin: self.timetable.stations[service.origin].id,
+            destination: self.timetable.stations[service.destination].id,
+            date: run.date,
+            seats: service.seats,
+        };
+        if !store::hold(tx, owner, &booking, wanted, now)? {
+            return refused(&SOLD_OUT, "Every seat of the trip is taken.");
+        }
+        Ok(Answer::Done(booking.answer(&self.address)))
+    }
+}
+
+/// Get a booking
+#[utoipa::path(
+    get, path = "/bookings/{bookingId}", operation_id = "get-booking", tag = "Bookings",
+    params(("bookingId" = Uuid, Path, description = "The booking's id.")),
+    responses(
+        (status = 200, description = "The booking.",
+            content((BookingAnswer = "application/json"), (BookingAnswer = "application/xml"))),
+        (status = 404, description = "The caller has no such booking."),
+    ),
+    security(("OAuth2" = ["read"])),
+)]
+pub(crate) async fn get(
+    caller: Caller<Read>,
+    wanted: Wanted,
+    State(train): State<Train>,
+    Path(id): Path<Uuid>,
+) -> Result<Response> {
+    let now = train.clock.now();
+    let booking = train.db.read(move |tx| store::by_id(tx, &caller.subject, id, now)).await?;
+    let booking = booking.ok_or_else(unknown)?;
+    Ok(cached(wanted.reply(&booking.answer(&train.address)), NOT_CACHED))
+}
+
+/// Delete a booking
+///
+/// The seat is free at once. What was paid for it goes back.
+#[utoipa::path(
+    delete, path = "/bookings/{bookingId}", operation_id = "delete-booking", tag = "Bookings",
+    params(("bookingId" = Uuid, Path, description = "The booking's id.")),
+    responses(
+        (status = 204, description = "The booking is gone."),
+        (status = 404, description = "The caller has no such booking."),
+    ),
+    security(("OAuth2" = ["write"])),
+)]
+pub(crate) async fn delete(
+    caller: Caller<Write>,
+    State(train): State<Train>,
+    Path(id): Path<Uuid>,
+) -> Result<StatusCode> {
+    let now = train.clock.now();
+    let deleted = train.db.write(move |tx| store::cancel(tx, &caller.subject, id, now)).await?;
+    if !deleted {
+        return Err(unknown());
+    }
+    train.wake();
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(crate) fn unknown() -> Problem {
+    Problem::new(&NOT_FOUND, "There is no booking with this id.")
+}

@@ -1,0 +1,135 @@
+//! Bookings: a hold on a seat until it is paid for, or its time runs out.
+
+pub(crate) mod api;
+pub(crate) mod store;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+use web::{
+    input::{Fields, Input, rules},
+    xml::{ToXml, Xml},
+};
+
+/// What becomes of a booking. A cancelled one is nobody's to see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = BookingStatus)]
+pub(crate) enum Status {
+    /// The seat is kept until `expires_at`, and waits to be paid for.
+    Held,
+    /// It is paid for.
+    Confirmed,
+    /// It was not paid for in time.
+    Expired,
+}
+
+impl Status {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Status::Held => "held",
+            Status::Confirmed => "confirmed",
+            Status::Expired => "expired",
+        }
+    }
+}
+
+/// A booking as it is kept, and as it stands at a moment.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Booking {
+    pub(crate) id: Uuid,
+    pub(crate) trip: Uuid,
+    pub(crate) passenger_name: String,
+    pub(crate) has_bicycle: bool,
+    pub(crate) has_dog: bool,
+    pub(crate) status: Status,
+    pub(crate) expires_at: Timestamp,
+}
+
+impl Booking {
+    pub(crate) fn answer(self, address: &str) -> BookingAnswer {
+        BookingAnswer {
+            id: self.id,
+            trip_id: self.trip,
+            passenger_name: self.passenger_name,
+            has_bicycle: self.has_bicycle,
+            has_dog: self.has_dog,
+            status: self.status,
+            expires_at: (self.status == Status::Held).then_some(self.expires_at),
+            links: BookingLinks { this: format!("{address}/bookings/{}", self.id) },
+        }
+    }
+}
+
+/// A booking as clients see it.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(as = Booking, xml(name = "booking"))]
+pub(crate) struct BookingAnswer {
+    pub(crate) id: Uuid,
+    trip_id: Uuid,
+    #[schema(examples("John Doe"))]
+    passenger_name: String,
+    has_bicycle: bool,
+    has_dog: bool,
+    status: Status,
+    /// Until when it is held, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    expires_at: Option<Timestamp>,
+    links: BookingLinks,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+struct BookingLinks {
+    #[serde(rename = "self")]
+    #[schema(format = "uri")]
+    this: String,
+}
+
+impl ToXml for BookingAnswer {
+    const ROOT: &'static str = "booking";
+
+    fn content(&self, xml: &mut Xml) {
+        xml.value("id", self.id);
+        xml.value("trip_id", self.trip_id);
+        xml.text("passenger_name", &self.passenger_name);
+        xml.value("has_bicycle", self.has_bicycle);
+        xml.value("has_dog", self.has_dog);
+        xml.text("status", self.status.word());
+        if let Some(expires_at) = self.expires_at {
+            xml.value("expires_at", expires_at);
+        }
+        xml.element("links", |xml| xml.text("self", &self.links.this));
+    }
+}
+
+/// A booking to be.
+#[derive(ToSchema, Serialize)]
+#[schema(as = BookingInput, xml(name = "booking"))]
+pub(crate) struct NewBooking {
+    pub(crate) trip_id: Uuid,
+    #[schema(min_length = 1, max_length = 200, examples("John Doe"))]
+    pub(crate) passenger_name: String,
+    #[schema(value_type = Option<bool>, default = false)]
+    pub(crate) has_bicycle: bool,
+    #[schema(value_type = Option<bool>, default = false)]
+    pub(crate) has_dog: bool,
+}
+
+impl Input for NewBooking {
+    const XML_ROOT: Option<&'static str> = Some("booking");
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let trip_id = fields.required("trip_id", rules::uuid);
+        let passenger_name = fields.required("passenger_name", rules::text(1..=200));
+        let has_bicycle = fields.optional("has_bicycle", rules::boolean);
+        let has_dog = fields.optional("has_dog", rules::boolean);
+        Some(NewBooking {
+            trip_id: trip_id?,
+            passenger_name: passenger_name?,
+            has_bicycle: has_bicycle?.unwrap_or(false),
+            has_dog: has_dog?.unwrap_or(false),
+        })
+    }
+}

@@ -1,0 +1,116 @@
+//! Bookings in the database.
+
+use db::{Error, Row, Tx, WriteTx};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::{Booking, Status};
+use crate::{
+    payment,
+    trip::store::{Wanted, free_seats, take_seat},
+};
+
+/// Holds a seat; `false` when none is left.
+pub(crate) fn hold(
+    tx: &mut WriteTx<'_>,
+    owner: &str,
+    booking: &Booking,
+    wanted: Wanted,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    if !take_seat(tx, wanted, now)? {
+        return Ok(false);
+    }
+    tx.execute(
+        "INSERT INTO booking (id, owner, trip_id, passenger_name, has_bicycle, has_dog, status, expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6, 'held', $7)",
+        &[
+            booking.id.into(),
+            owner.into(),
+            booking.trip.into(),
+            (&booking.passenger_name).into(),
+            booking.has_bicycle.into(),
+            booking.has_dog.into(),
+            booking.expires_at.into(),
+        ],
+    )?;
+    Ok(true)
+}
+
+/// A booking as it stands now, if it is this owner's.
+pub(crate) fn by_id(
+    tx: &mut Tx<'_>,
+    owner: &str,
+    id: Uuid,
+    now: Timestamp,
+) -> Result<Option<Booking>, Error> {
+    tx.row(
+        "SELECT id, trip_id, passenger_name, has_bicycle, has_dog, status, expires_at FROM booking
+         WHERE id = $1 AND owner = $2 AND status <> 'cancelled'",
+        &[id.into(), owner.into()],
+        |row| read(row, now),
+    )
+}
+
+/// An owner's bookings as they stand now, the newest first.
+pub(crate) fn list(
+    tx: &mut Tx<'_>,
+    owner: &str,
+    skipped: i64,
+    most: i64,
+    now: Timestamp,
+) -> Result<Vec<Booking>, Error> {
+    tx.rows(
+        "SELECT id, trip_id, passenger_name, has_bicycle, has_dog, status, expires_at FROM booking
+         WHERE owner = $1 AND status <> 'cancelled' ORDER BY id DESC LIMIT $3 OFFSET $2",
+        &[owner.into(), skipped.into(), most.into()],
+        |row| read(row, now),
+    )
+}
+
+/// Confirms a booking that is still held; `false` when it is not any more.
+pub(crate) fn confirm(tx: &mut WriteTx<'_>, id: Uuid, now: Timestamp) -> Result<bool, Error> {
+    let confirmed = tx.execute(
+        "UPDATE booking SET status = 'confirmed' WHERE id = $1 AND status = 'held' AND expires_at > $2",
+        &[id.into(), now.into()],
+    )?;
+    Ok(confirmed == 1)
+}
+
+/// Cancels a booking: its seat is free, and what was paid is to go back. `false` when there is none.
+pub(crate) fn cancel(tx: &mut WriteTx<'_>, owner: &str, id: Uuid, now: Timestamp) -> Result<bool, Error> {
+    let seated: Option<Uuid> = tx.row(
+        "UPDATE booking SET status = 'cancelled' WHERE id = $1 AND owner = $2 AND status IN ('held', 'confirmed')
+         RETURNING trip_id",
+        &[id.into(), owner.into()],
+        |row| row.get(0),
+    )?;
+    if let Some(trip) = seated {
+        free_seats(tx, trip, 1)?;
+        payment::store::give_back(tx, id, now)?;
+        return Ok(true);
+    }
+    let expired = tx.execute(
+        "UPDATE booking SET status = 'cancelled' WHERE id = $1 AND owner = $2 AND status = 'expired'",
+        &[id.into(), owner.into()],
+    )?;
+    Ok(expired == 1)
+}
+
+fn read(row: &Row<'_>, now: Timestamp) -> Result<Booking, Error> {
+    let expires_at: Timestamp = row.get(6)?;
+    let status = match row.get::<String>(5)?.as_str() {
+        "confirmed" => Status::Confirmed,
+        "held" if expires_at > now => Status::Held,
+        _ => Status::Expired,
+    };
+    Ok(Booking {
+        id: row.get(0)?,
+        trip: row.get(1)?,
+        passenger_name: row.get(2)?,
+        has_bicycle: row.get(3)?,
+        has_dog: row.get(4)?,
+        status,
+        expires_at,
+    })
+}

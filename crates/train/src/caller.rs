@@ -1,0 +1,74 @@
+//! Who is calling: an access token with the scope that the operation needs, and calls left this hour.
+
+use std::{
+    marker::PhantomData,
+    sync::{Arc, OnceLock},
+};
+
+use axum::{
+    extract::{FromRequestParts, Request},
+    middleware::Next,
+    response::Response,
+};
+use http::{HeaderName, HeaderValue, request::Parts};
+use identity::{
+    oauth::bearer::{Authorized, Scopes},
+    quota::{QuotaError, Standing},
+};
+use web::{Problem, Result};
+
+use crate::Train;
+
+pub(crate) struct Read;
+impl Scopes for Read {
+    const NEEDED: &'static [&'static str] = &["read"];
+}
+
+pub(crate) struct Write;
+impl Scopes for Write {
+    const NEEDED: &'static [&'static str] = &["write"];
+}
+
+/// A caller that may do what `S` stands for.
+pub(crate) struct Caller<S> {
+    /// Whom the caller speaks for; what belongs to one subject no other sees.
+    pub(crate) subject: String,
+    scopes: PhantomData<S>,
+}
+
+impl<S: Scopes> FromRequestParts<Train> for Caller<S> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, train: &Train) -> Result<Self> {
+        let authorized = Authorized::<S>::from_request_parts(parts, train).await?;
+        let subject = authorized.claims.subject.clone();
+        let spent = train.quota.spend(&subject).await;
+        let standing = match &spent {
+            Ok(standing) | Err(QuotaError::UsedUp(standing)) => Some(*standing),
+            Err(QuotaError::Db(_)) => None,
+        };
+        if let (Some(standing), Some(place)) = (standing, parts.extensions.get::<Place>()) {
+            let _ = place.0.set(standing);
+        }
+        spent.map_err(QuotaError::into_problem)?;
+        Ok(Caller { subject, scopes: PhantomData })
+    }
+}
+
+/// Where a request's standing is left for its answer.
+#[derive(Clone, Default)]
+struct Place(Arc<OnceLock<Standing>>);
+
+/// Tells every caller that is known how many calls are left.
+pub(crate) async fn tell_standing(mut request: Request, next: Next) -> Response {
+    let place = Place::default();
+    request.extensions_mut().insert(place.clone());
+    let mut response = next.run(request).await;
+    if let Some(Standing { limit, remaining, reset }) = place.0.get() {
+        let told = format!("limit={limit}, remaining={remaining}, reset={reset}");
+        if let Ok(told) = HeaderValue::try_from(told) {
+            response.headers_mut().insert(HeaderName::from_static("ratelimit"), told);
+        }
+    }
+    response
+}

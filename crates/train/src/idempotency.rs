@@ -1,0 +1,217 @@
+//! `Idempotency-Key`: a request that is sent twice does its work once.
+//!
+//! The row of a key commits with the work that it stands for. It is found by a hash of caller, operation and key; the body is
+//! known by a fingerprint made with the key, which is kept nowhere. So what is kept tells neither, though bodies may hold
+//! the numbers of cards.
+
+use axum::extract::FromRequestParts;
+use db::{Error, Json, Tx, Value, WriteTx};
+use hmac::{Hmac, KeyInit, Mac};
+use http::request::Parts;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+use web::{
+    Problem, Result,
+    problem::{INVALID_REQUEST, Kind},
+};
+
+use crate::problem::{self, KEY_IN_USE, KEY_REUSED};
+
+const HEADER: &str = "idempotency-key";
+
+/// How long an answer is kept.
+const KEPT: SignedDuration = SignedDuration::from_hours(24);
+
+/// The key that a request came with, if it did.
+pub(crate) struct Key(Option<String>);
+
+impl<S: Sync> FromRequestParts<S> for Key {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        let wrong = |detail| Err(Problem::new(&INVALID_REQUEST, detail));
+        let mut sent = parts.headers.get_all(HEADER).iter();
+        let Some(key) = sent.next() else { return Ok(Key(None)) };
+        if sent.next().is_some() {
+            return wrong("There is more than one Idempotency-Key; send one.");
+        }
+        match key.to_str() {
+            Ok(key) if (1..=255).contains(&key.len()) => Ok(Key(Some(key.to_owned()))),
+            _ => wrong("The Idempotency-Key must be 1 to 255 characters of ASCII, such as a UUID."),
+        }
+    }
+}
+
+/// A request that can be told from others, and from itself with another body.
+#[derive(Clone, Copy)]
+pub(crate) struct Request {
+    hash: [u8; 32],
+    fingerprint: [u8; 32],
+}
+
+impl Key {
+    /// The request with this key, if it has one.
+    pub(crate) fn request(
+        &self,
+        caller: &str,
+        operation: &str,
+        body: &impl Serialize,
+    ) -> Result<Option<Request>> {
+        let Some(key) = &self.0 else { return Ok(None) };
+        let mut hash = Sha256::new();
+        for part in [caller, operation, key] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        let body = serde_json::to_vec(body).map_err(Problem::internal)?;
+        // Any length of key will do for an HMAC.
+        let mut mac = Hmac::<Sha256>::new_from_slice(key.as_bytes()).map_err(Problem::internal)?;
+        mac.update(&body);
+        Ok(Some(Request { hash: hash.finalize().into(), fingerprint: mac.finalize().into_bytes().into() }))
+    }
+}
+
+/// An answer that can be given again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Answer<T> {
+    Done(T),
+    Refused(Refusal),
+}
+
+/// A refusal that can be given again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Refusal {
+    kind: String,
+    detail: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(kind: &'static Kind, detail: impl Into<String>) -> Self {
+        Refusal { kind: kind.name.into(), detail: detail.into() }
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        match problem::by_name(&refusal.kind) {
+            Some(kind) => Problem::new(kind, refusal.detail),
+            None => {
+                Problem::internal(format!("an answer that was kept is of an unknown kind: {}", refusal.kind))
+            }
+        }
+    }
+}
+
+/// What is known about a request with a key.
+pub(crate) enum Known<T> {
+    /// Nothing yet: the work is to be done now, and the key is taken.
+    New,
+    Answered(Answer<T>),
+    /// The work is being done, or the key came with another body.
+    Refused(Refusal),
+}
+
+/// Takes a request's key, or says what became of it.
+pub(crate) fn take<T: for<'a> Deserialize<'a>>(
+    tx: &mut WriteTx<'_>,
+    request: Option<Request>,
+    now: Timestamp,
+) -> Result<Known<T>, Error> {
+    let Some(Request { hash, fingerprint }) = request else { return Ok(Known::New) };
+    // A few old ones go with every new one, so that they cannot pile up; and this one, if it is old.
+    tx.execute(
+        "DELETE FROM idempotency WHERE hash IN
+         (SELECT hash FROM idempotency WHERE expires_at <= $1 ORDER BY expires_at LIMIT 10)",
+        &[now.into()],
+    )?;
+    tx.execute(
+        "DELETE FROM idempotency WHERE hash = $1 AND expires_at <= $2",
+        &[hash.as_slice().into(), now.into()],
+    )?;
+    // Where the same request is at work elsewhere, this waits for its end.
+    let taken = tx.execute(
+        "INSERT INTO idempotency (hash, fingerprint, expires_at) VALUES ($1, $2, $3) ON CONFLICT (hash) DO NOTHING",
+        &[hash.as_slice().into(), fingerprint.as_slice().into(), (now + KEPT).into()],
+    )?;
+    if taken == 1 {
+        return Ok(Known::New);
+    }
+    known(tx, &hash, &fingerprint)
+}
+
+fn known<T: for<'a> Deserialize<'a>>(
+    tx: &mut Tx<'_>,
+    hash: &[u8],
+    fingerprint: &[u8; 32],
+) -> Result<Known<T>, Error> {
+    let found =
+        tx.row("SELECT fingerprint, answer FROM idempotency WHERE hash = $1", &[hash.into()], |row| {
+            Ok((row.get::<Vec<u8>>(0)?, row.get::<Option<Json>>(1)?))
+        })?;
+    Ok(match found {
+        Some((kept, _)) if kept != fingerprint => Known::Refused(Refusal::new(
+            &KEY_REUSED,
+            "This Idempotency-Key came with another body before; take a new key for another request.",
+        )),
+        Some((_, Some(Json(answer)))) => {
+            let answer = serde_json::from_str(&answer).map_err(|error| Error::Fault(error.to_string()))?;
+            Known::Answered(answer)
+        }
+        _ => Known::Refused(Refusal::new(
+            &KEY_IN_USE,
+            "The first request with this Idempotency-Key has not been answered yet.",
+        )),
+    })
+}
+
+/// Keeps the answer to a request.
+pub(crate) fn keep<T: Serialize>(
+    tx: &mut WriteTx<'_>,
+    request: Option<Request>,
+    answer: &Answer<T>,
+) -> Result<(), Error> {
+    let Some(Request { hash, .. }) = request else { return Ok(()) };
+    let answer = text(answer)?;
+    tx.execute(
+        "UPDATE idempotency SET answer = $2 WHERE hash = $1",
+        &[hash.as_slice().into(), Value::json(answer)],
+    )
+    .map(drop)
+}
+
+/// Lets a key go, since nothing was done.
+pub(crate) fn forget(tx: &mut WriteTx<'_>, request: Option<Request>) -> Result<(), Error> {
+    let Some(Request { hash, .. }) = request else { return Ok(()) };
+    tx.execute("DELETE FROM idempotency WHERE hash = $1", &[hash.as_slice().into()]).map(drop)
+}
+
+/// Leaves the answer to a request to the outcome of a payment.
+pub(crate) fn leave_to(tx: &mut WriteTx<'_>, request: Option<Request>, payment: Uuid) -> Result<(), Error> {
+    let Some(Request { hash, .. }) = request else { return Ok(()) };
+    tx.execute(
+        "UPDATE idempotency SET payment_id = $2 WHERE hash = $1",
+        &[hash.as_slice().into(), payment.into()],
+    )
+    .map(drop)
+}
+
+/// Keeps the answer to the request that was left to a payment, unless it has one.
+pub(crate) fn settle<T: Serialize>(
+    tx: &mut WriteTx<'_>,
+    payment: Uuid,
+    answer: &Answer<T>,
+) -> Result<(), Error> {
+    let answer = text(answer)?;
+    tx.execute(
+        "UPDATE idempotency SET answer = $2 WHERE payment_id = $1 AND answer IS NULL",
+        &[payment.into(), Value::json(answer)],
+    )
+    .map(drop)
+}
+
+fn text<T: Serialize>(answer: &Answer<T>) -> Result<String, Error> {
+    serde_json::to_string(answer).map_err(|error| Error::Fault(error.to_string()))
+}

@@ -1,0 +1,219 @@
+//! Train travel: stations, trips, bookings, payments.
+//!
+//! A folder per resource: [`station`], [`trip`], [`booking`], [`payment`], each with the type and its rules (`mod.rs`), the
+//! operations (`api.rs`) and the SQL (`store.rs`). The [`timetable`] says which trains there are; [`sweep`] brings holds and
+//! payments to their end. [`Train::open`] puts them together.
+
+mod booking;
+mod caller;
+mod document;
+mod idempotency;
+mod page;
+mod payment;
+mod problem;
+mod station;
+mod sweep;
+mod timetable;
+mod trip;
+
+use std::{ops::Deref, sync::Arc};
+
+use axum::{Router, extract::FromRef, middleware};
+use db::{Db, Migrations};
+use identity::{
+    Accounts, Quota,
+    oauth::{self, AuthorizationServer, Elsewhere, Scope, TokenSource, Verifier},
+};
+use jiff::SignedDuration;
+use payment::{processor::Processor, sandbox::Sandbox};
+use secrecy::SecretString;
+use timetable::Timetable;
+use tokio::sync::Notify;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use web::{Chance, Clock, RequestLimits, Service};
+
+/// Where the paths of the API begin.
+pub const PREFIX: &str = "";
+
+/// The tables of this service.
+pub const MIGRATIONS: &[Migrations] = &[
+    identity::MIGRATIONS,
+    oauth::MIGRATIONS,
+    identity::quota::MIGRATIONS,
+    db::migrations!("train": "0001_train"),
+];
+
+/// What access tokens can be for.
+pub const SCOPES: &[Scope] = &[
+    Scope { name: "read", words: "see stations, trips and your bookings" },
+    Scope { name: "write", words: "book, pay and cancel for you" },
+];
+
+/// The demo's users: name and password.
+pub const DEMO_USERS: &[(&str, &str)] = &[("demo", "demo"), ("alice", "alice")];
+
+const NAME: &str = "Train travel";
+
+/// What an operator says about the service.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where people and programs reach it, without a slash at the end.
+    pub address: String,
+    /// Whose access tokens it takes, if not its own.
+    pub issuer: Option<Elsewhere>,
+    /// What a program must present to register an OAuth client when this is no demo.
+    pub registration_token: Option<SecretString>,
+    /// How many calls an hour a caller may make.
+    pub calls_per_hour: u32,
+    /// How long a seat is held until it is paid for.
+    pub hold: SignedDuration,
+    pub demo: bool,
+}
+
+/// The running service: what its operations share. Cloning it is cheap.
+#[derive(Clone)]
+pub struct Train(Arc<Inner>);
+
+/// What its operations share.
+pub struct Inner {
+    address: String,
+    hold: SignedDuration,
+    timetable: Timetable,
+    db: Db,
+    clock: Clock,
+    chance: Chance,
+    quota: Quota,
+    verifier: Verifier,
+    sign_in: Router,
+    documentation_client: Option<&'static str>,
+    processor: Box<dyn Processor>,
+    woken: Notify,
+}
+
+impl Deref for Train {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+/// Why the service could not be opened: one line for the operator.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("cannot read the timetable: {0}")]
+    Timetable(String),
+    #[error("cannot prepare the train service's accounts: {0}")]
+    Accounts(#[from] identity::ChangeError),
+    #[error("cannot prepare the train service's sign-in: {0}")]
+    SignIn(#[from] oauth::TokenSourceError),
+}
+
+impl Train {
+    /// The service over its database, with demo accounts if the settings say so.
+    pub async fn open(settings: Settings, db: Db, clock: Clock, chance: Chance) -> Result<Self, OpenError> {
+        let Settings { address, issuer, registration_token, calls_per_hour, hold, demo } = settings;
+        let timetable = Timetable::built_in().map_err(|error| OpenError::Timetable(error.to_string()))?;
+        let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
+        if demo {
+            for (name, password) in DEMO_USERS {
+                accounts.add_demo(name, password).await?;
+            }
+        }
+        // Only the demo's client is known to everybody, and only by the service's own server.
+        let documentation_client = (demo && issuer.is_none()).then_some("demo");
+        let own = server_settings(address.clone(), demo, registration_token);
+        let sign_in =
+            TokenSource::open(own, issuer, accounts, db.clone(), clock.clone(), chance.clone()).await?;
+        Ok(Train(Arc::new(Inner {
+            address,
+            hold,
+            timetable,
+            quota: Quota::new(calls_per_hour, db.clone(), clock.clone()),
+            verifier: sign_in.verifier,
+            sign_in: sign_in.router,
+            documentation_client,
+            processor: Box::new(Sandbox::new(db.clone(), clock.clone())),
+            woken: Notify::new(),
+            db,
+            clock,
+            chance,
+        })))
+    }
+
+    /// The router to serve.
+    pub fn router(&self, limits: RequestLimits) -> Router {
+        let (api, openapi) = routes_and_document(&self.address);
+        Service {
+            title: NAME,
+            about: "Trains between real stations in Europe: find a trip, hold a seat, pay for it.",
+            api: api.route_layer(middleware::from_fn(caller::tell_standing)).with_state(self.clone()),
+            prefix: PREFIX,
+            openapi,
+            problems: problem::KINDS,
+            db: self.db.clone(),
+            limits,
+            xml: true,
+            beside: self.sign_in.clone(),
+            exposed: &["ratelimit"],
+            documentation_client: self.documentation_client,
+        }
+        .into_router()
+    }
+}
+
+/// The accounts of this service, for whoever manages them without serving.
+pub fn accounts(db: Db, demo: bool, clock: Clock, chance: Chance) -> Result<Accounts, identity::ChangeError> {
+    Accounts::new(NAME, demo, db, clock, chance)
+}
+
+/// The authorization server of this service, for whoever manages its clients without serving.
+pub async fn authorization_server(
+    address: String,
+    demo: bool,
+    db: Db,
+    clock: Clock,
+    chance: Chance,
+) -> Result<AuthorizationServer, OpenError> {
+    let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
+    let opened =
+        AuthorizationServer::open(server_settings(address, demo, None), accounts, db, clock, chance).await;
+    opened.map_err(|error| OpenError::SignIn(error.into()))
+}
+
+fn server_settings(issuer: String, demo: bool, registration_token: Option<SecretString>) -> oauth::Settings {
+    oauth::Settings {
+        service: NAME,
+        issuer,
+        prefix: PREFIX,
+        scopes: SCOPES,
+        sign_up: true,
+        demo,
+        registration_token,
+    }
+}
+
+/// The OpenAPI document of the service at an address.
+pub fn openapi(address: &str) -> utoipa::openapi::OpenApi {
+    routes_and_document(address).1
+}
+
+/// Every operation once: the router and the document are made from the same list.
+fn routes_and_document(address: &str) -> (Router<Train>, utoipa::openapi::OpenApi) {
+    let (router, document) = OpenApiRouter::with_openapi(document::empty(address))
+        .routes(routes!(station::api::list))
+        .routes(routes!(station::api::get))
+        .routes(routes!(trip::api::list))
+        .routes(routes!(trip::api::get))
+        .routes(routes!(booking::api::list, booking::api::create))
+        .routes(routes!(booking::api::get, booking::api::delete))
+        .routes(routes!(payment::api::pay))
+        .split_for_parts();
+    (router, web::openapi::complete(document, web::openapi::Speaks::Xml))
+}
+
+impl FromRef<Train> for Verifier {
+    fn from_ref(train: &Train) -> Self {
+        train.verifier.clone()
+    }
+}

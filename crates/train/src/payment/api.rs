@@ -1,0 +1,211 @@
+//! Paying for a booking.
+
+use axum::{extract::State, response::Response};
+use db::WriteTx;
+use jiff::{Timestamp, tz::TimeZone};
+use secrecy::ExposeSecret;
+use uuid::Uuid;
+use web::{
+    Body, Path, Problem, Result, Wanted,
+    problem::{INTERNAL, Invalid, NOT_FOUND, UNAVAILABLE},
+};
+
+use super::{
+    NewPayment, PaymentAnswer, Source,
+    processor::Charge,
+    settle::NotYet,
+    store::{self, Payment, Stage},
+};
+use crate::{
+    Train,
+    booking::{self, Status, api::NOT_CACHED},
+    caller::{Caller, Write},
+    idempotency::{self, Answer, Key, Known, Refusal, Request},
+    problem::{ALREADY_PAID, BOOKING_EXPIRED, PAYMENT_UNDER_WAY},
+    station::api::cached,
+};
+
+/// What is to happen after a payment was written down.
+enum Started {
+    /// The processor is to be asked.
+    Ask(Payment),
+    /// This is the answer.
+    Answer(Answer<PaymentAnswer>),
+    /// The body does not fit the booking.
+    Invalid(Vec<Invalid>),
+}
+
+/// Pay for a booking
+///
+/// A payment that succeeds confirms the booking. One that fails changes nothing: another can be tried while the booking is held.
+#[utoipa::path(
+    post, path = "/bookings/{bookingId}/payment", operation_id = "create-booking-payment", tag = "Payments",
+    params(
+        ("bookingId" = Uuid, Path, description = "The booking's id."),
+        ("Idempotency-Key" = Option<String>, Header,
+            description = "Names the request, so that sending it again does not pay again."),
+    ),
+    request_body(content((NewPayment = "application/json"), (NewPayment = "application/xml"))),
+    responses(
+        (status = 200, description = "What became of the payment.",
+            content((PaymentAnswer = "application/json"), (PaymentAnswer = "application/xml"))),
+        (status = 404, description = "The caller has no such booking."),
+        (status = 409, description = "The booking has expired, is paid for, or is being paid for."),
+        (status = 422, description = "The Idempotency-Key came with another body before."),
+    ),
+    security(("OAuth2" = ["write"])),
+)]
+pub(crate) async fn pay(
+    caller: Caller<Write>,
+    wanted: Wanted,
+    State(train): State<Train>,
+    Path(booking): Path<Uuid>,
+    key: Key,
+    Body(new): Body<NewPayment>,
+) -> Result<Response> {
+    let now = train.clock.now();
+    not_expired(&new.source, now)?;
+    let operation = format!("pay {booking}");
+    let everything = new.source.everything();
+    let body =
+        (&new.amount.map(|amount| amount.normalize().to_string()), &new.currency, everything.expose_secret());
+    let request = key.request(&caller.subject, &operation, &body)?;
+    let id = train.chance.uuid(now);
+    let asked = Asked { owner: caller.subject, booking, id, new, request };
+    let asked = std::sync::Arc::new(asked);
+    let (state, work) = (train.clone(), asked.clone());
+    let started = train.db.write(move |tx| state.start_payment(tx, &work, now)).await?;
+    let answer = match started {
+        Started::Invalid(errors) => return Err(Problem::invalid(errors)),
+        Started::Answer(answer) => answer,
+        Started::Ask(payment) => train.ask(&payment, &asked.new.source).await.map_err(not_yet)?,
+    };
+    match answer {
+        Answer::Refused(refusal) => Err(refusal.into()),
+        Answer::Done(payment) => Ok(cached(wanted.reply(&payment), NOT_CACHED)),
+    }
+}
+
+/// A request to pay.
+struct Asked {
+    owner: String,
+    booking: Uuid,
+    id: Uuid,
+    new: NewPayment,
+    request: Option<Request>,
+}
+
+impl Train {
+    /// Writes an attempt down, if there is anything to pay for.
+    fn start_payment(
+        &self,
+        tx: &mut WriteTx<'_>,
+        asked: &Asked,
+        now: Timestamp,
+    ) -> Result<Started, db::Error> {
+        match idempotency::take(tx, asked.request, now)? {
+            Known::Answered(answer) => return Ok(Started::Answer(answer)),
+            Known::Refused(refusal) => return Ok(Started::Answer(Answer::Refused(refusal))),
+            Known::New => {}
+        }
+        let started = self.check_and_start(tx, asked, now)?;
+        match &started {
+            Started::Ask(payment) => idempotency::leave_to(tx, asked.request, payment.id)?,
+            Started::Answer(answer) => idempotency::keep(tx, asked.request, answer)?,
+            // Nothing happened, and the key may come again with a body that fits.
+            Started::Invalid(_) => idempotency::forget(tx, asked.request)?,
+        }
+        Ok(started)
+    }
+
+    fn check_and_start(
+        &self,
+        tx: &mut WriteTx<'_>,
+        asked: &Asked,
+        now: Timestamp,
+    ) -> Result<Started, db::Error> {
+        let refused = |kind, detail: &str| Ok(Started::Answer(Answer::Refused(Refusal::new(kind, detail))));
+        let Some(booking) = booking::store::by_id(tx, &asked.owner, asked.booking, now)? else {
+            return refused(&NOT_FOUND, "There is no booking with this id.");
+        };
+        match booking.status {
+            Status::Held => {}
+            Status::Confirmed => return refused(&ALREADY_PAID, "The booking is paid for and confirmed."),
+            Status::Expired => {
+                return refused(&BOOKING_EXPIRED, "The booking was not paid for in time. Book again.");
+            }
+        }
+        let Some(run) = self.timetable.trip(booking.trip) else {
+            return refused(&INTERNAL, "The booking's trip is not in the timetable.");
+        };
+        let (price, currency) = (run.service.price, &run.service.currency);
+        let errors = asked.new.differs(price, currency);
+        if !errors.is_empty() {
+            return Ok(Started::Invalid(errors));
+        }
+        let payment = Payment {
+            id: asked.id,
+            booking: booking.id,
+            amount: price,
+            currency: currency.clone(),
+            source: asked.new.source.masked(),
+            stage: Stage::Processing,
+        };
+        if store::start(tx, &payment, now)? {
+            Ok(Started::Ask(payment))
+        } else {
+            refused(&PAYMENT_UNDER_WAY, "Another payment for this booking has not been decided yet.")
+        }
+    }
+
+    async fn ask(&self, payment: &Payment, source: &Source) -> Result<Answer<PaymentAnswer>, NotYet> {
+        let charge =
+            Charge { payment: payment.id, amount: payment.amount, currency: &payment.currency, source };
+        let outcome = self.processor.charge(&charge).await?;
+        let answer = self.settle(payment.id, outcome).await?;
+        self.wake();
+        Ok(answer)
+    }
+}
+
+impl NewPayment {
+    /// What is not as it is due.
+    fn differs(&self, price: rust_decimal::Decimal, currency: &str) -> Vec<Invalid> {
+        let mut errors = Vec::new();
+        let mut note = |pointer: &str| {
+            let detail = format!("must be what is due, which is {price} {currency}; or leave it out").into();
+            errors.push(Invalid { pointer: pointer.into(), detail });
+        };
+        if self.amount.is_some_and(|amount| amount != price) {
+            note("#/amount");
+        }
+        if self.currency.as_ref().is_some_and(|given| given != currency) {
+            note("#/currency");
+        }
+        errors
+    }
+}
+
+/// A card is good until the end of its month, anywhere.
+fn not_expired(source: &Source, now: Timestamp) -> Result<()> {
+    let Source::Card(card) = source else { return Ok(()) };
+    let today = TimeZone::fixed(jiff::tz::offset(-12)).to_datetime(now).date();
+    if (card.exp_year, card.exp_month) < (today.year().into(), today.month().into()) {
+        let detail = "must be a card that is still good: this one has expired";
+        return Err(Problem::invalid_at("#/source/exp_year", detail));
+    }
+    Ok(())
+}
+
+/// The outcome is not known. Somebody will find it out.
+fn not_yet(error: NotYet) -> Problem {
+    match error {
+        NotYet::Db(error) => error.into(),
+        NotYet::Processor(error) => Problem::new(
+            &UNAVAILABLE,
+            "Whether the payment went through is not known yet. Look at the booking in a minute before you pay again.",
+        )
+        .retry_after(60)
+        .because(error),
+    }
+}

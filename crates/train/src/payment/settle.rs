@@ -1,0 +1,92 @@
+//! Brings every payment to its end, whatever happened to whoever started it.
+
+use web::Result;
+
+use super::{
+    PaymentAnswer, PaymentLinks,
+    processor::{Away, Outcome},
+    store::{self, Payment, Stage},
+};
+use crate::{
+    Train,
+    idempotency::{self, Answer, Refusal},
+    problem::BOOKING_EXPIRED,
+};
+
+/// What keeps a payment from being settled for now.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotYet {
+    #[error(transparent)]
+    Processor(#[from] Away),
+    #[error(transparent)]
+    Db(#[from] db::Error),
+}
+
+impl Train {
+    /// Writes down what the processor said of a payment, and gives the answer for whoever asked for it.
+    pub(crate) async fn settle(
+        &self,
+        id: uuid::Uuid,
+        outcome: Outcome,
+    ) -> Result<Answer<PaymentAnswer>, NotYet> {
+        let train = self.clone();
+        let (payment, answer) = self
+            .db
+            .write(move |tx| {
+                // The time of the decision, not of the question: the hold must last until now.
+                let now = train.clock.now();
+                let payment = store::settle(tx, id, &outcome, now)?;
+                let payment = payment.ok_or_else(|| db::Error::Fault("there is no such payment".into()))?;
+                let answer = train.payment_answer(payment.clone());
+                idempotency::settle(tx, id, &answer)?;
+                Ok::<_, db::Error>((payment, answer))
+            })
+            .await?;
+        if payment.stage == Stage::Refunding {
+            self.give_back(id).await?;
+        }
+        Ok(answer)
+    }
+
+    fn payment_answer(&self, payment: Payment) -> Answer<PaymentAnswer> {
+        let Some(status) = payment.stage.status() else {
+            return Answer::Refused(Refusal::new(
+                &BOOKING_EXPIRED,
+                "The booking was lost before the payment went through. What was charged goes back.",
+            ));
+        };
+        let failure = if let Stage::Failed(why) = payment.stage { Some(why) } else { None };
+        let booking = format!("{}/bookings/{}", self.address, payment.booking);
+        Answer::Done(PaymentAnswer {
+            id: payment.id,
+            amount: payment.amount,
+            currency: payment.currency,
+            source: payment.source,
+            status,
+            failure,
+            links: PaymentLinks { booking },
+        })
+    }
+
+    async fn give_back(&self, id: uuid::Uuid) -> Result<(), NotYet> {
+        self.processor.refund(id).await?;
+        self.db.write(move |tx| store::given_back(tx, id)).await?;
+        Ok(())
+    }
+
+    /// Looks at the payments that are due again, one after another, until none is.
+    pub(crate) async fn settle_due(&self) -> Result<(), NotYet> {
+        loop {
+            let now = self.clock.now();
+            let Some(payment) = self.db.write(move |tx| store::claim(tx, now)).await? else { return Ok(()) };
+            match payment.stage {
+                Stage::Processing | Stage::Pending => {
+                    let outcome = self.processor.find(payment.id).await?;
+                    self.settle(payment.id, outcome).await?;
+                }
+                Stage::Refunding => self.give_back(payment.id).await?,
+                Stage::Succeeded | Stage::Failed(_) | Stage::Refunded => {}
+            }
+        }
+    }
+}

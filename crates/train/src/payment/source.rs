@@ -1,0 +1,307 @@
+//! What somebody pays with. Numbers of cards and accounts live in memory only, and cannot be printed.
+
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use web::{
+    input::{Field, Fields, Input, rules},
+    xml::Xml,
+};
+
+use crate::station::api::country;
+
+/// A card or a bank account.
+#[derive(ToSchema)]
+#[schema(as = PaymentSourceInput)]
+pub(crate) enum Source {
+    #[schema(title = "Card")]
+    Card(Card),
+    #[schema(title = "Bank account")]
+    BankAccount(BankAccount),
+}
+
+/// A debit or credit card.
+#[derive(ToSchema)]
+#[schema(as = CardInput)]
+pub(crate) struct Card {
+    /// Who it belongs to, as it stands on the card.
+    #[schema(examples("J. Doe"))]
+    name: String,
+    /// Without separators.
+    #[schema(value_type = String, examples("4242424242424242"))]
+    pub(crate) number: SecretString,
+    /// Three or four digits.
+    #[schema(value_type = String, examples("123"))]
+    cvc: SecretString,
+    #[schema(minimum = 1, maximum = 12, examples(12))]
+    pub(crate) exp_month: i64,
+    #[schema(examples(2030))]
+    pub(crate) exp_year: i64,
+    address_line1: Option<String>,
+    address_line2: Option<String>,
+    address_city: Option<String>,
+    /// Two letters.
+    #[schema(examples("gb"))]
+    address_country: String,
+    address_post_code: Option<String>,
+}
+
+/// A bank account.
+#[derive(ToSchema)]
+#[schema(as = BankAccountInput)]
+pub(crate) struct BankAccount {
+    #[schema(examples("J. Doe"))]
+    name: String,
+    #[schema(value_type = String, examples("00012345"))]
+    number: SecretString,
+    /// Six digits.
+    #[schema(examples("000123"))]
+    sort_code: Option<String>,
+    /// `individual` or `company`.
+    #[schema(value_type = String, examples("individual"))]
+    account_type: &'static str,
+    #[schema(examples("Starling Bank"))]
+    bank_name: String,
+    /// Two letters.
+    #[schema(examples("gb"))]
+    country: String,
+}
+
+impl Input for Source {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        const CARD: &[(&str, bool)] = &[("card", true), ("bank_account", false)];
+        match fields.required("object", rules::one_of(CARD))? {
+            true => Card::read(fields).map(Source::Card),
+            false => BankAccount::read(fields).map(Source::BankAccount),
+        }
+    }
+}
+
+impl Input for Card {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let name = fields.required("name", rules::text(1..=200));
+        let number = fields.required("number", card_number);
+        let cvc = fields.required("cvc", digits(3..=4));
+        let exp_month = fields.required("exp_month", rules::integer(1..=12));
+        let exp_year = fields.required("exp_year", rules::integer(2000..=9999));
+        let address_line1 = fields.optional("address_line1", rules::text(0..=200));
+        let address_line2 = fields.optional("address_line2", rules::text(0..=200));
+        let address_city = fields.optional("address_city", rules::text(0..=200));
+        let address_country = fields.required("address_country", country);
+        let address_post_code = fields.optional("address_post_code", rules::text(0..=20));
+        Some(Card {
+            name: name?,
+            number: number?,
+            cvc: cvc?,
+            exp_month: exp_month?,
+            exp_year: exp_year?,
+            address_line1: address_line1?,
+            address_line2: address_line2?,
+            address_city: address_city?,
+            address_country: address_country?.to_ascii_lowercase(),
+            address_post_code: address_post_code?,
+        })
+    }
+}
+
+impl Input for BankAccount {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        const TYPES: &[(&str, &str)] = &[("individual", "individual"), ("company", "company")];
+        let name = fields.required("name", rules::text(1..=200));
+        let number = fields.required("number", digits(5..=34));
+        let sort_code = fields.optional("sort_code", digits(6..=6));
+        let account_type = fields.required("account_type", rules::one_of(TYPES));
+        let bank_name = fields.required("bank_name", rules::text(1..=200));
+        let country = fields.required("country", country);
+        Some(BankAccount {
+            name: name?,
+            number: number?,
+            sort_code: sort_code?.map(|code| code.expose_secret().to_owned()),
+            account_type: account_type?,
+            bank_name: bank_name?,
+            country: country?.to_ascii_lowercase(),
+        })
+    }
+}
+
+/// So many digits. What was sent is never told back.
+fn digits(length: std::ops::RangeInclusive<usize>) -> impl Fn(&mut Field<'_>) -> Option<SecretString> {
+    move |field| {
+        let text = rules::text(0..=1000)(field)?;
+        if length.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Some(text.into());
+        }
+        field.fail(match (length.start(), length.end()) {
+            (least, most) if least == most => format!("must be {least} digits, as text"),
+            (least, most) => format!("must be {least} to {most} digits, as text"),
+        })
+    }
+}
+
+fn card_number(field: &mut Field<'_>) -> Option<SecretString> {
+    let number = digits(12..=19)(field)?;
+    if has_right_checksum(number.expose_secret()) {
+        Some(number)
+    } else {
+        field.fail("must be a card's number: its checksum is wrong, so a digit is")
+    }
+}
+
+/// Luhn's checksum.
+fn has_right_checksum(number: &str) -> bool {
+    let sum: u32 = number
+        .bytes()
+        .rev()
+        .enumerate()
+        .map(|(at, byte)| {
+            let digit = u32::from(byte - b'0') * if at % 2 == 1 { 2 } else { 1 };
+            digit / 10 + digit % 10
+        })
+        .sum();
+    sum.is_multiple_of(10)
+}
+
+/// What somebody paid with, without what could pay again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "object", rename_all = "snake_case")]
+#[schema(as = PaymentSource)]
+pub(crate) enum MaskedSource {
+    #[schema(title = "Card")]
+    Card {
+        name: String,
+        /// All but the last four digits are stars.
+        number: String,
+        exp_month: i64,
+        exp_year: i64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        address_city: Option<String>,
+        address_country: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        address_post_code: Option<String>,
+    },
+    #[schema(title = "Bank account")]
+    BankAccount {
+        name: String,
+        /// All but the last four digits are stars.
+        number: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sort_code: Option<String>,
+        account_type: String,
+        bank_name: String,
+        country: String,
+    },
+}
+
+fn masked(number: &SecretString) -> String {
+    let number = number.expose_secret();
+    let shown = number.len() - 4;
+    format!("{}{}", "*".repeat(shown), &number[shown..])
+}
+
+impl Source {
+    pub(crate) fn masked(&self) -> MaskedSource {
+        match self {
+            Source::Card(card) => MaskedSource::Card {
+                name: card.name.clone(),
+                number: masked(&card.number),
+                exp_month: card.exp_month,
+                exp_year: card.exp_year,
+                address_city: card.address_city.clone(),
+                address_country: card.address_country.clone(),
+                address_post_code: card.address_post_code.clone(),
+            },
+            Source::BankAccount(account) => MaskedSource::BankAccount {
+                name: account.name.clone(),
+                number: masked(&account.number),
+                sort_code: account.sort_code.clone(),
+                account_type: account.account_type.into(),
+                bank_name: account.bank_name.clone(),
+                country: account.country.clone(),
+            },
+        }
+    }
+
+    /// Everything in it, to tell one body from another. It must never be kept or printed.
+    pub(crate) fn everything(&self) -> SecretString {
+        let parts: Vec<String> = match self {
+            Source::Card(card) => vec![
+                "card".into(),
+                card.name.clone(),
+                card.number.expose_secret().into(),
+                card.cvc.expose_secret().into(),
+                card.exp_month.to_string(),
+                card.exp_year.to_string(),
+                format!("{:?}", (&card.address_line1, &card.address_line2, &card.address_city)),
+                format!("{:?}", (&card.address_country, &card.address_post_code)),
+            ],
+            Source::BankAccount(account) => vec![
+                "bank_account".into(),
+                account.name.clone(),
+                account.number.expose_secret().into(),
+                format!("{:?}", (&account.sort_code, account.account_type)),
+                format!("{:?}", (&account.bank_name, &account.country)),
+            ],
+        };
+        format!("{parts:?}").into()
+    }
+}
+
+impl MaskedSource {
+    pub(crate) fn content(&self, xml: &mut Xml) {
+        let optional = |xml: &mut Xml, name, text: &Option<String>| {
+            if let Some(text) = text {
+                xml.text(name, text);
+            }
+        };
+        match self {
+            MaskedSource::Card {
+                name,
+                number,
+                exp_month,
+                exp_year,
+                address_city,
+                address_country,
+                address_post_code,
+            } => {
+                xml.text("object", "card");
+                xml.text("name", name);
+                xml.text("number", number);
+                xml.value("exp_month", exp_month);
+                xml.value("exp_year", exp_year);
+                optional(xml, "address_city", address_city);
+                xml.text("address_country", address_country);
+                optional(xml, "address_post_code", address_post_code);
+            }
+            MaskedSource::BankAccount { name, number, sort_code, account_type, bank_name, country } => {
+                xml.text("object", "bank_account");
+                xml.text("name", name);
+                xml.text("number", number);
+                optional(xml, "sort_code", sort_code);
+                xml.text("account_type", account_type);
+                xml.text("bank_name", bank_name);
+                xml.text("country", country);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checksums() {
+        for right in ["4242424242424242", "4000000000000002", "378282246310005", "6011111111111117"] {
+            assert!(has_right_checksum(right), "{right}");
+        }
+        for wrong in ["4242424242424241", "4242424242424224", "1234567812345678"] {
+            assert!(!has_right_checksum(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn only_the_last_four_digits_are_shown() {
+        assert_eq!(masked(&"4242424242424242".into()), "************4242");
+        assert_eq!(masked(&"12345".into()), "*2345");
+    }
+}

@@ -1,0 +1,170 @@
+//! Payments in the database.
+
+use db::{Error, Json, Row, Tx, Value, WriteTx};
+use jiff::{SignedDuration, Timestamp};
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::{MaskedSource, Status, processor::Outcome};
+use crate::booking;
+
+/// How long somebody who asked the processor has to write down what it said, before somebody else asks.
+const ANSWERS_WITHIN: SignedDuration = SignedDuration::from_secs(60);
+
+/// How long somebody who looks at a payment again has it for themselves.
+const LEASE: SignedDuration = SignedDuration::from_secs(30);
+
+#[derive(Clone)]
+pub(crate) struct Payment {
+    pub(crate) id: Uuid,
+    pub(crate) booking: Uuid,
+    pub(crate) amount: Decimal,
+    pub(crate) currency: String,
+    pub(crate) source: MaskedSource,
+    pub(crate) stage: Stage,
+}
+
+/// How far a payment has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Processing,
+    Pending,
+    Succeeded,
+    Failed(String),
+    /// It was charged, and is being given back.
+    Refunding,
+    Refunded,
+}
+
+impl Stage {
+    /// What a client is told, unless the money went back.
+    pub(crate) fn status(&self) -> Option<Status> {
+        match self {
+            Stage::Processing | Stage::Pending => Some(Status::Pending),
+            Stage::Succeeded => Some(Status::Succeeded),
+            Stage::Failed(_) => Some(Status::Failed),
+            Stage::Refunding | Stage::Refunded => None,
+        }
+    }
+}
+
+/// Writes an attempt down; `false` when another is under way, or has succeeded.
+pub(crate) fn start(tx: &mut WriteTx<'_>, payment: &Payment, now: Timestamp) -> Result<bool, Error> {
+    let source = serde_json::to_string(&payment.source).map_err(|error| Error::Fault(error.to_string()))?;
+    let started = tx.execute(
+        "INSERT INTO payment (id, booking_id, amount, currency, source, status, check_at)
+         VALUES ($1, $2, $3, $4, $5, 'processing', $6) ON CONFLICT DO NOTHING",
+        &[
+            payment.id.into(),
+            payment.booking.into(),
+            payment.amount.into(),
+            (&payment.currency).into(),
+            Value::json(source),
+            (now + ANSWERS_WITHIN).into(),
+        ],
+    )?;
+    Ok(started == 1)
+}
+
+pub(crate) fn by_id(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Payment>, Error> {
+    tx.row(
+        "SELECT id, booking_id, amount, currency, source, status, failure FROM payment WHERE id = $1",
+        &[id.into()],
+        read,
+    )
+}
+
+/// Writes down what the processor said, unless that has been done, and gives the payment as it is then.
+///
+/// The booking's row comes first, here as everywhere: whoever cancels it and whoever lets it expire waits for the same row, so
+/// exactly one of them finds it held.
+pub(crate) fn settle(
+    tx: &mut WriteTx<'_>,
+    id: Uuid,
+    outcome: &Outcome,
+    now: Timestamp,
+) -> Result<Option<Payment>, Error> {
+    let Some(payment) = by_id(tx, id)? else { return Ok(None) };
+    match outcome {
+        Outcome::Pending(until) => {
+            tx.execute(
+                "UPDATE payment SET status = 'pending', check_at = $2
+                 WHERE id = $1 AND status IN ('processing', 'pending')",
+                &[id.into(), (*until).into()],
+            )?;
+        }
+        Outcome::Failed(why) => {
+            tx.execute(
+                "UPDATE payment SET status = 'failed', failure = $2, check_at = NULL
+                 WHERE id = $1 AND status IN ('processing', 'pending')",
+                &[id.into(), why.into()],
+            )?;
+        }
+        Outcome::Succeeded => {
+            let confirmed = matches!(payment.stage, Stage::Processing | Stage::Pending)
+                && booking::store::confirm(tx, payment.booking, now)?;
+            let (status, check_at) = if confirmed { ("succeeded", None) } else { ("refunding", Some(now)) };
+            tx.execute(
+                "UPDATE payment SET status = $2, check_at = $3 WHERE id = $1 AND status IN ('processing', 'pending')",
+                &[id.into(), status.into(), check_at.into()],
+            )?;
+        }
+    }
+    by_id(tx, id)
+}
+
+/// What was paid for a booking is to go back.
+pub(crate) fn give_back(tx: &mut WriteTx<'_>, booking: Uuid, now: Timestamp) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE payment SET status = 'refunding', check_at = $2 WHERE booking_id = $1 AND status = 'succeeded'",
+        &[booking.into(), now.into()],
+    )
+    .map(drop)
+}
+
+/// The money has gone back.
+pub(crate) fn given_back(tx: &mut WriteTx<'_>, id: Uuid) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE payment SET status = 'refunded', check_at = NULL WHERE id = $1 AND status = 'refunding'",
+        &[id.into()],
+    )
+    .map(drop)
+}
+
+/// Takes a payment that is to be looked at again, so that nobody else does meanwhile.
+pub(crate) fn claim(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<Option<Payment>, Error> {
+    tx.row(
+        "UPDATE payment SET check_at = $2
+         WHERE id = (SELECT id FROM payment WHERE check_at <= $1 ORDER BY check_at LIMIT 1) AND check_at <= $1
+         RETURNING id, booking_id, amount, currency, source, status, failure",
+        &[now.into(), (now + LEASE).into()],
+        read,
+    )
+}
+
+/// When the next payment is to be looked at.
+pub(crate) fn next_check(tx: &mut Tx<'_>) -> Result<Option<Timestamp>, Error> {
+    tx.row("SELECT check_at FROM payment WHERE check_at IS NOT NULL ORDER BY check_at LIMIT 1", &[], |row| {
+        row.get(0)
+    })
+}
+
+fn read(row: &Row<'_>) -> Result<Payment, Error> {
+    let Json(source) = row.get(4)?;
+    let failure = row.get::<Option<String>>(6)?.unwrap_or_default();
+    Ok(Payment {
+        id: row.get(0)?,
+        booking: row.get(1)?,
+        amount: row.get(2)?,
+        currency: row.get(3)?,
+        source: serde_json::from_str(&source).map_err(|error| Error::Fault(error.to_string()))?,
+        stage: match row.get::<String>(5)?.as_str() {
+            "processing" => Stage::Processing,
+            "pending" => Stage::Pending,
+            "succeeded" => Stage::Succeeded,
+            "refunding" => Stage::Refunding,
+            "refunded" => Stage::Refunded,
+            _ => Stage::Failed(failure),
+        },
+    })
+}

@@ -1,0 +1,111 @@
+//! Finding stations by name, country or place.
+
+use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
+
+use super::Station;
+
+/// How far away from somebody a station may be to be found, in kilometres.
+const NEAR: f64 = 50.0;
+
+const EARTH_RADIUS: f64 = 6371.0;
+
+/// A place on the earth, in degrees.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Place {
+    pub(crate) latitude: f64,
+    pub(crate) longitude: f64,
+}
+
+impl Place {
+    /// Kilometres along a great circle.
+    fn distance(self, other: Place) -> f64 {
+        let (from, to) = (self.latitude.to_radians(), other.latitude.to_radians());
+        let half = |degrees: f64| (degrees.to_radians() / 2.0).sin().powi(2);
+        let a = half(other.latitude - self.latitude)
+            + from.cos() * to.cos() * half(other.longitude - self.longitude);
+        2.0 * EARTH_RADIUS * a.sqrt().min(1.0).asin()
+    }
+}
+
+/// Which stations are wanted.
+#[derive(Debug, Default)]
+pub(crate) struct Filter {
+    pub(crate) search: Option<String>,
+    pub(crate) country: Option<String>,
+    pub(crate) near: Option<Place>,
+}
+
+impl Filter {
+    /// The stations that fit: the nearest first if a place was given, else by name.
+    pub(crate) fn of<'t>(&self, stations: &'t [Station]) -> Vec<&'t Station> {
+        let search = self.search.as_deref().map(folded);
+        let fits = |station: &&Station| {
+            search.as_ref().is_none_or(|search| station.folded.contains(search.trim()))
+                && self.country.as_ref().is_none_or(|country| station.country.eq_ignore_ascii_case(country))
+        };
+        let found = stations.iter().filter(fits);
+        let Some(near) = self.near else {
+            let mut found: Vec<_> = found.collect();
+            found.sort_by(|a, b| (&a.folded, a.id).cmp(&(&b.folded, b.id)));
+            return found;
+        };
+        let mut found: Vec<_> = found
+            .map(|station| (near.distance(station.place), station))
+            .filter(|(distance, _)| *distance <= NEAR)
+            .collect();
+        found.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.id.cmp(&b.1.id)));
+        found.into_iter().map(|(_, station)| station).collect()
+    }
+}
+
+/// Text without regard to case and accents: `Malmö` is `malmo`, `Straße` is `strasse`.
+pub(super) fn folded(text: &str) -> String {
+    let mut folded = String::with_capacity(text.len());
+    for c in text.nfd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase) {
+        match c {
+            'ß' => folded.push_str("ss"),
+            'æ' => folded.push_str("ae"),
+            'œ' => folded.push_str("oe"),
+            'ø' => folded.push('o'),
+            'ł' => folded.push('l'),
+            'đ' | 'ð' => folded.push('d'),
+            'ı' => folded.push('i'),
+            'þ' => folded.push_str("th"),
+            // What a Turkish capital leaves behind.
+            '\u{307}' => {}
+            c => folded.push(c),
+        }
+    }
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_and_accents_do_not_count() {
+        for (text, expected) in [
+            ("München", "munchen"),
+            ("ZÜRICH", "zurich"),
+            ("Kraków Główny", "krakow glowny"),
+            ("København", "kobenhavn"),
+            ("Invalidenstraße", "invalidenstrasse"),
+            ("İstanbul Halkalı", "istanbul halkali"),
+            ("Praha hlavní nádraží", "praha hlavni nadrazi"),
+        ] {
+            assert_eq!(folded(text), expected);
+        }
+    }
+
+    #[test]
+    fn distances_are_those_of_a_map() {
+        let berlin = Place { latitude: 52.5251, longitude: 13.3694 };
+        let paris = Place { latitude: 48.8809, longitude: 2.3553 };
+        assert!((berlin.distance(paris) - 878.0).abs() < 5.0, "{}", berlin.distance(paris));
+        assert!(berlin.distance(berlin) < 0.001);
+        let (east, west) =
+            (Place { latitude: 0.0, longitude: 179.9 }, Place { latitude: 0.0, longitude: -179.9 });
+        assert!(east.distance(west) < 25.0);
+    }
+}

@@ -1,0 +1,67 @@
+//! Work that goes on beside the requests: holds that have run out give their seats back, payments come to their end.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{Train, payment, payment::settle::NotYet, trip};
+
+/// How often to look at the least; nobody waits for it, since whoever needs a seat takes it from a hold that has run out.
+const AT_LEAST_EVERY: SignedDuration = SignedDuration::from_secs(30);
+
+/// How long to wait when something went wrong.
+const AFTER_A_FAILURE: SignedDuration = SignedDuration::from_secs(1);
+
+/// How many holds are looked at in one go.
+const BATCH: i64 = 500;
+
+impl Train {
+    /// Works for as long as the service runs.
+    pub async fn run(self) {
+        loop {
+            let until = match self.work_off().await {
+                Ok(()) => self.next_look().await,
+                Err(error) => {
+                    tracing::warn!(%error, "holds and payments could not be brought to their end; trying again");
+                    self.clock.now() + AFTER_A_FAILURE
+                }
+            };
+            let wait = self.clock.wait_until(until);
+            tokio::select! {
+                () = wait => {}
+                () = self.woken.notified() => {}
+            }
+        }
+    }
+
+    /// Does all that is due now.
+    pub(crate) async fn work_off(&self) -> Result<(), NotYet> {
+        self.sweep().await?;
+        self.settle_due().await
+    }
+
+    /// There is something to do.
+    pub(crate) fn wake(&self) {
+        self.woken.notify_one();
+    }
+
+    async fn sweep(&self) -> Result<(), db::Error> {
+        loop {
+            let now = self.clock.now();
+            let trips = self.db.read(move |tx| trip::store::due(tx, now, BATCH)).await?;
+            if trips.is_empty() {
+                return Ok(());
+            }
+            // One transaction a trip, so that nobody who books waits for more than that.
+            for trip in trips {
+                self.db.write(move |tx| trip::store::expire(tx, trip, now)).await?;
+            }
+        }
+    }
+
+    async fn next_look(&self) -> Timestamp {
+        let latest = self.clock.now() + AT_LEAST_EVERY;
+        match self.db.read(payment::store::next_check).await {
+            Ok(Some(due)) => due.min(latest),
+            _ => latest,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The timetable: which trains run between which stations, and when.
+//!
+//! It is part of the program: a few tables, read at the start. A trip is a service on a day; nothing is stored for it until
+//! somebody books. So trips are always there from today on, in every process, without anybody making them.
+
+mod read;
+mod trip_id;
+
+use std::collections::HashMap;
+
+use jiff::{SignedDuration, Timestamp, ToSpan, civil::Date, civil::Time, tz::TimeZone};
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use crate::station::Station;
+
+/// How many days ahead of today trips can be found and booked.
+pub(crate) const DAYS_AHEAD: i32 = 90;
+
+/// A train that runs on some days of the week.
+pub(crate) struct Service {
+    /// What it is called, everywhere and for ever: `ICE 595`.
+    pub(crate) number: String,
+    pub(crate) operator: String,
+    pub(crate) origin: usize,
+    pub(crate) destination: usize,
+    /// By the clocks at the origin.
+    pub(crate) departs: Time,
+    /// How long it takes, whatever the clocks do meanwhile.
+    pub(crate) travel_time: SignedDuration,
+    /// Monday is the lowest bit.
+    pub(crate) days: u8,
+    pub(crate) price: Decimal,
+    pub(crate) currency: String,
+    pub(crate) bicycles: bool,
+    pub(crate) dogs: bool,
+    pub(crate) seats: i64,
+}
+
+/// A service on a day.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<'t> {
+    pub(crate) id: Uuid,
+    pub(crate) service: &'t Service,
+    pub(crate) date: Date,
+    pub(crate) departure: Timestamp,
+    pub(crate) arrival: Timestamp,
+}
+
+pub(crate) struct Timetable {
+    pub(crate) stations: Vec<Station>,
+    services: Vec<Service>,
+    by_id: HashMap<Uuid, usize>,
+    /// The services from one station to another, in order of departure.
+    by_pair: HashMap<(usize, usize), Vec<usize>>,
+    by_key: HashMap<trip_id::Key, usize>,
+}
+
+impl Timetable {
+    /// The timetable that comes with the program.
+    pub(crate) fn built_in() -> Result<Self, read::TableError> {
+        read::timetable(include_str!("../../data/stations.tsv"), include_str!("../../data/services.tsv"))
+    }
+
+    fn new(stations: Vec<Station>, services: Vec<Service>) -> Self {
+        let by_id = stations.iter().enumerate().map(|(at, station)| (station.id, at)).collect();
+        let mut by_pair: HashMap<_, Vec<usize>> = HashMap::new();
+        for (at, service) in services.iter().enumerate() {
+            by_pair.entry((service.origin, service.destination)).or_default().push(at);
+        }
+        for found in by_pair.values_mut() {
+            found.sort_by(|a, b| {
+                let (a, b) = (&services[*a], &services[*b]);
+                (a.departs, &a.number).cmp(&(b.departs, &b.number))
+            });
+        }
+        let by_key =
+            services.iter().enumerate().map(|(at, service)| (trip_id::key(&service.number), at)).collect();
+        Timetable { stations, services, by_id, by_pair, by_key }
+    }
+
+    /// Where a station stands in the list.
+    pub(crate) fn station_at(&self, id: Uuid) -> Option<usize> {
+        self.by_id.get(&id).copied()
+    }
+
+    pub(crate) fn station(&self, id: Uuid) -> Option<&Station> {
+        self.station_at(id).map(|at| &self.stations[at])
+    }
+
+    /// The trains from one station to another on a day, in order of departure.
+    pub(crate) fn on(&self, origin: usize, destination: usize, date: Date) -> impl Iterator<Item = Run<'_>> {
+        let services = self.by_pair.get(&(origin, destination)).map(Vec::as_slice).unwrap_or_default();
+        services.iter().filter_map(move |at| self.run(&self.services[*at], date))
+    }
+
+    /// The trip of an id, if a train of the timetable runs then.
+    pub(crate) fn trip(&self, id: Uuid) -> Option<Run<'_>> {
+        let (key, date) = trip_id::parts(id)?;
+        let service = &self.services[*self.by_key.get(&key)?];
+        self.run(service, date).filter(|run| run.id == id)
+    }
+
+    fn run<'t>(&'t self, service: &'t Service, date: Date) -> Option<Run<'t>> {
+        let weekday = 1 << (date.weekday().to_monday_zero_offset());
+        if service.days & weekday == 0 {
+            return None;
+        }
+        let zone = &self.stations[service.origin].zone;
+        let departure = date.to_datetime(service.departs).to_zoned(zone.clone()).ok()?.timestamp();
+        let arrival = departure.checked_add(service.travel_time).ok()?;
+        Some(Run { id: trip_id::of(&service.number, date), service, date, departure, arrival })
+    }
+
+    /// The days on which trips from a station can be booked: what day it is there, and the last.
+    pub(crate) fn days(zone: &TimeZone, now: Timestamp) -> (Date, Date) {
+        let today = zone.to_datetime(now).date();
+        (today, today.saturating_add(DAYS_AHEAD.days()))
+    }
+}
+
+impl Run<'_> {
+    /// Whether it can be found and booked by its time alone.
+    pub(crate) fn is_offered(&self, timetable: &Timetable, now: Timestamp) -> bool {
+        let (_, last) = Timetable::days(&timetable.stations[self.service.origin].zone, now);
+        self.departure > now && self.date <= last
+    }
+}

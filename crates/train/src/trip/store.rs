@@ -1,0 +1,102 @@
+//! Seats in the database.
+//!
+//! `trip_seats.taken` counts the bookings that are held or confirmed. A hold whose time has run out still counts there until
+//! somebody takes it back: the sweeper now and then, a booking that needs the seat at once. Whoever reads how many are
+//! taken leaves such holds out.
+
+use db::{Error, Tx, WriteTx};
+use jiff::{Timestamp, civil::Date};
+use uuid::Uuid;
+
+/// How many seats of a trip are taken now.
+pub(crate) fn taken(tx: &mut Tx<'_>, trip: Uuid, now: Timestamp) -> Result<i64, Error> {
+    let taken = tx.row(
+        "SELECT taken - (SELECT count(*) FROM booking
+             WHERE booking.trip_id = trip_seats.trip_id AND status = 'held' AND expires_at <= $2)
+         FROM trip_seats WHERE trip_id = $1",
+        &[trip.into(), now.into()],
+        |row| row.get(0),
+    )?;
+    Ok(taken.unwrap_or(0))
+}
+
+/// How many seats are taken now of each trip of a day between two stations that has any.
+pub(crate) fn taken_on(
+    tx: &mut Tx<'_>,
+    origin: Uuid,
+    destination: Uuid,
+    date: Date,
+    now: Timestamp,
+) -> Result<Vec<(Uuid, i64)>, Error> {
+    tx.rows(
+        "SELECT trip_id, taken - (SELECT count(*) FROM booking
+             WHERE booking.trip_id = trip_seats.trip_id AND status = 'held' AND expires_at <= $4)
+         FROM trip_seats WHERE origin = $1 AND destination = $2 AND date = $3",
+        &[origin.into(), destination.into(), date.into(), now.into()],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
+/// A trip whose seat is wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted {
+    pub(crate) trip: Uuid,
+    pub(crate) origin: Uuid,
+    pub(crate) destination: Uuid,
+    pub(crate) date: Date,
+    pub(crate) seats: i64,
+}
+
+/// Takes a seat; `false` when none is left. One statement decides.
+pub(crate) fn take_seat(tx: &mut WriteTx<'_>, wanted: Wanted, now: Timestamp) -> Result<bool, Error> {
+    if take_free_seat(tx, wanted)? {
+        return Ok(true);
+    }
+    // Nobody has booked this trip yet, or it is full, perhaps of holds that have run out.
+    tx.execute(
+        "INSERT INTO trip_seats (trip_id, origin, destination, date, taken) VALUES ($1, $2, $3, $4, 0)
+         ON CONFLICT (trip_id) DO NOTHING",
+        &[wanted.trip.into(), wanted.origin.into(), wanted.destination.into(), wanted.date.into()],
+    )?;
+    expire(tx, wanted.trip, now)?;
+    take_free_seat(tx, wanted)
+}
+
+fn take_free_seat(tx: &mut WriteTx<'_>, wanted: Wanted) -> Result<bool, Error> {
+    let taken = tx.execute(
+        "UPDATE trip_seats SET taken = taken + 1 WHERE trip_id = $1 AND taken < $2",
+        &[wanted.trip.into(), wanted.seats.into()],
+    )?;
+    Ok(taken == 1)
+}
+
+/// Gives seats back.
+pub(crate) fn free_seats(tx: &mut WriteTx<'_>, trip: Uuid, seats: i64) -> Result<(), Error> {
+    tx.execute("UPDATE trip_seats SET taken = taken - $2 WHERE trip_id = $1", &[trip.into(), seats.into()])
+        .map(drop)
+}
+
+/// Takes back the seats of a trip's holds that have run out, and gives how many.
+pub(crate) fn expire(tx: &mut WriteTx<'_>, trip: Uuid, now: Timestamp) -> Result<i64, Error> {
+    let expired = tx.execute(
+        "UPDATE booking SET status = 'expired' WHERE trip_id = $1 AND status = 'held' AND expires_at <= $2",
+        &[trip.into(), now.into()],
+    )?;
+    let expired = i64::try_from(expired).unwrap_or(i64::MAX);
+    if expired > 0 {
+        free_seats(tx, trip, expired)?;
+    }
+    Ok(expired)
+}
+
+/// Trips with holds that have run out, some of them.
+pub(crate) fn due(tx: &mut Tx<'_>, now: Timestamp, most: i64) -> Result<Vec<Uuid>, Error> {
+    let mut trips: Vec<Uuid> = tx.rows(
+        "SELECT trip_id FROM booking WHERE status = 'held' AND expires_at <= $1 ORDER BY expires_at LIMIT $2",
+        &[now.into(), most.into()],
+        |row| row.get(0),
+    )?;
+    trips.sort_unstable();
+    trips.dedup();
+    Ok(trips)
+}
