@@ -143,6 +143,7 @@ pub(crate) struct KeyArguments {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ServiceName {
     Petstore,
+    Train,
     Museum,
 }
 
@@ -150,6 +151,7 @@ pub(crate) enum ServiceName {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OauthServiceName {
     Petstore,
+    Train,
 }
 
 /// The services that know API keys.
@@ -182,6 +184,12 @@ pub(crate) struct ServeFlags {
     /// An issuer elsewhere whose access tokens the pet store takes instead of its own
     #[arg(long, value_name = "URL")]
     petstore_issuer: Option<String>,
+    /// Where the train service listens [default: 127.0.0.1:8081]
+    #[arg(long, value_name = "ADDR")]
+    train_listen: Option<SocketAddr>,
+    /// An issuer elsewhere whose access tokens the train service takes instead of its own
+    #[arg(long, value_name = "URL")]
+    train_issuer: Option<String>,
     /// Where the museum listens [default: 127.0.0.1:8082]
     #[arg(long, value_name = "ADDR")]
     museum_listen: Option<SocketAddr>,
@@ -210,6 +218,7 @@ pub(crate) struct Flags {
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "on_or_off")]
     demo: Option<bool>,
     petstore: ServiceFlags,
+    train: ServiceFlags,
     museum: ServiceFlags,
 }
 
@@ -241,8 +250,9 @@ impl From<ServeFlags> for Flags {
         };
         let oauth = |issuer: Option<String>| issuer.map(|issuer| OauthFlags { issuer });
         let petstore = ServiceFlags { listen: flags.petstore_listen, oauth: oauth(flags.petstore_issuer) };
+        let train = ServiceFlags { listen: flags.train_listen, oauth: oauth(flags.train_issuer) };
         let museum = ServiceFlags { listen: flags.museum_listen, oauth: None };
-        Flags { config, data, database, admin_listen: flags.admin_listen, demo, petstore, museum }
+        Flags { config, data, database, admin_listen: flags.admin_listen, demo, petstore, train, museum }
     }
 }
 

@@ -43,6 +43,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 ServiceName::Petstore => {
                     petstore::openapi(&settings.petstore(settings.petstore.listen).address)
                 }
+                ServiceName::Train => train::openapi(&settings.train(settings.train.listen).address),
                 ServiceName::Museum => museum::openapi(),
             };
             print(&web::document_text(&document))

@@ -72,21 +72,32 @@ async fn open(
     settings: &Settings,
 ) -> Result<(AuthorizationServer, Accounts), Failure> {
     let (clock, chance, demo) = (Clock::system(), Chance::system(), settings.demo());
-    match service {
+    let (name, migrations, said, own, issuer) = match service {
         OauthServiceName::Petstore => {
             let own = settings.petstore(settings.petstore.listen);
-            if let Some(issuer) = own.issuer {
-                return Err(format!("the pet store's tokens come from {}; ask there", issuer.url).into());
-            }
-            let db = serve::open("petstore", petstore::MIGRATIONS, settings).await?;
-            let said = Some(&settings.petstore.address).filter(|address| !address.is_empty()).cloned();
-            let address = match said {
-                Some(address) => address,
-                None => oauth::last_address(&db).await?.unwrap_or(own.address),
-            };
-            let accounts = petstore::accounts(db.clone(), demo, clock.clone(), chance.clone())?;
-            let server = petstore::authorization_server(address, demo, db, clock, chance).await?;
-            Ok((server, accounts))
+            ("petstore", petstore::MIGRATIONS, &settings.petstore.address, own.address, own.issuer)
         }
+        OauthServiceName::Train => {
+            let own = settings.train(settings.train.listen);
+            ("train", train::MIGRATIONS, &settings.train.address, own.address, own.issuer)
+        }
+    };
+    if let Some(issuer) = issuer {
+        return Err(format!("the tokens of this service come from {}; ask there", issuer.url).into());
     }
+    let db = serve::open(name, migrations, settings).await?;
+    let address = match said.as_str() {
+        "" => oauth::last_address(&db).await?.unwrap_or(own),
+        said => said.to_owned(),
+    };
+    Ok(match service {
+        OauthServiceName::Petstore => (
+            petstore::authorization_server(address, demo, db.clone(), clock.clone(), chance.clone()).await?,
+            petstore::accounts(db, demo, clock, chance)?,
+        ),
+        OauthServiceName::Train => (
+            train::authorization_server(address, demo, db.clone(), clock.clone(), chance.clone()).await?,
+            train::accounts(db, demo, clock, chance)?,
+        ),
+    })
 }

@@ -12,6 +12,7 @@ use tokio::{
     sync::watch,
     task::JoinSet,
 };
+use train::Train;
 use web::{Chance, Clock, Proxies};
 
 use crate::{
@@ -31,6 +32,9 @@ pub(crate) fn run(settings: &Settings, services: &[ServiceName]) -> Result<(), F
         let mut house = House::new(settings).await?;
         if wanted(ServiceName::Petstore) {
             house.open_petstore().await?;
+        }
+        if wanted(ServiceName::Train) {
+            house.open_train().await?;
         }
         if wanted(ServiceName::Museum) {
             house.open_museum().await?;
@@ -84,6 +88,20 @@ impl<'s> House<'s> {
         let sign_in =
             settings.demo().then(|| format!("OAuth or log-in, {name} / {password}; API key, {key}"));
         self.started.push(Started { name: "petstore", address, prefix: petstore::PREFIX, sign_in });
+        Ok(())
+    }
+
+    async fn open_train(&mut self) -> Result<(), Failure> {
+        let settings = self.settings;
+        let listener = bind("the train service", "--train-listen", settings.train.listen).await?;
+        let address = listener.local_addr()?;
+        let db = open("train", train::MIGRATIONS, settings).await?;
+        let train = Train::open(settings.train(address), db, self.clock.clone(), self.chance.clone()).await?;
+        self.spawn("train", listener, train.router(settings.limits.request()));
+        self.background.spawn(train.run());
+        let (name, password) = train::DEMO_USERS[0];
+        let sign_in = settings.demo().then(|| format!("OAuth, {name} / {password}"));
+        self.started.push(Started { name: "train", address, prefix: train::PREFIX, sign_in });
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use figment::{
 };
 use identity::oauth::Elsewhere;
 use ipnet::IpNet;
+use jiff::SignedDuration;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use web::{ConnectionLimits, RequestLimits};
@@ -37,6 +38,7 @@ pub(crate) struct Settings {
     pub(crate) log_format: LogFormat,
     pub(crate) limits: Limits,
     pub(crate) petstore: Petstore,
+    pub(crate) train: Train,
     pub(crate) museum: Museum,
 }
 
@@ -75,6 +77,16 @@ pub(crate) struct Petstore {
     pub(crate) listen: SocketAddr,
     pub(crate) address: String,
     calls_per_hour: u32,
+    pub(crate) oauth: Oauth,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Train {
+    pub(crate) listen: SocketAddr,
+    pub(crate) address: String,
+    calls_per_hour: u32,
+    hold_seconds: u32,
     pub(crate) oauth: Oauth,
 }
 
@@ -190,8 +202,15 @@ impl Settings {
             }
         }
         check_address("petstore", &self.petstore.address)?;
-        if self.petstore.calls_per_hour == 0 {
-            return Err(SettingsError("petstore.calls_per_hour must be at least 1".into()));
+        check_address("train", &self.train.address)?;
+        for (name, value) in [
+            ("petstore.calls_per_hour", self.petstore.calls_per_hour),
+            ("train.calls_per_hour", self.train.calls_per_hour),
+            ("train.hold_seconds", self.train.hold_seconds),
+        ] {
+            if value == 0 {
+                return Err(SettingsError(format!("{name} must be at least 1")));
+            }
         }
         self.museum().check().map_err(|error| SettingsError(error.to_string()))?;
         let url = &self.database;
@@ -231,7 +250,9 @@ impl Settings {
 
     /// Whether every service listens on this machine only.
     pub(crate) fn is_private(&self) -> bool {
-        [self.petstore.listen, self.museum.listen].iter().all(|listen| listen.ip().is_loopback())
+        [self.petstore.listen, self.train.listen, self.museum.listen]
+            .iter()
+            .all(|listen| listen.ip().is_loopback())
     }
 
     /// What the pet store is to know when it listens here.
@@ -246,6 +267,19 @@ impl Settings {
         }
     }
 
+    /// What the train service is to know when it listens here.
+    pub(crate) fn train(&self, listening: SocketAddr) -> train::Settings {
+        let Train { address: said, calls_per_hour, hold_seconds, oauth, .. } = &self.train;
+        train::Settings {
+            address: address(said, listening),
+            issuer: oauth.elsewhere(),
+            registration_token: oauth.registration_token(),
+            calls_per_hour: *calls_per_hour,
+            hold: SignedDuration::from_secs((*hold_seconds).into()),
+            demo: self.demo(),
+        }
+    }
+
     pub(crate) fn museum(&self) -> museum::Settings {
         let Museum { timezone, closed_on, hours, .. } = self.museum.clone();
         museum::Settings { timezone, closed_on, hours }
@@ -255,6 +289,7 @@ impl Settings {
     pub(crate) fn to_file(&self) -> String {
         let mut shown = Settings { database: without_password(&self.database), ..self.clone() };
         shown.petstore.oauth = self.petstore.oauth.without_token();
+        shown.train.oauth = self.train.oauth.without_token();
         toml::to_string(&shown).unwrap_or_else(|error| format!("# {error}\n"))
     }
 }
@@ -287,6 +322,8 @@ fn variables() -> Env {
     const SECTIONS: &[(&str, &str)] = &[
         ("petstore_oauth_", "petstore.oauth."),
         ("petstore_", "petstore."),
+        ("train_oauth_", "train.oauth."),
+        ("train_", "train."),
         ("museum_hours_", "museum.hours."),
         ("museum_", "museum."),
         ("limits_", "limits."),

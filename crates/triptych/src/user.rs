@@ -44,6 +44,10 @@ async fn open(service: ServiceName, settings: &Settings) -> Result<(Accounts, Db
             let db = serve::open("petstore", petstore::MIGRATIONS, settings).await?;
             Ok((petstore::accounts(db.clone(), demo, clock, chance)?, db))
         }
+        ServiceName::Train => {
+            let db = serve::open("train", train::MIGRATIONS, settings).await?;
+            Ok((train::accounts(db.clone(), demo, clock, chance)?, db))
+        }
         ServiceName::Museum => {
             let db = serve::open("museum", museum::MIGRATIONS, settings).await?;
             Ok((museum::accounts(db.clone(), demo, clock, chance)?, db))
@@ -63,7 +67,7 @@ async fn add(
         ServiceName::Petstore => {
             petstore::add_user(accounts, name, password, db, &Clock::system(), Chance::system()).await
         }
-        ServiceName::Museum => accounts.add(name, password).await.map(drop),
+        ServiceName::Train | ServiceName::Museum => accounts.add(name, password).await.map(drop),
     }
 }
 

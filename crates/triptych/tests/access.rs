@@ -133,8 +133,9 @@ fn tokens_of_an_issuer_elsewhere_are_not_ours_to_make() {
     let folder = tempfile::tempdir().unwrap();
     for arguments in [&["token", "petstore"][..], &["client", "remove", "petstore", "x"]] {
         let mut command = common::bare(folder.path(), arguments);
-        let output = command.env("TRIPTYCH_PETSTORE_OAUTH_ISSUER", "https://id.example.com").output().unwrap();
-        let expected = "triptych: the pet store's tokens come from https://id.example.com; ask there";
+        let output =
+            command.env("TRIPTYCH_PETSTORE_OAUTH_ISSUER", "https://id.example.com").output().unwrap();
+        let expected = "triptych: the tokens of this service come from https://id.example.com; ask there";
         assert_eq!(refused(&output), expected);
     }
 }

@@ -23,6 +23,7 @@ fn a_busy_port() {
     let address = taken.local_addr().unwrap().to_string();
     for (flag, what) in [
         ("--petstore-listen", "the pet store"),
+        ("--train-listen", "the train service"),
         ("--museum-listen", "the museum"),
         ("--admin-listen", "metrics"),
     ] {
