@@ -28,7 +28,7 @@ use tokio::sync::Semaphore;
 use user::store::Refused;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
-use web::{Chance, Clock, Problem, RequestLimits, Service};
+use web::{Chance, Clock, DocumentationClient, Problem, RequestLimits, Service};
 
 pub use demo::{API_KEY as DEMO_API_KEY, USERS as DEMO_USERS};
 
@@ -81,7 +81,7 @@ pub struct Petstore {
     quota: Quota,
     verifier: Verifier,
     sign_in: Router,
-    documentation_client: Option<&'static str>,
+    documentation_client: Option<DocumentationClient>,
     uploads: Arc<Semaphore>,
     pet_ids: Ids,
     order_ids: Ids,
@@ -106,7 +106,8 @@ impl Petstore {
         let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
         let own = server_settings(address.clone(), demo, registration_token);
         // Only the demo's client is known to everybody, and only by the service's own server.
-        let documentation_client = (demo && issuer.is_none()).then_some("demo");
+        let documentation_client = (demo && issuer.is_none())
+            .then(|| DocumentationClient { id: "demo", scopes: SCOPES.iter().map(|scope| scope.name.into()).collect() });
         let sign_in =
             TokenSource::open(own, issuer, accounts.clone(), db.clone(), clock.clone(), chance.clone())
                 .await?;
@@ -149,7 +150,7 @@ impl Petstore {
             xml: true,
             beside: self.sign_in.clone(),
             exposed: &["x-rate-limit", "x-expires-after"],
-            documentation_client: self.documentation_client,
+            documentation_client: self.documentation_client.clone(),
         }
         .into_router()
     }

@@ -30,7 +30,7 @@ use secrecy::SecretString;
 use timetable::Timetable;
 use tokio::sync::Notify;
 use utoipa_axum::{router::OpenApiRouter, routes};
-use web::{Chance, Clock, RequestLimits, Service};
+use web::{Chance, Clock, DocumentationClient, RequestLimits, Service};
 
 /// Where the paths of the API begin.
 pub const PREFIX: &str = "";
@@ -85,7 +85,7 @@ pub struct Inner {
     quota: Quota,
     verifier: Verifier,
     sign_in: Router,
-    documentation_client: Option<&'static str>,
+    documentation_client: Option<DocumentationClient>,
     processor: Box<dyn Processor>,
     woken: Notify,
 }
@@ -121,7 +121,8 @@ impl Train {
             }
         }
         // Only the demo's client is known to everybody, and only by the service's own server.
-        let documentation_client = (demo && issuer.is_none()).then_some("demo");
+        let documentation_client = (demo && issuer.is_none())
+            .then(|| DocumentationClient { id: "demo", scopes: SCOPES.iter().map(|scope| scope.name.into()).collect() });
         let own = server_settings(address.clone(), demo, registration_token);
         let sign_in =
             TokenSource::open(own, issuer, accounts, db.clone(), clock.clone(), chance.clone()).await?;
@@ -156,7 +157,7 @@ impl Train {
             xml: true,
             beside: self.sign_in.clone(),
             exposed: &["ratelimit"],
-            documentation_client: self.documentation_client,
+            documentation_client: self.documentation_client.clone(),
         }
         .into_router()
     }

@@ -31,4 +31,4 @@ pub use paging::Paging;
 pub use problem::{Problem, Result};
 pub use reply::{Created, Reply, Wanted};
 pub use server::{Client, Proxies, RequestId, Verbatim, serve};
-pub use service::{Service, document_text};
+pub use service::{DocumentationClient, Service, document_text};

@@ -51,8 +51,16 @@ pub struct Service {
     pub beside: Router,
     /// Response headers that pages elsewhere may read, besides those that every service has.
     pub exposed: &'static [&'static str],
-    /// The OAuth client as which its documentation page signs people in, if it can.
-    pub documentation_client: Option<&'static str>,
+    /// How its documentation page signs people in through OAuth, if it can.
+    pub documentation_client: Option<DocumentationClient>,
+}
+
+/// An OAuth client for the documentation page.
+#[derive(Debug, Clone)]
+pub struct DocumentationClient {
+    pub id: &'static str,
+    /// What is asked for unless the person chooses otherwise.
+    pub scopes: Vec<String>,
 }
 
 #[derive(Clone)]
@@ -130,7 +138,7 @@ fn cors(exposed: &[&str]) -> CorsLayer {
 }
 
 /// Swagger UI, from files that are part of the program.
-fn documentation(client: Option<&str>) -> Router {
+fn documentation(client: Option<DocumentationClient>) -> Router {
     let config = utoipa_swagger_ui::Config::from("/openapi.json")
         .use_base_layout()
         .try_it_out_enabled(true)
@@ -139,7 +147,11 @@ fn documentation(client: Option<&str>) -> Router {
         .validator_url("none");
     let page = utoipa_swagger_ui::SwaggerUi::new("/docs").config(config);
     let Some(client) = client else { return page.into() };
-    page.oauth(oauth::Config::new().client_id(client).use_pkce_with_authorization_code_grant(true)).into()
+    let oauth = oauth::Config::new()
+        .client_id(client.id)
+        .scopes(client.scopes)
+        .use_pkce_with_authorization_code_grant(true);
+    page.oauth(oauth).into()
 }
 
 async fn ready(State(pages): State<Pages>) -> Result<&'static str> {

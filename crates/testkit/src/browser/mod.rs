@@ -191,6 +191,19 @@ impl Browser {
         self.go_to_window(&text(&opened["handle"])).await;
     }
 
+    /// All windows, once there are so many.
+    pub async fn windows(&self, count: usize) -> Vec<String> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let handles = self.get("/window/handles").await;
+            let windows: Vec<_> = handles.as_array().into_iter().flatten().map(text).collect();
+            if windows.len() == count {
+                return windows;
+            }
+            assert!(Instant::now() < deadline, "there are {} windows, not {count}", windows.len());
+        }
+    }
+
     pub async fn go_to_window(&self, window: &str) {
         self.post("/window", json!({"handle": window})).await;
     }
