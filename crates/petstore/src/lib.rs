@@ -106,8 +106,10 @@ impl Petstore {
         let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
         let own = server_settings(address.clone(), demo, registration_token);
         // Only the demo's client is known to everybody, and only by the service's own server.
-        let documentation_client = (demo && issuer.is_none())
-            .then(|| DocumentationClient { id: "demo", scopes: SCOPES.iter().map(|scope| scope.name.into()).collect() });
+        let documentation_client = (demo && issuer.is_none()).then(|| DocumentationClient {
+            id: "demo",
+            scopes: SCOPES.iter().map(|scope| scope.name.into()).collect(),
+        });
         let sign_in =
             TokenSource::open(own, issuer, accounts.clone(), db.clone(), clock.clone(), chance.clone())
                 .await?;

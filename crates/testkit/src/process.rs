@@ -1,7 +1,7 @@
 //! The program itself, started as a user would, and ended as a power cut would.
 
 use std::{
-    io::{BufRead, BufReader, Read},
+    io::{BufRead, BufReader, Read, Seek},
     net::SocketAddr,
     process::{Child, ChildStdout, Command, ExitStatus, Stdio},
 };
@@ -17,10 +17,11 @@ pub struct Program {
 impl Program {
     /// Starts it and waits until it says that it is ready.
     pub fn start(command: &mut Command) -> Self {
+        let mut log = tempfile::tempfile().expect("a file for its log");
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(log.try_clone().expect("the same file"))
             .spawn()
             .expect("the program starts");
         let stdout = BufReader::new(child.stdout.take().expect("its output"));
@@ -28,7 +29,14 @@ impl Program {
         while !program.lines.last().is_some_and(|line| line.starts_with("Ready")) {
             let mut line = String::new();
             let read = program.stdout.read_line(&mut line).expect("its output is text");
-            assert!(read > 0, "the program ended before it was ready; it said: {:?}", program.lines);
+            if read == 0 {
+                let mut logged = String::new();
+                let _ = log.rewind().and_then(|()| log.read_to_string(&mut logged));
+                panic!(
+                    "the program ended before it was ready; it said: {:?} and logged: {logged}",
+                    program.lines
+                );
+            }
             program.lines.push(line);
         }
         program

@@ -121,8 +121,10 @@ impl Train {
             }
         }
         // Only the demo's client is known to everybody, and only by the service's own server.
-        let documentation_client = (demo && issuer.is_none())
-            .then(|| DocumentationClient { id: "demo", scopes: SCOPES.iter().map(|scope| scope.name.into()).collect() });
+        let documentation_client = (demo && issuer.is_none()).then(|| DocumentationClient {
+            id: "demo",
+            scopes: SCOPES.iter().map(|scope| scope.name.into()).collect(),
+        });
         let own = server_settings(address.clone(), demo, registration_token);
         let sign_in =
             TokenSource::open(own, issuer, accounts, db.clone(), clock.clone(), chance.clone()).await?;

@@ -1,7 +1,7 @@
 //! Runs every command in the documents, and compares what it answers with what the document says.
 //!
 //! A `sh` block is run by a shell, with the address of a running demo in place of the default one and the program in place
-//! of `triptych`. If a `json` block follows it, that is what it must answer; "…" in it stands for any text.
+//! of `triptych`. If a `json` block follows it, that is what it must answer; "…" in it stands for any text or number.
 
 #![allow(clippy::unwrap_used)]
 
@@ -50,10 +50,10 @@ fn blocks(document: &str) -> Vec<Block> {
     blocks
 }
 
-/// Whether an answer is what the document shows, "…" standing for any text.
+/// Whether an answer is what the document shows, "…" standing for any text or number.
 fn matches(shown: &Value, found: &Value) -> bool {
     match (shown, found) {
-        (Value::String(any), Value::String(_)) if any == "…" => true,
+        (Value::String(any), Value::String(_) | Value::Number(_)) if any == "…" => true,
         (Value::Array(shown), Value::Array(found)) => {
             shown.len() == found.len() && shown.iter().zip(found).all(|(shown, found)| matches(shown, found))
         }
@@ -72,7 +72,13 @@ fn run(document: &str) -> usize {
     let path = root().join(document);
     let house = House { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
     let program = house.serve();
-    let address = program.address("museum").to_string();
+    let services =
+        [("petstore", "127.0.0.1:8080"), ("train", "127.0.0.1:8081"), ("museum", "127.0.0.1:8082")];
+    let here = |text: &str| {
+        services.iter().fold(text.to_owned(), |text, (service, address)| {
+            text.replace(address, &program.address(service).to_string())
+        })
+    };
     let blocks = blocks(&fs::read_to_string(path).unwrap());
     let mut commands = 0;
     for (at, block) in blocks.iter().enumerate().filter(|(_, block)| block.language == "sh") {
@@ -84,7 +90,7 @@ fn run(document: &str) -> usize {
         let bin = Path::new(env!("CARGO_BIN_EXE_triptych")).parent().unwrap();
         let path = format!("{}:{}", bin.display(), std::env::var_os("PATH").unwrap().display());
         let output = Command::new("sh")
-            .args(["-e", "-c", &block.text.replace("127.0.0.1:8082", &address)])
+            .args(["-e", "-c", &here(&block.text)])
             .current_dir(house.folder.path())
             .env("PATH", path)
             .env("TRIPTYCH_DATA", house.store.folder().unwrap())
@@ -114,6 +120,11 @@ fn the_museum_guide() {
 }
 
 #[test]
+fn the_sign_in_guide() {
+    assert_eq!(run("docs/sign-in.md"), 12);
+}
+
+#[test]
 fn the_operating_guide() {
     assert_eq!(run("docs/operating.md"), 4);
 }
@@ -127,7 +138,7 @@ fn no_other_document_has_commands_that_are_not_run() {
             assert!(NOT_HERE.contains(&block.text.trim()), "{document}:{}", block.line);
         }
     }
-    let known = ["museum.md", "operating.md", "architecture.md", "decisions.md"];
+    let known = ["museum.md", "sign-in.md", "operating.md", "architecture.md", "decisions.md"];
     for file in fs::read_dir(root().join("docs")).unwrap() {
         let name = file.unwrap().file_name().into_string().unwrap();
         assert!(known.contains(&name.as_str()), "docs/{name} is run by no test");
@@ -135,13 +146,23 @@ fn no_other_document_has_commands_that_are_not_run() {
 }
 
 #[test]
-fn the_toml_in_the_operating_guide_is_a_settings_file() {
-    let text = fs::read_to_string(root().join("docs/operating.md")).unwrap();
+fn the_toml_in_the_guides_is_a_settings_file() {
     let folder = tempfile::tempdir().unwrap();
-    let block = blocks(&text).into_iter().find(|block| block.language == "toml").unwrap();
-    fs::write(folder.path().join("triptych.toml"), block.text).unwrap();
-    let output = common::bare(folder.path(), &["config"]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for (document, expected) in [("docs/operating.md", 1), ("docs/sign-in.md", 2)] {
+        let text = fs::read_to_string(root().join(document)).unwrap();
+        let blocks: Vec<_> = blocks(&text).into_iter().filter(|block| block.language == "toml").collect();
+        assert_eq!(blocks.len(), expected, "{document}");
+        for block in blocks {
+            fs::write(folder.path().join("triptych.toml"), block.text).unwrap();
+            let output = common::bare(folder.path(), &["config"]).output().unwrap();
+            assert!(
+                output.status.success(),
+                "{document}:{}: {}",
+                block.line,
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+    }
 }
 
 #[test]

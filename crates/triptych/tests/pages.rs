@@ -8,7 +8,12 @@ use common::House;
 use testkit::{Browser, Engine, Program, Store};
 
 /// Signs in from a service's documentation page, and calls an operation there; gives the status that it shows.
-async fn try_out(program: &Program, service: &str, (name, password): (&str, &str), operation: &str) -> String {
+async fn try_out(
+    program: &Program,
+    service: &str,
+    (name, password): (&str, &str),
+    operation: &str,
+) -> String {
     let browser = Browser::start().await;
     browser.resize(1200, 1600).await;
     browser.go(&format!("http://{}/docs/", program.address(service))).await;

@@ -11,8 +11,12 @@ use tempfile::TempDir;
 use testkit::{Client, Engine, Fixture, Program, Store};
 
 /// Every listener at a free port. A flag that comes later wins.
-pub(crate) const FREE_PORTS: &[&str] =
-    &["--petstore-listen", "127.0.0.1:0", "--museum-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
+pub(crate) const FREE_PORTS: &[&str] = &[
+    "--petstore-listen=127.0.0.1:0",
+    "--train-listen=127.0.0.1:0",
+    "--museum-listen=127.0.0.1:0",
+    "--admin-listen=127.0.0.1:0",
+];
 
 /// A place to start the program in, again and again.
 pub(crate) struct House {
