@@ -6,7 +6,7 @@ mod common;
 
 use common::{House, refused, with_input};
 use serde_json::json;
-use testkit::{Answer, Client, Program};
+use testkit::{Answer, Client, Engine, Program, Store};
 
 const SOLD: &str = "/v3/pet/findByStatus?status=sold";
 
@@ -138,4 +138,40 @@ fn tokens_of_an_issuer_elsewhere_are_not_ours_to_make() {
         let expected = "triptych: the tokens of this service come from https://id.example.com; ask there";
         assert_eq!(refused(&output), expected);
     }
+}
+
+#[tokio::test]
+async fn a_service_takes_the_tokens_of_an_issuer_elsewhere() {
+    let house = || House { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
+    let (issuing, taking) = (house(), house());
+    let issuer = issuing.serve();
+    let url = format!("http://{}", issuer.address("train"));
+    let mut command = taking.serving();
+    command.args(["--train-issuer", &url]).env("TRIPTYCH_TRAIN_OAUTH_AUDIENCE", &url);
+    let program = Program::start(&mut command);
+    let train = Client::new(program.address("train"));
+    let token = printed(&issuing, &["token", "train", "--user", "alice", "--scope", "read"]);
+    // The keys are fetched behind the start; until they are here, everybody is told to come back.
+    let mut answer = with_token(&train, "/stations?limit=1", &token).await;
+    while answer.status == 503 {
+        assert_ne!(answer.header("retry-after"), "");
+        answer = with_token(&train, "/stations?limit=1", &token).await;
+    }
+    answer.has_status(200);
+    let booking = json!({"trip_id": "00000000-0000-0000-0000-000000000000", "passenger_name": "Ada"});
+    let call = train.post("/bookings").header("authorization", &format!("Bearer {token}")).json(&booking);
+    call.send().await.is_problem(403, "forbidden");
+    let own = printed(&taking, &["token", "petstore"]);
+    with_token(&train, "/stations", &own).await.is_problem(401, "unauthorized");
+
+    // Clients are sent there, and find nobody here who could issue anything.
+    let here = format!("http://{}", program.address("train"));
+    let metadata = train.get("/.well-known/oauth-protected-resource").send().await;
+    assert_eq!(metadata.has_status(200).json()["authorization_servers"], json!([url]));
+    assert_eq!(metadata.json()["resource"], here);
+    train.get("/oauth/authorize").send().await.is_problem(404, "not-found");
+    train.get("/.well-known/oauth-authorization-server").send().await.is_problem(404, "not-found");
+    assert!(issuer.terminate().success());
+    // Its keys go on counting while it is away.
+    with_token(&train, "/stations?limit=1", &token).await.has_status(200);
 }

@@ -89,6 +89,28 @@ fn a_database_password_is_not_printed() {
 }
 
 #[test]
+fn a_registration_token_is_not_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = bare(folder.path(), &["config"]);
+    command
+        .env("TRIPTYCH_TRAIN_OAUTH_REGISTRATION_TOKEN", "hush")
+        .env("TRIPTYCH_PETSTORE_OAUTH_ISSUER", "https://id.example.com");
+    let printed = config(&mut command);
+    assert_eq!(
+        line(section(&printed, "train.oauth"), "registration_token"),
+        "registration_token = \"(hidden)\""
+    );
+    assert_eq!(line(section(&printed, "petstore.oauth"), "registration_token"), "registration_token = \"\"");
+    assert_eq!(line(section(&printed, "petstore.oauth"), "issuer"), "issuer = \"https://id.example.com\"");
+    assert!(!printed.contains("hush"), "{printed}");
+    let flags =
+        ["config", "--train-issuer", "https://other.example.com", "--petstore-listen", "127.0.0.1:1005"];
+    let printed = config(&mut bare(folder.path(), &flags));
+    assert_eq!(line(section(&printed, "train.oauth"), "issuer"), "issuer = \"https://other.example.com\"");
+    assert_eq!(line(section(&printed, "petstore"), "listen"), "listen = \"127.0.0.1:1005\"");
+}
+
+#[test]
 fn settings_that_make_no_sense_are_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let with_file = |text: &str| {
@@ -104,6 +126,23 @@ fn settings_that_make_no_sense_are_refused_in_one_line() {
         ("[museum]\nlisten = \"here\"", "invalid socket address"),
         ("[limits]\nconnections = -1", "invalid"),
         ("[limits]\ndatabase_queue = 0", "limits.database_queue must be at least 1"),
+        ("[petstore.oauth]\ncolour = \"red\"", "unknown field: found `colour`"),
+        ("[petstore]\ncalls_per_hour = 0", "petstore.calls_per_hour must be at least 1"),
+        ("[train]\nhold_seconds = 0", "train.hold_seconds must be at least 1"),
+        ("[train]\naddress = \"trains.example.com\"", "train.address must be a complete address like"),
+        (
+            "[train]\naddress = \"ftp://trains.example.com\"",
+            "train.address must begin with https:// or http://",
+        ),
+        ("[petstore]\naddress = \"https://pets.example.com/\"", "petstore.address must not end with a slash"),
+        (
+            "[petstore]\naddress = \"https://example.com/pets\"",
+            "petstore.address must be a host without a path",
+        ),
+        (
+            "[petstore]\naddress = \"https://Pets.example.com\"",
+            "petstore.address must be like https://pets.example.com",
+        ),
         ("not toml", "TOML"),
     ] {
         let line = with_file(file);
