@@ -39,6 +39,12 @@ impl Load {
         Load(connections)
     }
 
+    /// Sends one request, and gives the status that it was answered with.
+    pub(crate) async fn status(&mut self, request: &[u8]) -> String {
+        let answer = self.0[0].exchange(request).await;
+        String::from_utf8_lossy(&answer["HTTP/1.1 ".len()..][..3]).into_owned()
+    }
+
     /// Sends these requests in turn on every connection for so long, and gives how many were answered in a second.
     pub(crate) async fn rate(&mut self, requests: &'static [Vec<u8>], length: Duration) -> f64 {
         let start = Instant::now();
@@ -66,17 +72,21 @@ impl Load {
 }
 
 impl Connection {
-    /// Sends one request and reads its whole answer, which must be 200.
+    /// Sends one request, whose answer must be 200.
     async fn call(&mut self, request: &[u8]) {
+        let answer = self.exchange(request).await;
+        assert!(answer.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(answer));
+    }
+
+    /// Sends one request and reads its whole answer.
+    async fn exchange(&mut self, request: &[u8]) -> &[u8] {
         self.stream.write_all(request).await.unwrap();
         self.buffer.clear();
         loop {
             let read = self.stream.read_buf(&mut self.buffer).await.unwrap();
             assert_ne!(read, 0, "the service hung up");
             if length(&self.buffer) == Some(self.buffer.len()) {
-                let good = self.buffer.starts_with(b"HTTP/1.1 200 ");
-                assert!(good, "{}", String::from_utf8_lossy(&self.buffer));
-                return;
+                return &self.buffer;
             }
         }
     }

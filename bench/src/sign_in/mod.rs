@@ -48,8 +48,10 @@ pub(crate) fn measure(runtime: &Runtime, folder: &Path) -> SignIn {
         filled.unwrap();
         let server = service::authorization_server(&db).await;
         let ada = service::accounts(&db).add(NAME, PASSWORD.into()).await.unwrap();
-        let token = server.token_for("demo", ada, Some("read")).await.unwrap();
+        let token = server.token_for(ada, Some("read")).await.unwrap();
         let mut load = Load::connect(service::serve(&db, &server).await).await;
+        let unsigned = load::request("/v1/protected/1", None);
+        assert_eq!(load.status(&unsigned).await, "401", "the operation is not protected");
         // The second differs from the first by the check alone: it sends the same headers. The third sends no token.
         let kinds = [("protected", Some(token.as_str())), ("open", Some(token.as_str())), ("open", None)];
         let kinds = kinds.map(|(operation, token)| requests(operation, token));
@@ -116,7 +118,7 @@ async fn cold_token(server: &AuthorizationServer, ada: Uuid) -> Duration {
     let verifier = server.verifier();
     let mut times = Vec::new();
     for _ in 0..COLD_TOKENS {
-        let token = server.token_for("demo", ada, Some("read")).await.unwrap();
+        let token = server.token_for(ada, Some("read")).await.unwrap();
         let start = Instant::now();
         verifier.check(&token).await.unwrap();
         times.push(start.elapsed());

@@ -102,6 +102,10 @@ pub(super) async fn serve(db: &Db, server: &AuthorizationServer) -> SocketAddr {
         problems: &[],
         db: db.clone(),
         limits: RequestLimits::default(),
+        xml: false,
+        beside: Router::new(),
+        exposed: &[],
+        documentation_client: None,
     }
     .into_router();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();

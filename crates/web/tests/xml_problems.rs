@@ -50,6 +50,7 @@ async fn start(xml: bool) -> (Store, Server, Client) {
         xml,
         beside,
         exposed: &["X-Rate-Limit", "x-expires-after"],
+        documentation_client: None,
     };
     let (server, client) = serve(service.into_router()).await;
     (store, server, client)

@@ -54,7 +54,7 @@ testkit::on_both_engines! {
     async fn a_new_password_ends_what_the_old_one_opened(house: House) {
         let service = &house.service;
         let grace = service.accounts.add("grace", "correct horse".into()).await.unwrap();
-        let others = service.server.token_for("demo", grace, Some("read")).await.unwrap();
+        let others = service.server.token_for(grace, Some("read")).await.unwrap();
         let access = Access::of(&house).await;
         service.accounts.set_password(NAME, NEW.into()).await.unwrap();
         access.has_all_ended().await;
@@ -65,7 +65,7 @@ testkit::on_both_engines! {
         let fields = [("intent", "sign-in"), ("name", NAME), ("password", NEW)];
         browser.post(&path, &fields).await.has_status(303);
         browser.post(&path, &[("intent", "allow")]).await.has_status(303);
-        let token = service.server.token_for("demo", house.account, Some("read")).await.unwrap();
+        let token = service.server.token_for(house.account, Some("read")).await.unwrap();
         house.clock.advance(SignedDuration::from_secs(5));
         service.call("/v1/read", &token).await.has_status(200);
     }
