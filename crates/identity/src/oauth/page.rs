@@ -124,8 +124,8 @@ pub(super) fn page(status: StatusCode, template: &impl Template, leads_to: Optio
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // Nobody else learns our addresses. Without any referrer at all, forms would come with the origin `null`.
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    // Nobody else learns our addresses. Our own forms come with the origin `null` then.
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     match HeaderValue::try_from(policy) {
         Ok(policy) => headers.insert(header::CONTENT_SECURITY_POLICY, policy),
@@ -232,8 +232,8 @@ fn token_of(cookie: &str) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(format!("form:{cookie}")))
 }
 
-/// Whether the browser says that a request comes from our own pages. `Sec-Fetch-Site` says so where a connection can be
-/// trusted; everywhere else, `Origin` has to.
+/// Whether the browser says nothing against a request's coming from our own pages. `Sec-Fetch-Site` says so wherever a
+/// connection can be trusted. `Origin` is ours or, since our pages send no referrer, `null`; elsewhere the form's token has to do.
 fn came_from_here(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("unreadable"));
     let site = text(http::HeaderName::from_static("sec-fetch-site"));
@@ -242,8 +242,7 @@ fn came_from_here(headers: &HeaderMap) -> bool {
     }
     let host = text(header::HOST).unwrap_or_default();
     match text(header::ORIGIN) {
-        None => true,
-        Some("null") => site.is_some(),
+        None | Some("null") => true,
         Some(origin) => origin.split_once("://").is_some_and(|(_, authority)| authority == host),
     }
 }

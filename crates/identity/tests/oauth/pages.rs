@@ -49,7 +49,7 @@ fn is_page(what: &str, answer: &Answer, status: u16, leads_to: &str) {
         ("content-security-policy", policy.as_str()),
         ("content-type", "text/html; charset=utf-8"),
         ("cache-control", "no-store"),
-        ("referrer-policy", "same-origin"),
+        ("referrer-policy", "no-referrer"),
         ("x-frame-options", "DENY"),
         ("x-content-type-options", "nosniff"),
     ] {
@@ -92,7 +92,8 @@ testkit::on_both_engines! {
             ("same-site", &[cookie, site("same-site")], &[token]),
             ("cross-site with our origin", &[cookie, site("cross-site"), origin(own)], &[token]),
             ("same-origin with another's", &[cookie, site("same-origin"), origin(evil)], &[token]),
-            ("no origin's name, and no site", &[cookie, origin("null")], &[token]),
+            ("cross-site without an origin's name", &[cookie, site("cross-site"), origin("null")], &[token]),
+            ("no origin's name, and no token", &[cookie, origin("null")], &[]),
         ];
         let fields = [("name", "mallory"), ("password", "wrong horse"), ("intent", "sign-in")];
         let before = count(&house, "SELECT count(*) FROM sign_in_throttle").await;
@@ -114,6 +115,8 @@ testkit::on_both_engines! {
             ("two", vec![cookie, site("same-origin"), origin("null")]),
             ("three", vec![cookie, site("same-origin"), origin(own)]),
             ("four", vec![cookie, origin(own)]),
+            // A browser that speaks to a service without TLS, which tells no site.
+            ("five", vec![cookie, origin("null")]),
         ] {
             let form = [token, ("name", name), ("password", "a good horse")];
             let answer = send(service, "/oauth/sign-up", &headers, &form).await;
