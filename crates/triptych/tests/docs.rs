@@ -1,7 +1,7 @@
 //! Runs every command in the documents, and compares what it answers with what the document says.
 //!
 //! A `sh` block is run by a shell, with the address of a running demo in place of the default one and the program in place
-//! of `triptych`. If a `json` block follows it, that is what it must answer; "…" in it stands for any text or number.
+//! of `triptych`. If a `json` or `xml` block follows it, that is what it must answer; "…" in it stands for any text or number.
 
 #![allow(clippy::unwrap_used)]
 
@@ -98,10 +98,13 @@ fn run(document: &str) -> usize {
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{place}: {said}");
+        let answered = String::from_utf8_lossy(&output.stdout);
+        if let Some(shown) = blocks.get(at + 1).filter(|next| next.language == "xml") {
+            assert_eq!(answered.trim_end(), shown.text.trim_end(), "{place}");
+        }
         let Some(shown) = blocks.get(at + 1).filter(|next| next.language == "json") else { continue };
         let shown: Value =
             serde_json::from_str(&shown.text).unwrap_or_else(|error| panic!("{place}: {error}"));
-        let answered = String::from_utf8_lossy(&output.stdout);
         let found =
             serde_json::from_str(&answered).unwrap_or_else(|error| panic!("{place}: {error} in {answered}"));
         assert!(matches(&shown, &found), "{place} shows {shown:#}\nbut the answer is {found:#}");
@@ -111,12 +114,22 @@ fn run(document: &str) -> usize {
 
 #[test]
 fn the_readme() {
-    assert_eq!(run("README.md"), 5);
+    assert_eq!(run("README.md"), 7);
 }
 
 #[test]
 fn the_museum_guide() {
     assert_eq!(run("docs/museum.md"), 9);
+}
+
+#[test]
+fn the_pet_store_guide() {
+    assert_eq!(run("docs/petstore.md"), 19);
+}
+
+#[test]
+fn the_train_guide() {
+    assert_eq!(run("docs/train-travel.md"), 9);
 }
 
 #[test]
@@ -138,7 +151,15 @@ fn no_other_document_has_commands_that_are_not_run() {
             assert!(NOT_HERE.contains(&block.text.trim()), "{document}:{}", block.line);
         }
     }
-    let known = ["museum.md", "sign-in.md", "operating.md", "architecture.md", "decisions.md"];
+    let known = [
+        "petstore.md",
+        "train-travel.md",
+        "museum.md",
+        "sign-in.md",
+        "operating.md",
+        "architecture.md",
+        "decisions.md",
+    ];
     for file in fs::read_dir(root().join("docs")).unwrap() {
         let name = file.unwrap().file_name().into_string().unwrap();
         assert!(known.contains(&name.as_str()), "docs/{name} is run by no test");
