@@ -7,6 +7,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod inserts;
+mod pets;
 mod reads;
 mod sign_in;
 mod table;
@@ -75,6 +76,9 @@ fn main() -> ExitCode {
     println!();
     let sign_in = sign_in::measure(&runtime, &folder.path().join("sign-in"));
     sign_in.print();
+    println!();
+    let pets = pets::measure(&runtime, &folder.path().join("pets"));
+    pets.print();
     let mut code = ExitCode::SUCCESS;
     for result in &results {
         if let Some(target) = result.target.filter(|target| result.ratio() < *target) {
@@ -82,7 +86,7 @@ fn main() -> ExitCode {
             code = ExitCode::FAILURE;
         }
     }
-    if let Some(missed) = sign_in.missed() {
+    for missed in [sign_in.missed(), pets.missed()].into_iter().flatten() {
         println!("missed: {missed}");
         code = ExitCode::FAILURE;
     }
