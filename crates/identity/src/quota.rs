@@ -3,6 +3,9 @@
 //! A write for every call would make each read as dear as a write. So a process takes calls from the database a few at a time,
 //! a hundredth of the whole, and hands them out from memory. All processes together never hand out more than the limit; what a
 //! process has taken and not handed out, another cannot.
+//!
+//! The machines' clocks are never quite the same. Around the full hour, when one is in the next hour already, the calls of
+//! those behind count in that hour too: were the count to go back and forth between the two, it would start anew each time.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,7 +27,16 @@ pub struct Quota {
     limit: i64,
     db: Db,
     clock: Clock,
-    taken: Cache<String, Arc<Mutex<Taken>>>,
+    callers: Cache<String, Arc<Caller>>,
+}
+
+/// A caller, as a process remembers one.
+#[derive(Default)]
+struct Caller {
+    taken: Mutex<Taken>,
+    /// Held by whoever takes more. One at a time: if each of many calls at once took a step of its own, the last of them would
+    /// find nothing left to take, while the first hold plenty.
+    taking: tokio::sync::Mutex<()>,
 }
 
 /// What a process has taken for a caller.
@@ -57,7 +69,7 @@ pub enum QuotaError {
 
 impl Quota {
     pub fn new(limit: u32, db: Db, clock: Clock) -> Self {
-        Quota { limit: limit.into(), db, clock, taken: Cache::new(REMEMBERED) }
+        Quota { limit: limit.into(), db, clock, callers: Cache::new(REMEMBERED) }
     }
 
     pub fn limit(&self) -> i64 {
@@ -69,71 +81,83 @@ impl Quota {
         let now = self.clock.now().as_second();
         let (hour, reset) = (now.div_euclid(HOUR), HOUR - now.rem_euclid(HOUR));
         let standing = |remaining| Standing { limit: self.limit, remaining, reset };
-        let taken = match self.taken.get(caller) {
-            Some(taken) => taken,
-            None => self.taken.get_with(caller.to_owned(), Arc::default),
+        let held = match self.callers.get(caller) {
+            Some(held) => held,
+            None => self.callers.get_with(caller.to_owned(), Arc::default),
         };
-        if let Some(remaining) = lock(&taken).spend(hour) {
+        if let Some(remaining) = held.spend(hour) {
+            return Ok(standing(remaining));
+        }
+        let _turn = held.taking.lock().await;
+        if let Some(remaining) = held.spend(hour) {
             return Ok(standing(remaining));
         }
         let step = (self.limit / 100).max(1);
         let (limit, name) = (self.limit, caller.to_owned());
-        let granted = self.db.write(move |tx| take(tx, &name, hour, step, limit)).await?;
-        let Some((granted, untaken)) = granted else { return Err(QuotaError::UsedUp(standing(0))) };
-        let mut taken = lock(&taken);
-        if taken.hour != hour {
-            *taken = Taken { hour, ..Taken::default() };
+        let more = self.db.write(move |tx| take(tx, &name, hour, step, limit)).await?;
+        if let Some(more) = more {
+            held.add(&more);
         }
-        taken.left += granted;
-        taken.untaken = untaken;
-        // What was just taken may have been handed out by others that waited for the lock.
-        match taken.spend(hour) {
-            Some(remaining) => Ok(standing(remaining)),
-            None => Err(QuotaError::UsedUp(standing(0))),
-        }
+        held.spend(hour).map(standing).ok_or_else(|| QuotaError::UsedUp(standing(0)))
     }
 }
 
-impl Taken {
-    fn spend(&mut self, hour: i64) -> Option<i64> {
-        if self.hour != hour || self.left == 0 {
+impl Caller {
+    fn spend(&self, hour: i64) -> Option<i64> {
+        let mut taken = self.lock();
+        if !counts_in(taken.hour, hour) || taken.left == 0 {
             return None;
         }
-        self.left -= 1;
-        Some(self.left + self.untaken)
+        taken.left -= 1;
+        Some(taken.left + taken.untaken)
+    }
+
+    fn add(&self, more: &Taken) {
+        let mut taken = self.lock();
+        let left = if taken.hour == more.hour { taken.left } else { 0 };
+        *taken = Taken { left: left + more.left, ..*more };
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn lock(taken: &Mutex<Taken>) -> std::sync::MutexGuard<'_, Taken> {
-    taken.lock().unwrap_or_else(PoisonError::into_inner)
+/// Whether a call made in `hour`, by the clock of this machine, counts in `counted`: that hour, or the next one if another
+/// machine's clock is there already.
+fn counts_in(counted: i64, hour: i64) -> bool {
+    counted == hour || counted == hour + 1
 }
 
-/// Takes up to `step` calls: how many, and how many are left to be taken. `None` when all are.
+/// Takes up to `step` calls. `None` when all are taken.
 fn take(
     tx: &mut WriteTx<'_>,
     caller: &str,
     hour: i64,
     step: i64,
     limit: i64,
-) -> Result<Option<(i64, i64)>, Error> {
+) -> Result<Option<Taken>, Error> {
     // A few of past hours go with every one of this hour, so that they cannot pile up.
     tx.execute(
         "DELETE FROM call_quota WHERE caller IN
          (SELECT caller FROM call_quota WHERE hour < $1 ORDER BY hour LIMIT 10)",
         &[(hour - 1).into()],
     )?;
-    let used: Option<i64> = tx.row(
+    // As in `counts_in`.
+    let used = tx.row(
         "INSERT INTO call_quota (caller, hour, used) VALUES ($1, $2, $3)
-         ON CONFLICT (caller) DO UPDATE SET hour = excluded.hour,
-             used = CASE WHEN call_quota.hour = excluded.hour THEN call_quota.used ELSE 0 END + excluded.used
-         WHERE call_quota.hour <> excluded.hour OR call_quota.used < $4
-         RETURNING used",
+         ON CONFLICT (caller) DO UPDATE SET
+             hour = CASE WHEN call_quota.hour = excluded.hour + 1 THEN call_quota.hour ELSE excluded.hour END,
+             used = CASE WHEN call_quota.hour BETWEEN excluded.hour AND excluded.hour + 1 THEN call_quota.used ELSE 0 END
+                 + excluded.used
+         WHERE call_quota.hour NOT BETWEEN excluded.hour AND excluded.hour + 1 OR call_quota.used < $4
+         RETURNING hour, used",
         &[caller.into(), hour.into(), step.into(), limit.into()],
-        |row| row.get(0),
+        |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?)),
     )?;
-    Ok(used.map(|used| {
+    Ok(used.map(|(hour, used)| {
         let before = used - step;
-        ((limit - before).min(step), (limit - used).max(0))
+        Taken { hour, left: (limit - before).min(step), untaken: (limit - used).max(0) }
     }))
 }
 
