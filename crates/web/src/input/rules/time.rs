@@ -30,11 +30,14 @@ pub fn timestamp(field: &mut Field<'_>) -> Option<Timestamp> {
     if !is_date_time(text.as_bytes()) {
         return field.fail(WANTED);
     }
-    match text.parse() {
-        Ok(time) => Some(time),
-        Err(_) => field.fail(format!("{WANTED}; there is no {text}")),
+    match text.parse::<Timestamp>() {
+        Ok(time) if time.as_second() >= YEAR_ZERO => Some(time),
+        _ => field.fail(format!("{WANTED}; there is no {text}")),
     }
 }
+
+/// The first moment that can be told back in UTC: with an offset, one can be named that lies before it.
+const YEAR_ZERO: i64 = -62_167_219_200;
 
 /// Whether text has the shape that RFC 3339 asks for: the library would also take a time without seconds, an
 /// offset without minutes, a zone's name in brackets.
