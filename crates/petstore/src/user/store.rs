@@ -118,14 +118,13 @@ pub(crate) fn change(tx: &mut WriteTx<'_>, id: Uuid, change: &Change, now: Times
         return Err(Refused::Unknown);
     }
     if let Some(number) = change.id {
-        // In one statement, since an error would be all that a second one could see.
-        let moved = tx.execute(
-            "UPDATE store_user SET id = $2 WHERE account_id = $1
-             AND NOT EXISTS (SELECT 1 FROM store_user AS other WHERE other.id = $2 AND other.account_id <> $1)",
-            &[id.into(), number.into()],
-        )?;
-        if moved == 0 {
-            return Err(Refused::IdTaken(number));
+        // No look beforehand whether it is free: somebody may be about to commit it, which only the constraint knows.
+        let moved =
+            tx.execute("UPDATE store_user SET id = $2 WHERE account_id = $1", &[id.into(), number.into()]);
+        match moved {
+            Ok(_) => {}
+            Err(Error::Unique(_)) => return Err(Refused::IdTaken(number)),
+            Err(error) => return Err(error.into()),
         }
     }
     if let Some(name) = &change.username
