@@ -96,11 +96,16 @@ impl Petstore {
         }
         let unnumbered = rows.iter().filter(|row| row.assigned).count();
         let insert = |ids: Vec<i64>| {
+            // Another user of the same list may have chosen one of them.
+            let chosen = rows.iter().any(|row| !row.assigned && ids.contains(&row.id));
             let mut rows = rows.clone();
             for (row, id) in rows.iter_mut().filter(|row| row.assigned).zip(ids) {
                 row.id = id;
             }
             async move {
+                if chosen {
+                    return Ok(None);
+                }
                 let last = rows.last();
                 let last = last.map(|row| User::new(row.id, row.username.to_string(), row.profile.clone()));
                 match self.db.write(move |tx| store::insert_all(tx, &rows, now)).await {
