@@ -17,7 +17,7 @@ use web::{
 
 const LONGEST: usize = 200;
 /// How many users can be made at once: each password costs as much as a log-in.
-const MOST: usize = 100;
+const MOST: usize = 50;
 
 /// A user of the store, as everybody may see it: the password is in no answer.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
