@@ -113,9 +113,9 @@ pub(crate) fn is_invisible(c: char) -> bool {
     )
 }
 
-/// Whether a password is long enough to be anything at all.
-pub(crate) fn check_any_password(password: &SecretString) -> Result<(), Unfit> {
-    let fits = (1..=LONGEST_PASSWORD).contains(&password.expose_secret().len());
+/// Whether a password can be one at all: what [`Accounts::hash_any`](crate::Accounts::hash_any) takes.
+pub fn check_any_password(password: &SecretString) -> Result<(), Unfit> {
+    let fits = (1..=LONGEST_PASSWORD).contains(&composed(password.expose_secret()).len());
     if fits { Ok(()) } else { Err(Unfit::PasswordEmpty) }
 }
 

@@ -144,10 +144,6 @@ fn failed(error: ChangeError) -> Problem {
             Problem::new(&UNAVAILABLE, "Too many passwords are being made just now.").retry_after(1)
         }
         ChangeError::Db(error) => error.into(),
-        ChangeError::Unfit(unfit) => Problem::broken(
-            &UNPROCESSABLE,
-            vec![Invalid { pointer: "#/password".into(), detail: format!("cannot be used: {unfit}").into() }],
-        ),
         other => Problem::internal(other),
     }
 }

@@ -5,7 +5,7 @@ pub(crate) mod session;
 pub(crate) mod store;
 mod xml;
 
-use identity::account::Name;
+use identity::account::{self, Name};
 use secrecy::SecretString;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -155,15 +155,28 @@ impl Input for ChangedUser {
     }
 }
 
+/// Names that no path leads to: other operations are there, or clients leave them out of an address.
+const UNREACHABLE: &[&str] = &["login", "logout", "createWithList", ".", ".."];
+
 /// What an account can be called.
 fn username(field: &mut Field<'_>) -> Option<Name> {
     let name = rules::text(1..=100)(field)?;
-    Name::new(&name).map_or_else(|unfit| field.fail(format!("cannot be used: {unfit}")), Some)
+    match Name::new(&name) {
+        Ok(name) if UNREACHABLE.contains(&name.as_str()) => {
+            field.fail("cannot be used: no address could lead to a user of this name")
+        }
+        Ok(name) => Some(name),
+        Err(unfit) => field.fail(format!("cannot be used: {unfit}")),
+    }
 }
 
 /// Any password but an empty one: the store's own examples have short ones.
 fn password(field: &mut Field<'_>) -> Option<SecretString> {
-    rules::text(1..=1000)(field).map(SecretString::from)
+    let password = SecretString::from(rules::text(1..=1000)(field)?);
+    match account::check_any_password(&password) {
+        Ok(()) => Some(password),
+        Err(unfit) => field.fail(format!("cannot be used: {unfit}")),
+    }
 }
 
 /// Who a user is to the rest of the program.
