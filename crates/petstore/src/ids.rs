@@ -56,7 +56,7 @@ impl Ids {
             if let Some(last) = last {
                 self.skip(last, step).await?;
             }
-            step *= 2;
+            step = step.saturating_mul(2);
         }
     }
 
@@ -81,10 +81,9 @@ impl Ids {
     /// Continues `step` ids after one that was taken.
     async fn skip(&self, taken: i64, step: i64) -> Result<(), Error> {
         if step < BLOCK {
+            // Never back: others may have been given what lies between, or this may be another block by now.
             let mut block = self.lock();
-            if block.start > taken {
-                block.start = block.end.min(taken + step);
-            }
+            block.start = block.start.max((taken + step).min(block.end));
             return Ok(());
         }
         *self.lock() = 0..0;
