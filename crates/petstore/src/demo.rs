@@ -1,9 +1,17 @@
 //! Demo data: pets, an order, users, an API key.
 
+use std::iter;
+
 use db::{Error, WriteTx};
+use identity::{
+    PasswordHash,
+    account::{self, Name},
+};
+use jiff::Timestamp;
+use web::Chance;
 
 use crate::{
-    OpenError, Petstore,
+    OpenError, Petstore, ids,
     order::{self, Order, OrderStatus},
     pet::{self, Named, Pet, Status},
     user::{self, Profile},
@@ -49,15 +57,24 @@ const PETS: &[DemoPet] = &[
 impl Petstore {
     /// Brings the demo data, once. To be called at every start.
     pub(crate) async fn bring_demo(&self) -> Result<(), OpenError> {
+        let brought =
+            self.db.read(|tx| tx.row("SELECT 1 FROM demo_brought", &[], |row| row.get::<i64>(0))).await?;
+        if brought.is_some() {
+            return Ok(());
+        }
         self.keys.add_demo("demo", API_KEY).await?;
-        for (name, password) in USERS {
-            self.accounts.add_demo(name, password).await?;
+        let mut users = Vec::new();
+        for ((name, password), (id, profile)) in USERS.iter().zip(profiles()) {
+            let user = DemoUser {
+                name: Name::new(name).map_err(identity::ChangeError::from)?,
+                hash: self.accounts.hash_any(&(*password).into()).await?,
+                id,
+                profile,
+            };
+            users.push(user);
         }
-        let mut accounts = Vec::new();
-        for (name, _) in USERS {
-            accounts.push(self.accounts.find(name).await?);
-        }
-        let ship_date = self.clock.now().round(jiff::Unit::Second).ok();
+        let (now, chance) = (self.clock.now(), self.chance.clone());
+        let ship_date = now.round(jiff::Unit::Second).ok();
         self.db
             .write(move |tx| {
                 let first_time =
@@ -76,15 +93,37 @@ impl Petstore {
                     status: OrderStatus::Approved,
                     complete: true,
                 };
-                order::store::put(tx, order)?;
-                for (account, (id, profile)) in accounts.iter().zip(profiles()) {
-                    if let Some(account) = account {
-                        user::store::insert_profile(tx, *account, id, &profile)?;
-                    }
+                order::store::insert(tx, order)?;
+                for user in &users {
+                    user.insert(tx, now, &chance)?;
                 }
                 start_ids_after_demo(tx)
             })
             .await?;
+        Ok(())
+    }
+}
+
+/// A user of the demo, about to come.
+struct DemoUser {
+    name: Name,
+    hash: PasswordHash,
+    id: i64,
+    profile: Profile,
+}
+
+impl DemoUser {
+    /// Adds the user, unless somebody has the name.
+    fn insert(&self, tx: &mut WriteTx<'_>, now: Timestamp, chance: &Chance) -> Result<(), Error> {
+        let account = chance.uuid(now);
+        if !account::insert_demo(tx, account, &self.name, &self.hash, now)? {
+            return Ok(());
+        }
+        // Somebody may have the id, where the store was used before it became a demo.
+        let mut ids = iter::once(self.id).chain(iter::repeat_with(|| ids::random(chance)));
+        while let Some(id) = ids.next()
+            && !user::store::insert_profile(tx, account, id, &self.profile)?
+        {}
         Ok(())
     }
 }

@@ -67,7 +67,7 @@ impl Ids {
         let kind = self.kind;
         let first = self.db.write(move |tx| take_block(tx, kind)).await?;
         if first >= END - BLOCK {
-            return Ok(self.random());
+            return Ok(random(&self.chance));
         }
         let mut block = self.lock();
         *block = first + 1..first + BLOCK;
@@ -99,14 +99,14 @@ impl Ids {
             .await
     }
 
-    /// Somewhere in the whole range, once counting has come to its end.
-    fn random(&self) -> i64 {
-        (u64::from_be_bytes(self.chance.bytes()) >> 11).max(1) as i64
-    }
-
     fn lock(&self) -> std::sync::MutexGuard<'_, Range<i64>> {
         self.block.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Somewhere in the whole range, where counting has come to its end.
+pub(crate) fn random(chance: &Chance) -> i64 {
+    (u64::from_be_bytes(chance.bytes()) >> 11).max(1) as i64
 }
 
 fn take_block(tx: &mut WriteTx<'_>, kind: &'static str) -> Result<i64, Error> {
