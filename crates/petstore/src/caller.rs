@@ -113,10 +113,10 @@ impl FromRequestParts<Petstore> for LoggedIn {
     }
 }
 
-/// The secret of the session that a request was sent with, valid or not.
-pub(crate) fn session_secret(parts: &Parts) -> Option<&str> {
+/// The secrets of the sessions that a request was sent with, valid or not: as a bearer token, as the cookie, or both.
+pub(crate) fn session_secrets(parts: &Parts) -> impl Iterator<Item = &str> {
     let bearer = bearer::bearer_token(parts).ok().flatten().filter(|token| !is_access_token(token));
-    bearer.or_else(|| session_cookie(parts))
+    bearer.into_iter().chain(session_cookie(parts))
 }
 
 /// The name of the cookie that holds a session.

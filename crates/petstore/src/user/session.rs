@@ -140,7 +140,7 @@ fn refused(error: SignInError) -> Problem {
     security(()),
 )]
 pub(crate) async fn logout(State(petstore): State<Petstore>, parts: Parts) -> Result<Response> {
-    if let Some(secret) = caller::session_secret(&parts) {
+    for secret in caller::session_secrets(&parts) {
         petstore.sessions.end(Kind::Api, secret).await?;
     }
     let gone = format!("{}=; Path=/v3; Max-Age=0; HttpOnly; SameSite=Lax", caller::COOKIE);
