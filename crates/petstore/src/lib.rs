@@ -157,6 +157,11 @@ impl Petstore {
         .into_router()
     }
 
+    /// The accounts of its users.
+    pub fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
     /// Counts a call of a user's.
     async fn spend(&self, account: Uuid) -> Result<(), Problem> {
         let mut buffer = Uuid::encode_buffer();
