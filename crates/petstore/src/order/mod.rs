@@ -24,7 +24,7 @@ pub(crate) struct Order {
     #[schema(minimum = 1, examples(7))]
     pub(crate) quantity: i32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(value_type = String, required = false, format = DateTime)]
     pub(crate) ship_date: Option<Timestamp>,
     pub(crate) status: OrderStatus,
     pub(crate) complete: bool,
@@ -60,17 +60,18 @@ impl OrderStatus {
 #[schema(rename_all = "camelCase", as = OrderInput, xml(name = "order"))]
 pub(crate) struct NewOrder {
     /// Assigned if it is absent.
+    #[schema(required = false, nullable = false)]
     id: Option<i64>,
     /// The pet that is ordered; it must exist.
     #[schema(examples(198772))]
     pet_id: i64,
-    #[schema(value_type = Option<i32>, minimum = 1, default = 1)]
+    #[schema(required = false, minimum = 1, default = 1)]
     quantity: i32,
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(value_type = String, required = false, format = DateTime)]
     ship_date: Option<Timestamp>,
-    #[schema(value_type = Option<OrderStatus>, default = "placed")]
+    #[schema(required = false, default = "placed")]
     status: OrderStatus,
-    #[schema(value_type = Option<bool>, default = false)]
+    #[schema(required = false, default = false)]
     complete: bool,
 }
 

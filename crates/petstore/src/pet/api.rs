@@ -171,7 +171,7 @@ pub(crate) async fn change(
     delete, path = "/pet/{petId}", operation_id = "deletePet", tag = "pet",
     params(
         ("petId" = i64, Path, description = "The pet's id."),
-        ("api_key" = Option<String>, Header, description = "An API key."),
+        ("api_key" = Option<String>, Header, description = "An API key.", nullable = false),
     ),
     responses(
         (status = 200, description = "The pet is gone."),

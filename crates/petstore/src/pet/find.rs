@@ -9,7 +9,7 @@ use web::{
     reply::Batch,
 };
 
-use super::{LONGEST_NAME, Pet, Status, store};
+use super::{LONGEST_NAME, Pet, PetList, Status, store};
 use crate::{Petstore, caller::PetsCaller};
 
 /// How many pets are read at once while a list is written.
@@ -22,7 +22,8 @@ const MOST_TAGS: usize = 100;
 #[expect(dead_code, reason = "the OpenAPI document reads it")]
 pub(crate) struct StatusParameters {
     /// The statuses to find, with commas between them or each as a parameter of its own. Available ones if absent.
-    #[param(inline, required = false, style = Form, explode, example = json!(["available", "pending"]))]
+    #[param(inline, required = false, style = Form, explode, default = json!(["available"]),
+        example = json!(["available", "pending"]))]
     status: Vec<Status>,
 }
 
@@ -45,7 +46,7 @@ impl Input for ByStatus {
     params(StatusParameters),
     responses(
         (status = 200, description = "The pets that have one of the statuses.",
-            content((Vec<Pet> = "application/json"), (Vec<Pet> = "application/xml"))),
+            content((Vec<Pet> = "application/json"), (inline(PetList) = "application/xml"))),
         (status = 403, description = "The access token lacks a scope."),
     ),
     security(("petstore_auth" = ["write:pets", "read:pets"])),
@@ -92,7 +93,7 @@ impl Input for ByTags {
     params(TagParameters),
     responses(
         (status = 200, description = "The pets that have one of the tags.",
-            content((Vec<Pet> = "application/json"), (Vec<Pet> = "application/xml"))),
+            content((Vec<Pet> = "application/json"), (inline(PetList) = "application/xml"))),
         (status = 403, description = "The access token lacks a scope."),
     ),
     security(("petstore_auth" = ["write:pets", "read:pets"])),

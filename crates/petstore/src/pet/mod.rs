@@ -6,7 +6,14 @@ pub(crate) mod store;
 mod xml;
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        Ref, RefOr,
+        schema::{ArrayBuilder, Schema},
+        xml::XmlBuilder,
+    },
+};
 use web::{
     input::{Fields, Input, rules},
     problem::{Kind, UNPROCESSABLE},
@@ -26,28 +33,62 @@ pub(crate) struct Pet {
     #[schema(examples(10))]
     pub(crate) id: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Category, required = false)]
     pub(crate) category: Option<Named>,
     #[schema(examples("doggie"))]
     pub(crate) name: String,
     #[schema(xml(wrapped, name = "photoUrl"))]
     pub(crate) photo_urls: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(xml(wrapped, name = "tag"))]
+    #[schema(value_type = Vec<Tag>, required = false, xml(wrapped))]
     pub(crate) tags: Option<Vec<Named>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
     pub(crate) status: Option<Status>,
 }
 
 /// A category of pets, or a tag on one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Named {
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(examples(1))]
     pub(crate) id: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 200, examples("Dogs"))]
     pub(crate) name: Option<String>,
 }
+
+/// A category of pets.
+#[derive(ToSchema)]
+#[schema(xml(name = "category"))]
+#[expect(dead_code, reason = "the OpenAPI document reads it: the two are elements of different names in XML")]
+pub(crate) struct Category {
+    #[schema(required = false, examples(1))]
+    id: i64,
+    #[schema(required = false, max_length = 200, examples("Dogs"))]
+    name: String,
+}
+
+/// A tag on a pet.
+#[derive(ToSchema)]
+#[schema(xml(name = "tag"))]
+#[expect(dead_code, reason = "the OpenAPI document reads it")]
+pub(crate) struct Tag {
+    #[schema(required = false, examples(1))]
+    id: i64,
+    #[schema(required = false, max_length = 200, examples("tag1"))]
+    name: String,
+}
+
+/// A list of pets in XML.
+pub(crate) struct PetList;
+
+impl PartialSchema for PetList {
+    fn schema() -> RefOr<Schema> {
+        let root = XmlBuilder::new().name(Some("pets")).wrapped(Some(true)).build();
+        ArrayBuilder::new().items(Ref::from_schema_name("Pet")).xml(Some(root)).into()
+    }
+}
+
+impl ToSchema for PetList {}
 
 /// Where a pet stands in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
@@ -76,15 +117,17 @@ impl Status {
 #[schema(rename_all = "camelCase", as = PetInput, xml(name = "pet"))]
 pub(crate) struct NewPet {
     /// Assigned if it is absent.
-    #[schema(examples(10))]
+    #[schema(required = false, nullable = false, examples(10))]
     pub(crate) id: Option<i64>,
+    #[schema(value_type = Category, required = false)]
     pub(crate) category: Option<Named>,
     #[schema(min_length = 1, max_length = 200, examples("doggie"))]
     pub(crate) name: String,
     #[schema(max_items = 100, xml(wrapped, name = "photoUrl"))]
     pub(crate) photo_urls: Vec<String>,
-    #[schema(max_items = 100, xml(wrapped, name = "tag"))]
+    #[schema(value_type = Vec<Tag>, required = false, max_items = 100, xml(wrapped))]
     pub(crate) tags: Option<Vec<Named>>,
+    #[schema(required = false, nullable = false)]
     pub(crate) status: Option<Status>,
 }
 

@@ -40,7 +40,7 @@ pub(crate) async fn create(
 /// All of them or none. The answer is the last one.
 #[utoipa::path(
     post, path = "/user/createWithList", operation_id = "createUsersWithListInput", tag = "user",
-    request_body = Vec<NewUser>,
+    request_body = inline(NewUsers),
     responses(
         (status = 200, description = "The last user of the list.",
             content((User = "application/json"), (User = "application/xml"))),

@@ -8,7 +8,13 @@ mod xml;
 use identity::account::{self, Name};
 use secrecy::SecretString;
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        Ref, RefOr,
+        schema::{ArrayBuilder, Schema},
+    },
+};
 use uuid::Uuid;
 use web::{
     input::{Field, Fields, Input, rules},
@@ -29,19 +35,19 @@ pub(crate) struct User {
     #[schema(examples("theUser"))]
     pub(crate) username: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(examples("John"))]
+    #[schema(required = false, nullable = false, examples("John"))]
     pub(crate) first_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(examples("James"))]
+    #[schema(required = false, nullable = false, examples("James"))]
     pub(crate) last_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(examples("john@email.com"))]
+    #[schema(required = false, nullable = false, examples("john@email.com"))]
     pub(crate) email: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(examples("12345"))]
+    #[schema(required = false, nullable = false, examples("12345"))]
     pub(crate) phone: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(examples(1))]
+    #[schema(required = false, nullable = false, examples(1))]
     pub(crate) user_status: Option<i32>,
 }
 
@@ -56,15 +62,15 @@ impl User {
 #[derive(Debug, Clone, Default, PartialEq, ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(crate) struct Profile {
-    #[schema(max_length = 200, examples("John"))]
+    #[schema(required = false, nullable = false, max_length = 200, examples("John"))]
     pub(crate) first_name: Option<String>,
-    #[schema(max_length = 200, examples("James"))]
+    #[schema(required = false, nullable = false, max_length = 200, examples("James"))]
     pub(crate) last_name: Option<String>,
-    #[schema(max_length = 200, examples("john@email.com"))]
+    #[schema(required = false, nullable = false, max_length = 200, examples("john@email.com"))]
     pub(crate) email: Option<String>,
-    #[schema(max_length = 200, examples("12345"))]
+    #[schema(required = false, nullable = false, max_length = 200, examples("12345"))]
     pub(crate) phone: Option<String>,
-    #[schema(examples(1))]
+    #[schema(required = false, nullable = false, examples(1))]
     pub(crate) user_status: Option<i32>,
 }
 
@@ -73,11 +79,12 @@ pub(crate) struct Profile {
 #[schema(rename_all = "camelCase", as = UserInput)]
 pub(crate) struct NewUser {
     /// Assigned if it is absent.
+    #[schema(required = false, nullable = false)]
     pub(crate) id: Option<i64>,
     #[schema(value_type = String, min_length = 1, max_length = 100, examples("theUser"))]
     pub(crate) username: Name,
     /// Without one, nobody can log in as this user.
-    #[schema(value_type = Option<String>, min_length = 1, format = Password, write_only, examples("12345"))]
+    #[schema(value_type = String, required = false, min_length = 1, format = Password, write_only, examples("12345"))]
     pub(crate) password: Option<SecretString>,
     #[serde(flatten)]
     pub(crate) profile: Profile,
@@ -115,6 +122,15 @@ impl Input for Profile {
 /// Several users to be made at once.
 pub(crate) struct NewUsers(pub(crate) Vec<NewUser>);
 
+impl PartialSchema for NewUsers {
+    fn schema() -> RefOr<Schema> {
+        let users = ArrayBuilder::new().items(Ref::from_schema_name("UserInput"));
+        users.min_items(Some(1)).max_items(Some(MOST)).into()
+    }
+}
+
+impl ToSchema for NewUsers {}
+
 impl Input for NewUsers {
     const BROKEN: &'static Kind = &UNPROCESSABLE;
 
@@ -132,12 +148,13 @@ impl Input for NewUsers {
 #[schema(rename_all = "camelCase", as = UserChanges)]
 pub(crate) struct ChangedUser {
     /// The user's id, if it is to be another.
+    #[schema(required = false, nullable = false)]
     pub(crate) id: Option<i64>,
     /// The user's name, if it is to be another.
-    #[schema(value_type = Option<String>, min_length = 1, max_length = 100, examples("theUser"))]
+    #[schema(value_type = String, required = false, min_length = 1, max_length = 100, examples("theUser"))]
     pub(crate) username: Option<Name>,
     /// The old one stays if this is absent.
-    #[schema(value_type = Option<String>, min_length = 1, format = Password, write_only)]
+    #[schema(value_type = String, required = false, min_length = 1, format = Password, write_only)]
     pub(crate) password: Option<SecretString>,
     #[serde(flatten)]
     pub(crate) profile: Profile,

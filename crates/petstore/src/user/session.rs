@@ -62,10 +62,13 @@ impl Input for Login {
         content((String = "application/json"), (String = "application/xml"), (String = "text/plain")),
         headers(
             ("X-Rate-Limit" = i32, description = "How many calls an hour this user may make."),
-            ("X-Expires-After" = String, description = "When the session ends, in UTC."),
+            ("X-Expires-After" = jiff::Timestamp, description = "When the session ends, in UTC."),
             ("Set-Cookie" = String, description = "The session, for browsers."),
         ),
-    ), (status = 429, description = "There were too many wrong passwords.")),
+    ), (
+        status = 429, description = "There were too many wrong passwords.",
+        headers(("Retry-After" = i64, description = "How many seconds to wait before trying again.")),
+    )),
     security(()),
 )]
 pub(crate) async fn login(

@@ -34,7 +34,7 @@ pub struct ProblemDocument<'a> {
     instance: &'a str,
     /// Everything that is wrong with the request, each with its place.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(value_type = Option<Vec<Invalid>>)]
+    #[schema(value_type = Vec<Invalid>, required = false)]
     errors: &'a [Invalid],
 }
 
