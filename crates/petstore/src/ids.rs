@@ -61,7 +61,7 @@ impl Ids {
     }
 
     async fn next(&self) -> Result<i64, Error> {
-        if let Some(id) = self.from_block() {
+        if let Some(id) = self.next_of_block() {
             return Ok(id);
         }
         let kind = self.kind;
@@ -74,7 +74,7 @@ impl Ids {
         Ok(first)
     }
 
-    fn from_block(&self) -> Option<i64> {
+    fn next_of_block(&self) -> Option<i64> {
         self.lock().next()
     }
 

@@ -107,12 +107,15 @@ pub(crate) async fn by_tags(
     list(wanted, petstore, tags, |tx, tag, after| store::tagged(tx, tag, after, BATCH as i64)).await
 }
 
+/// The next pets of a key after an id.
+type NextOf<K> = fn(&mut Tx<'_>, &K, Option<i64>) -> Result<Vec<Pet>, Error>;
+
 /// Lists the pets that `next` finds for any of the keys, each once, in order of their ids.
 async fn list<K: Send + Sync + 'static>(
     wanted: Wanted,
     petstore: Petstore,
     keys: Vec<K>,
-    next: fn(&mut Tx<'_>, &K, Option<i64>) -> Result<Vec<Pet>, Error>,
+    next: NextOf<K>,
 ) -> Result<Response> {
     let keys = std::sync::Arc::new(keys);
     wanted
@@ -127,12 +130,7 @@ async fn list<K: Send + Sync + 'static>(
         .await
 }
 
-fn merged<K>(
-    tx: &mut Tx<'_>,
-    keys: &[K],
-    after: Option<i64>,
-    next: fn(&mut Tx<'_>, &K, Option<i64>) -> Result<Vec<Pet>, Error>,
-) -> Result<Vec<Pet>, Error> {
+fn merged<K>(tx: &mut Tx<'_>, keys: &[K], after: Option<i64>, next: NextOf<K>) -> Result<Vec<Pet>, Error> {
     let mut pets = Vec::new();
     for key in keys {
         pets.extend(next(tx, key, after)?);
