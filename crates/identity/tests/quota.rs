@@ -137,7 +137,8 @@ testkit::on_both_engines! {
     /// Two machines' clocks are never quite the same: around the full hour one is in the next hour already.
     async fn a_clock_that_is_behind_gives_nobody_a_second_hour(world: World) {
         let quota = world.quota(10);
-        let behind = Quota::new(10, world.store.open("test", &[MIGRATIONS]), Clock::manual(world.clock.now()));
+        let behind =
+            Quota::new(10, world.store.open("test", &[MIGRATIONS]), Clock::manual(world.clock.now()));
         world.advance(2700);
         let mut passed = 0;
         for _ in 0..20 {
