@@ -1,0 +1,14 @@
+//! The pet store's API, operation by operation, called over a real socket on both engines.
+//!
+//! One program rather than one per file: linking twenty of them would take longer than running them.
+
+#![allow(clippy::unwrap_used)]
+
+mod answers;
+mod change_pet;
+mod dump;
+mod find;
+mod fixture;
+mod long_list;
+mod pet;
+mod pet_xml;
