@@ -6,12 +6,17 @@
 
 mod answers;
 mod change_pet;
+mod change_user;
 mod dump;
 mod find;
 mod fixture;
 mod ids;
 mod inventory;
+mod login;
 mod long_list;
 mod order;
 mod pet;
 mod pet_xml;
+mod session;
+mod user;
+mod user_list;

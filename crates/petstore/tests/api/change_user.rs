@@ -1,0 +1,165 @@
+//! `PUT /user/{username}` and `DELETE /user/{username}`.
+
+use serde_json::{Value, json};
+use testkit::Answer;
+
+use crate::{
+    answers::{is_broken, is_empty},
+    fixture::Open,
+};
+
+impl Open {
+    /// Has Ada change herself.
+    async fn change_ada(&self, changes: &Value) -> Answer {
+        self.ada.put("/v3/user/ada").json(changes).send().await
+    }
+}
+
+testkit::on_both_engines! {
+    async fn what_a_user_says_of_herself_is_replaced(open: Open) {
+        let whole = json!({
+            "firstName": "Ada", "lastName": "Lovelace", "email": "ada@example.com", "phone": "1", "userStatus": 2,
+        });
+        is_empty(&open.change_ada(&whole).await);
+        let mut expected = whole.clone();
+        expected["id"] = 2001.into();
+        expected["username"] = "ada".into();
+        open.user("ada").await.is(200, &expected);
+        // As a whole: what is not sent is gone. Name, id and password are who she is, and stay.
+        is_empty(&open.change_ada(&json!({"firstName": "A."})).await);
+        open.user("ada").await.is(200, &json!({"id": 2001, "username": "ada", "firstName": "A."}));
+        is_empty(&open.change_ada(&json!({})).await);
+        open.user("ada").await.is(200, &json!({"id": 2001, "username": "ada"}));
+        // Saying who she is changes nothing.
+        is_empty(&open.change_ada(&json!({"id": 2001, "username": "ada"})).await);
+        open.user("ada").await.is(200, &json!({"id": 2001, "username": "ada"}));
+    }
+
+    async fn a_new_name_leaves_the_old_one_free(open: Open) {
+        is_empty(&open.change_ada(&json!({"username": "lovelace"})).await);
+        open.user("lovelace").await.is(200, &json!({"id": 2001, "username": "lovelace"}));
+        open.user("ada").await.is_problem(404, "not-found");
+        // She is still logged in, under her new name only.
+        let old = open.ada.put("/v3/user/ada").json(&json!({})).send().await;
+        assert_eq!(old.is_problem(404, "not-found"), "There is no user with this name.");
+        is_empty(&open.ada.put("/v3/user/lovelace").json(&json!({"phone": "2"})).send().await);
+        open.ben.put("/v3/user/ben").json(&json!({"username": "ada"})).send().await.has_status(200);
+        open.user("ada").await.is(200, &json!({"id": 2002, "username": "ada"}));
+        let other = open.ada.put("/v3/user/ada").json(&json!({})).send().await;
+        assert_eq!(
+            other.is_problem(403, "forbidden"),
+            "Only this user can do that, and somebody else is logged in."
+        );
+    }
+
+    async fn a_new_id_must_be_free_too(open: Open) {
+        for id in [5, -1, i64::MAX, 0] {
+            is_empty(&open.change_ada(&json!({"id": id})).await);
+            open.user("ada").await.is(200, &json!({"id": id, "username": "ada"}));
+        }
+        let before = open.dump().await;
+        let answer = open.change_ada(&json!({"id": 2002, "firstName": "lost"})).await;
+        let taken = "There is a user with the id 2002 already; choose another, or leave it out.";
+        assert_eq!(answer.is_problem(409, "conflict"), taken);
+        let answer = open.change_ada(&json!({"username": "ben", "firstName": "lost", "id": 9})).await;
+        let taken = "There is a user named ben already; choose another username.";
+        assert_eq!(answer.is_problem(409, "conflict"), taken);
+        // All or nothing.
+        assert_eq!(open.dump().await, before);
+    }
+
+    async fn of_several_who_want_one_name_or_id_at_once_one_gets_it(open: Open) {
+        let names: Vec<_> = (0..8).map(|number| format!("user {number}")).collect();
+        let list: Value = names.iter().map(|name| json!({"username": name})).collect();
+        open.anyone.post("/v3/user/createWithList").json(&list).send().await.has_status(200);
+        for round in 0..5 {
+            for changes in [json!({"id": 500 + round}), json!({"username": format!("wanted {round}")})] {
+                let mut calls = Vec::new();
+                for name in &names {
+                    let caller = open.anyone.bearer(&open.session_of(name).await);
+                    calls.push(
+                        caller.put(&format!("/v3/user/{}", name.replace(' ', "%20"))).json(&changes).send(),
+                    );
+                }
+                let answers = futures_util::future::join_all(calls).await;
+                let won: Vec<_> = (0..8).filter(|at| answers[*at].status == 200).collect();
+                assert_eq!(won.len(), 1, "{changes}");
+                for answer in answers.iter().filter(|answer| answer.status != 200) {
+                    answer.is_problem(409, "conflict");
+                }
+                if let Some(name) = changes["username"].as_str() {
+                    let winner = open.anyone.bearer(&open.session_of(name).await);
+                    let back = json!({"username": names[won[0]]});
+                    winner
+                        .put(&format!("/v3/user/{}", name.replace(' ', "%20")))
+                        .json(&back)
+                        .send()
+                        .await
+                        .has_status(200);
+                }
+            }
+        }
+    }
+
+    async fn what_breaks_a_rule_changes_nothing(open: Open) {
+        let before = open.dump().await;
+        let long = "x".repeat(201);
+        for (changes, errors) in [
+            (json!({"username": ""}), &[("#/username", "must not be empty")][..]),
+            (json!({"username": null}), &[("#/username", "must not be null")]),
+            (json!({"password": null}), &[("#/password", "must not be null")]),
+            (json!({"password": ""}), &[("#/password", "must not be empty")]),
+            (json!({"password": 5}), &[("#/password", "must be text")]),
+            (
+                json!({"firstName": long, "phone": 5, "userStatus": 1.5}),
+                &[
+                    ("#/firstName", "must be at most 200 characters long, not 201"),
+                    ("#/phone", "must be text"),
+                    ("#/userStatus", "must be a whole number from -2147483648 to 2147483647"),
+                ],
+            ),
+        ] {
+            is_broken(&open.change_ada(&changes).await, errors);
+        }
+        let id = "must be a whole number from -9223372036854775808 to 9223372036854775807";
+        open.change_ada(&json!({"id": "5"})).await.is_invalid(&[("#/id", id)]);
+        assert_eq!(open.dump().await, before);
+    }
+
+    async fn nobody_changes_or_deletes_another(open: Open) {
+        let before = open.dump().await;
+        for answer in [
+            open.ben.put("/v3/user/ada").json(&json!({"firstName": "x"})).send().await,
+            open.ben.delete("/v3/user/ada").send().await,
+        ] {
+            let said = "Only this user can do that, and somebody else is logged in.";
+            assert_eq!(answer.is_problem(403, "forbidden"), said);
+        }
+        for answer in [
+            open.ben.put("/v3/user/nobody").json(&json!({})).send().await,
+            open.ben.delete("/v3/user/nobody").send().await,
+        ] {
+            assert_eq!(answer.is_problem(404, "not-found"), "There is no user with this name.");
+        }
+        assert_eq!(open.dump().await, before);
+    }
+
+    async fn a_deleted_user_is_gone_with_all_sessions(open: Open) {
+        let second = open.anyone.bearer(&open.session_of("ada").await);
+        is_empty(&open.ada.delete("/v3/user/ada").send().await);
+        open.user("ada").await.is_problem(404, "not-found");
+        for caller in [&open.ada, &second] {
+            caller
+                .post("/v3/user")
+                .json(&json!({"username": "x"}))
+                .send()
+                .await
+                .is_problem(401, "unauthorized");
+        }
+        // The name and the id are free, for another user.
+        let again = json!({"id": 2001, "username": "ada", "firstName": "Another"});
+        open.ben.post("/v3/user").json(&again).send().await.is(200, &again);
+        open.ada.delete("/v3/user/ada").send().await.is_problem(401, "unauthorized");
+        open.user("ada").await.is(200, &again);
+    }
+}

@@ -1,0 +1,184 @@
+//! Sessions: how they are sent back, what they are good for, and when they end.
+
+use http::Method;
+use serde_json::json;
+use testkit::Answer;
+
+use crate::{
+    answers::is_empty,
+    fixture::{As, Open},
+};
+
+/// Calls an operation that wants somebody who logged in, without changing anything: 404 says that it let the caller in.
+async fn reach(caller: &As) -> Answer {
+    caller.delete("/v3/user/nobody").send().await
+}
+
+#[track_caller]
+fn is_in(answer: &Answer) {
+    assert_eq!(answer.is_problem(404, "not-found"), "There is no user with this name.");
+}
+
+#[track_caller]
+fn has_ended(answer: &Answer) {
+    let detail = answer.is_problem(401, "unauthorized");
+    assert!(detail.starts_with("The session has ended. "), "{detail}");
+    assert_eq!(answer.header("www-authenticate"), "Bearer realm=\"Pet store\"");
+}
+
+impl Open {
+    fn with_cookie(&self, secret: &str) -> As {
+        self.anyone.with("cookie", format!("petstore_session={secret}"))
+    }
+}
+
+testkit::on_both_engines! {
+    async fn a_session_comes_as_a_bearer_token_or_as_its_cookie(open: Open) {
+        let secret = open.session_of("ada").await;
+        is_in(&reach(&open.anyone.bearer(&secret)).await);
+        is_in(&reach(&open.anyone.with("authorization", format!("bearer   {secret}"))).await);
+        is_in(&reach(&open.with_cookie(&secret)).await);
+        for cookies in
+            [format!("a=b; petstore_session={secret}; c=d"), format!("a=b;petstore_session={secret}")]
+        {
+            is_in(&reach(&open.anyone.with("cookie", cookies)).await);
+        }
+        for other in
+            [format!("petstore_sessions={secret}"), format!("Petstore_Session={secret}"), secret.clone()]
+        {
+            let answer = reach(&open.anyone.with("cookie", other)).await;
+            assert!(
+                answer.is_problem(401, "unauthorized").starts_with("This operation needs a user"),
+                "{}",
+                answer.text()
+            );
+        }
+        // The bearer token is what counts where there are both.
+        has_ended(&reach(&open.with_cookie(&secret).bearer("no-session")).await);
+        is_in(&reach(&open.with_cookie("none").bearer(&secret)).await);
+    }
+
+    async fn a_cookie_counts_for_the_stores_own_pages_only(open: Open) {
+        let secret = open.session_of("ada").await;
+        for site in ["same-origin", "none"] {
+            is_in(&reach(&open.with_cookie(&secret).with("sec-fetch-site", site)).await);
+        }
+        for site in ["cross-site", "same-site", "anything"] {
+            let caller = open.with_cookie(&secret).with("sec-fetch-site", site);
+            for answer in [
+                reach(&caller).await,
+                caller.post("/v3/user").json(&json!({"username": "x"})).send().await,
+                caller.put("/v3/user/ada").json(&json!({"firstName": "x"})).send().await,
+                caller.delete("/v3/user/ada").send().await,
+            ] {
+                let said = "A session's cookie counts only for the store's own pages; send the session as a bearer token.";
+                assert_eq!(answer.is_problem(400, "invalid-request"), said);
+            }
+            // Whoever can set a header has the secret, and is no page elsewhere that only has the cookie.
+            is_in(&reach(&open.anyone.bearer(&secret).with("sec-fetch-site", site)).await);
+        }
+        open.user("ada").await.is(200, &json!({"id": 2001, "username": "ada"}));
+    }
+
+    async fn a_session_ends_after_an_hour(open: Open) {
+        let secret = open.session_of("ada").await;
+        open.advance(3599);
+        is_in(&reach(&open.anyone.bearer(&secret)).await);
+        open.advance(1);
+        has_ended(&reach(&open.anyone.bearer(&secret)).await);
+        has_ended(&reach(&open.with_cookie(&secret)).await);
+    }
+
+    async fn logging_out_ends_the_session_it_was_called_with_and_no_other(open: Open) {
+        let secrets = [
+            open.session_of("ada").await,
+            open.session_of("ada").await,
+            open.session_of("ada").await,
+            open.session_of("ada").await,
+        ];
+        let other = open.session_of("ada").await;
+        for (caller, ended) in [
+            (open.anyone.bearer(&secrets[0]), &secrets[..1]),
+            (open.with_cookie(&secrets[1]), &secrets[1..2]),
+            // Both, where there are both.
+            (open.with_cookie(&secrets[2]).bearer(&secrets[3]), &secrets[2..]),
+        ] {
+            let answer = caller.get("/v3/user/logout").send().await;
+            is_empty(&answer);
+            let gone = "petstore_session=; Path=/v3; Max-Age=0; HttpOnly; SameSite=Lax";
+            assert_eq!(answer.header("set-cookie"), gone);
+            for secret in ended {
+                has_ended(&reach(&open.anyone.bearer(secret)).await);
+                has_ended(&reach(&open.with_cookie(secret)).await);
+            }
+            // Once more is fine.
+            is_empty(&caller.get("/v3/user/logout").send().await);
+        }
+        is_in(&reach(&open.anyone.bearer(&other)).await);
+        is_in(&reach(&open.ben).await);
+    }
+
+    async fn logging_out_without_a_session_is_fine(open: Open) {
+        let token = open.token_of("ada", None).await;
+        for caller in [
+            open.anyone.clone(),
+            open.anyone.bearer("no-session"),
+            open.anyone.bearer("no.such.token"),
+            open.anyone.bearer(&token),
+            open.anyone.with("cookie", "petstore_session="),
+            open.anyone.with("authorization", "Basic ZGVtbzpkZW1v"),
+        ] {
+            is_empty(&caller.get("/v3/user/logout").send().await);
+            is_empty(&caller.call(Method::HEAD, "/v3/user/logout").send().await);
+        }
+        is_in(&reach(&open.anyone.bearer(&token)).await);
+        is_in(&reach(&open.ada).await);
+    }
+
+    async fn an_access_token_of_a_user_counts_as_being_logged_in(open: Open) {
+        let ada = open.anyone.bearer(&open.token_of("ada", Some("read:pets")).await);
+        let created = ada.post("/v3/user").json(&json!({"username": "max"})).send().await;
+        created.is(200, &json!({"id": 1, "username": "max"}));
+        is_empty(&ada.put("/v3/user/ada").json(&json!({"firstName": "Ada"})).send().await);
+        open.user("ada").await.is(200, &json!({"id": 2001, "username": "ada", "firstName": "Ada"}));
+        ada.delete("/v3/user/ben").send().await.is_problem(403, "forbidden");
+        is_empty(&ada.delete("/v3/user/ada").send().await);
+        open.user("ada").await.is_problem(404, "not-found");
+        // It ends with the user, within seconds.
+        open.advance(5);
+        let answer = reach(&ada).await;
+        assert_eq!(answer.is_problem(401, "unauthorized"), "The access token was revoked.");
+        let pets = open.pets.get("/v3/pet/findByStatus").send().await;
+        assert_eq!(pets.is_problem(401, "unauthorized"), "The access token was revoked.");
+    }
+
+    async fn a_new_password_ends_all_sessions_and_access_tokens(open: Open) {
+        let second = open.anyone.bearer(&open.session_of("ada").await);
+        let token = open.anyone.bearer(&open.token_of("ada", None).await);
+        is_in(&reach(&token).await);
+        // Anything else leaves her logged in.
+        is_empty(&open.ada.put("/v3/user/ada").json(&json!({"username": "ada2", "phone": "1"})).send().await);
+        is_in(&reach(&second).await);
+        is_empty(&open.ada.put("/v3/user/ada2").json(&json!({"password": "new"})).send().await);
+        for caller in [&open.ada, &second] {
+            has_ended(&reach(caller).await);
+        }
+        open.advance(5);
+        assert_eq!(reach(&token).await.is_problem(401, "unauthorized"), "The access token was revoked.");
+        is_in(&reach(&open.ben).await);
+        let answer = open.anyone.get("/v3/user/login?username=ada2&password=new").send().await;
+        let secret = answer.has_status(200).json().as_str().unwrap().to_owned();
+        is_in(&reach(&open.anyone.bearer(&secret)).await);
+    }
+
+    async fn another_kind_of_session_is_not_taken(open: Open) {
+        let sessions = identity::Sessions::new(open.db.clone(), open.clock.clone(), web::Chance::system());
+        let account = open.account("ada").await.unwrap();
+        let length = jiff::SignedDuration::from_hours(1);
+        let browser = sessions.start(identity::session::Kind::Browser, account, length).await.unwrap();
+        has_ended(&reach(&open.anyone.bearer(&browser.secret)).await);
+        has_ended(&reach(&open.with_cookie(&browser.secret)).await);
+        open.anyone.bearer(&browser.secret).get("/v3/user/logout").send().await.has_status(200);
+        assert!(sessions.find(identity::session::Kind::Browser, &browser.secret).await.unwrap().is_some());
+    }
+}
