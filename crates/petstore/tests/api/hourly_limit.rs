@@ -1,0 +1,118 @@
+//! How many calls an hour a user may make: exactly so many, in all processes together.
+
+use futures_util::future::join_all;
+use serde_json::json;
+use testkit::{Answer, Store};
+
+use crate::{
+    answers::pet_with,
+    fixture::{As, Open, Setup},
+};
+
+const FIND: &str = "/v3/pet/findByStatus";
+
+fn with_limit(calls_per_hour: u32) -> Setup {
+    Setup { calls_per_hour, ..Setup::default() }
+}
+
+#[track_caller]
+fn is_used_up(answer: &Answer, limit: u32, seconds: u32) {
+    let said = format!(
+        "This user may make {limit} calls an hour, and has. The next hour starts in {seconds} seconds."
+    );
+    assert_eq!(answer.is_problem(429, "too-many-requests"), said);
+    assert_eq!(answer.header("retry-after"), seconds.to_string());
+    assert_eq!(answer.header("www-authenticate"), "");
+}
+
+/// How many of so many calls at once were let through.
+async fn at_once(callers: &[As], calls: usize) -> usize {
+    let calls = (0..calls).map(|number| callers[number % callers.len()].get(FIND).send());
+    let answers = join_all(calls).await;
+    for answer in answers.iter().filter(|answer| answer.status != 200) {
+        answer.is_problem(429, "too-many-requests");
+    }
+    answers.iter().filter(|answer| answer.status == 200).count()
+}
+
+testkit::on_both_engines! {
+    async fn so_many_calls_pass_and_then_none_until_the_hour_ends(store: Store) {
+        let open = Open::on(store, with_limit(5)).await;
+        open.advance(900);
+        let pets = open.anyone.bearer(&open.token_of("ada", None).await);
+        for _ in 0..5 {
+            pets.get(FIND).send().await.has_status(200);
+        }
+        for _ in 0..3 {
+            is_used_up(&pets.get(FIND).send().await, 5, 2700);
+        }
+        open.advance(599);
+        is_used_up(&pets.get(FIND).send().await, 5, 2101);
+        open.advance(2100);
+        let pets = open.anyone.bearer(&open.token_of("ada", None).await);
+        is_used_up(&pets.get(FIND).send().await, 5, 1);
+        open.advance(1);
+        for _ in 0..5 {
+            pets.get(FIND).send().await.has_status(200);
+        }
+        is_used_up(&pets.get(FIND).send().await, 5, 3600);
+    }
+
+    async fn all_that_a_user_calls_counts_together(store: Store) {
+        let open = Open::on(store, with_limit(6)).await;
+        open.add(&pet_with("Rex", "id", 1)).await;
+        open.pets.get("/v3/pet/1").send().await.has_status(200);
+        // A call that is refused for what it asks counts as well.
+        open.pets.put("/v3/pet").json(&json!({})).send().await.has_status(422);
+        open.ada.delete("/v3/user/nobody").send().await.has_status(404);
+        let another_token = open.anyone.bearer(&open.token_of("ada", None).await);
+        another_token.delete("/v3/pet/2").send().await.has_status(404);
+        open.ada.put("/v3/user/ada").json(&json!({})).send().await.has_status(200);
+        for answer in [
+            open.pets.get("/v3/pet/1").send().await,
+            open.pets.delete("/v3/pet/1").send().await,
+            open.pets.post("/v3/pet/1?name=Max").send().await,
+            open.pets.get("/v3/pet/findByTags?tags=t").send().await,
+            open.pets.post("/v3/pet").json(&pet_with("Max", "id", 1)).send().await,
+            open.pets.put("/v3/pet").json(&pet_with("Max", "id", 1)).send().await,
+            open.pets.post("/v3/pet/1/uploadImage").body("image/png", "x").send().await,
+            open.ada.post("/v3/user").json(&json!({"username": "x"})).send().await,
+            open.ada.put("/v3/user/ada").json(&json!({})).send().await,
+            open.ada.delete("/v3/user/ada").send().await,
+            open.anyone
+                .with("cookie", format!("petstore_session={}", open.session_of("ada").await))
+                .delete("/v3/user/ada")
+                .send()
+                .await,
+        ] {
+            is_used_up(&answer, 6, 3600);
+        }
+        // Whoever is another, or nobody, goes on.
+        open.key.get("/v3/pet/1").send().await.is(200, &json!({"id": 1, "name": "Rex", "photoUrls": []}));
+        open.key.get("/v3/store/inventory").send().await.has_status(200);
+        open.ben.delete("/v3/user/nobody").send().await.has_status(404);
+        open.user("ada").await.has_status(200);
+        open.anyone.bearer(&open.token_of_a_client().await).get(FIND).send().await.has_status(200);
+        open.ada.get("/v3/user/logout").send().await.has_status(200);
+    }
+
+    async fn of_many_at_once_exactly_so_many_pass(store: Store) {
+        let open = Open::on(store, with_limit(40)).await;
+        assert_eq!(at_once(std::slice::from_ref(&open.pets), 100).await, 40);
+        open.advance(3600);
+        let pets = open.anyone.bearer(&open.token_of("ada", None).await);
+        assert_eq!(at_once(&[pets], 40).await, 40);
+    }
+
+    async fn two_processes_allow_no_more_than_one(store: Store) {
+        let open = Open::on(store, with_limit(60)).await;
+        let another = open.another(&with_limit(60)).await;
+        assert_eq!(at_once(&[open.pets.clone(), another.pets.clone()], 120).await, 60);
+        is_used_up(&open.pets.get(FIND).send().await, 60, 3600);
+        is_used_up(&another.pets.get(FIND).send().await, 60, 3600);
+        is_used_up(&another.ada.delete("/v3/user/nobody").send().await, 60, 3600);
+        // Nor does it help to start again.
+        let open = open.reopen(with_limit(60)).await;
+        is_used_up(&open.pets.get(FIND).send().await, 60, 3600);
+    }
+}

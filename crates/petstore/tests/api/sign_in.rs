@@ -1,0 +1,290 @@
+//! Who may call what: every operation with no credential, a wrong one, one that allows too little, and the right one.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use testkit::Answer;
+
+use crate::{
+    answers::pet_with,
+    fixture::{As, Open},
+    openapi::operations,
+};
+
+/// What an operation wants of its caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wants {
+    /// Nothing.
+    Nothing,
+    /// An access token with both scopes.
+    Pets,
+    /// That, or an API key.
+    KeyOrPets,
+    /// An API key.
+    Key,
+    /// A user who logged in.
+    LoggedIn,
+}
+
+/// Every operation, what it wants, and what it answers to a call without a body that is let in.
+const TABLE: &[(&str, Wants, u16)] = &[
+    ("addPet", Wants::Pets, 415),
+    ("updatePet", Wants::Pets, 415),
+    ("findPetsByStatus", Wants::Pets, 200),
+    ("findPetsByTags", Wants::Pets, 400),
+    ("getPetById", Wants::KeyOrPets, 200),
+    ("updatePetWithForm", Wants::Pets, 400),
+    ("deletePet", Wants::Pets, 200),
+    ("uploadFile", Wants::Pets, 400),
+    ("getImage", Wants::Nothing, 404),
+    ("getInventory", Wants::Key, 200),
+    ("placeOrder", Wants::Nothing, 415),
+    ("getOrderById", Wants::Nothing, 404),
+    ("deleteOrder", Wants::Nothing, 404),
+    ("createUser", Wants::LoggedIn, 415),
+    ("createUsersWithListInput", Wants::Nothing, 415),
+    ("loginUser", Wants::Nothing, 400),
+    ("logoutUser", Wants::Nothing, 200),
+    ("getUserByName", Wants::Nothing, 200),
+    ("updateUser", Wants::LoggedIn, 415),
+    ("deleteUser", Wants::LoggedIn, 200),
+];
+
+const KEY: &str = "ApiKey realm=\"Pet store\", header=\"api_key\"";
+const SESSION: &str = "Bearer realm=\"Pet store\"";
+
+/// The challenges of an answer, all of them.
+fn challenges(answer: &Answer) -> Vec<&str> {
+    answer.headers.get_all("www-authenticate").iter().map(|value| value.to_str().unwrap()).collect()
+}
+
+/// Asserts a refusal with exactly these challenges.
+#[track_caller]
+fn is_refused(answer: &Answer, status: u16, detail: &str, expected: &[&str]) {
+    let kind = match status {
+        400 => "invalid-request",
+        401 => "unauthorized",
+        _ => "forbidden",
+    };
+    assert_eq!(answer.is_problem(status, kind), detail);
+    assert_eq!(challenges(answer), expected);
+}
+
+impl Open {
+    /// The challenge for an access token, with what is wrong with the one that was sent.
+    fn bearer_challenge(&self, error: &str) -> String {
+        let address = &self.address;
+        format!("{SESSION}, resource_metadata=\"{address}/.well-known/oauth-protected-resource\"{error}")
+    }
+}
+
+const NEEDS_TOKEN: &str = "This operation needs an access token, as a bearer token.";
+const NEEDS_KEY: &str = "This operation needs an API key, in the header api_key.";
+const NEEDS_LOGIN: &str = "This operation needs a user who has logged in. Log in at /v3/user/login, and send the session as \
+                           a bearer token or as its cookie.";
+const HAS_ENDED: &str = "The session has ended. Log in at /v3/user/login, and send the session as a bearer token or as its \
+                         cookie.";
+const NEEDS_SCOPES: &str = "The access token needs the scopes write:pets read:pets.";
+
+#[test]
+fn every_operation_is_in_the_table_and_the_document_says_the_same() {
+    let documented: BTreeSet<_> = operations().into_iter().map(|operation| operation.id).collect();
+    let listed: BTreeSet<_> = TABLE.iter().map(|(id, _, _)| (*id).to_owned()).collect();
+    assert_eq!(documented, listed);
+    for operation in operations() {
+        let (id, wants, _) = TABLE.iter().find(|(id, _, _)| *id == operation.id).unwrap();
+        let both = json!(["write:pets", "read:pets"]);
+        let (security, refusals) = match wants {
+            Wants::Nothing => (json!([{}]), &[][..]),
+            Wants::Pets => (json!([{"petstore_auth": both}]), &["401", "403", "429"][..]),
+            Wants::KeyOrPets => {
+                (json!([{"api_key": []}, {"petstore_auth": both}]), &["401", "403", "429"][..])
+            }
+            Wants::Key => (json!([{"api_key": []}]), &["401"][..]),
+            Wants::LoggedIn => (json!([{"session": []}, {"petstore_auth": []}]), &["401", "429"][..]),
+        };
+        assert_eq!(operation.document["security"], security, "{id}");
+        for code in refusals {
+            assert!(operation.document["responses"].get(code).is_some(), "{id} {code}");
+        }
+        assert_eq!(operation.document["responses"].get("401").is_some(), !refusals.is_empty(), "{id}");
+    }
+}
+
+testkit::on_both_engines! {
+    async fn each_operation_is_reached_with_the_right_credential_and_no_other(open: Open) {
+        let session = open.session_of("ada").await;
+        let weak: Vec<_> =
+            [open.token_of("ada", Some("read:pets")).await, open.token_of("ada", Some("write:pets")).await]
+                .map(|token| open.anyone.bearer(&token))
+                .into();
+        let program = open.anyone.bearer(&open.token_of_a_client().await);
+        let garbage = open.anyone.bearer("no.such.token");
+        let wrong_key = open.anyone.with("api_key", "wrong");
+        let malformed = open.bearer_challenge(
+            ", error=\"invalid_token\", error_description=\"the access token is malformed\"",
+        );
+        let scope = open.bearer_challenge(", error=\"insufficient_scope\", scope=\"write:pets read:pets\"");
+        let missing = open.bearer_challenge("");
+        // Those that delete come last: the others want something to be there.
+        let (delete, other): (Vec<_>, Vec<_>) =
+            operations().into_iter().partition(|operation| operation.method == http::Method::DELETE);
+        for operation in other.into_iter().chain(delete) {
+            let (id, wants, reached) = TABLE.iter().find(|(id, _, _)| *id == operation.id).unwrap();
+            // The pet and the user that the paths name; deleting one of them is part of the table.
+            open.add(&pet_with("Rex", "id", 1)).await;
+            let call =
+                async |caller: &As| caller.call(operation.method.clone(), &operation.path).send().await;
+            let before = open.dump().await;
+            let none = call(&open.anyone).await;
+            match wants {
+                Wants::Nothing => {
+                    assert_eq!(none.status, *reached, "{id}");
+                    assert_eq!(challenges(&none), [""; 0], "{id}");
+                    continue;
+                }
+                Wants::Pets | Wants::KeyOrPets => {
+                    let with_key = *wants == Wants::KeyOrPets;
+                    let all = if with_key { vec![missing.as_str(), KEY] } else { vec![missing.as_str()] };
+                    is_refused(&none, 401, NEEDS_TOKEN, &all);
+                    is_refused(&call(&garbage).await, 401, "The access token is malformed.", &[&malformed]);
+                    // A session is not an access token.
+                    let by_session = call(&open.anyone.bearer(&session)).await;
+                    is_refused(&by_session, 401, "The access token is malformed.", &[&malformed]);
+                    let by_cookie =
+                        call(&open.anyone.with("cookie", format!("petstore_session={session}"))).await;
+                    is_refused(&by_cookie, 401, NEEDS_TOKEN, &all);
+                    for weak in &weak {
+                        is_refused(&call(weak).await, 403, NEEDS_SCOPES, &[&scope]);
+                    }
+                    let with_wrong_key = call(&wrong_key).await;
+                    if with_key {
+                        is_refused(&with_wrong_key, 401, "The API key is not valid.", &[KEY]);
+                        assert_eq!(call(&open.key).await.status, *reached, "{id}");
+                    } else {
+                        is_refused(&with_wrong_key, 401, NEEDS_TOKEN, &all);
+                        is_refused(&call(&open.key).await, 401, NEEDS_TOKEN, &all);
+                    }
+                    assert_eq!(open.dump().await, before, "{id}");
+                    assert_eq!(call(&open.pets).await.status, *reached, "{id}");
+                    // A program of its own may do the same, where there still is something to do it with.
+                    let done = if *id == "deletePet" { 404 } else { *reached };
+                    assert_eq!(call(&program).await.status, done, "{id}");
+                }
+                Wants::Key => {
+                    is_refused(&none, 401, NEEDS_KEY, &[KEY]);
+                    is_refused(&call(&wrong_key).await, 401, "The API key is not valid.", &[KEY]);
+                    is_refused(&call(&open.pets).await, 401, NEEDS_KEY, &[KEY]);
+                    is_refused(&call(&open.ada).await, 401, NEEDS_KEY, &[KEY]);
+                    assert_eq!(call(&open.key).await.status, *reached, "{id}");
+                }
+                Wants::LoggedIn => {
+                    is_refused(&none, 401, NEEDS_LOGIN, &[SESSION]);
+                    is_refused(&call(&open.key).await, 401, NEEDS_LOGIN, &[SESSION]);
+                    is_refused(&call(&open.anyone.bearer("no-session")).await, 401, HAS_ENDED, &[SESSION]);
+                    is_refused(
+                        &call(&open.anyone.with("cookie", "petstore_session=none")).await,
+                        401,
+                        HAS_ENDED,
+                        &[SESSION],
+                    );
+                    is_refused(&call(&garbage).await, 401, "The access token is malformed.", &[&malformed]);
+                    let said = "The access token speaks for no user of this store.";
+                    let nobody = open.bearer_challenge(
+                        ", error=\"invalid_token\", error_description=\"the access token speaks for no user of this store\"",
+                    );
+                    is_refused(&call(&program).await, 401, said, &[&nobody]);
+                    assert_eq!(open.dump().await, before, "{id}");
+                    // Which scopes a token of the user's has does not matter: it says who it is.
+                    let status = if *id == "createUser" || *id == "updateUser" { *reached } else { 200 };
+                    assert_eq!(
+                        call(if *id == "deleteUser" { &weak[0] } else { &open.ada }).await.status,
+                        status,
+                        "{id}"
+                    );
+                    for caller in weak.iter().filter(|_| *id != "deleteUser") {
+                        assert_eq!(call(caller).await.status, *reached, "{id}");
+                    }
+                }
+            }
+        }
+    }
+
+    async fn two_credentials_at_once_are_both_looked_at(open: Open) {
+        open.add(&pet_with("Rex", "id", 1)).await;
+        let both = open.pets.with("api_key", open.key.headers[0].1.clone());
+        both.get("/v3/pet/1").send().await.has_status(200);
+        let wrong_key = open.pets.with("api_key", "wrong");
+        is_refused(&wrong_key.get("/v3/pet/1").send().await, 401, "The API key is not valid.", &[KEY]);
+        let weak = open.token_of("ada", Some("read:pets")).await;
+        let scope = open.bearer_challenge(", error=\"insufficient_scope\", scope=\"write:pets read:pets\"");
+        is_refused(&open.key.bearer(&weak).get("/v3/pet/1").send().await, 403, NEEDS_SCOPES, &[&scope]);
+        let malformed = open.bearer_challenge(
+            ", error=\"invalid_token\", error_description=\"the access token is malformed\"",
+        );
+        let garbage = open.key.bearer("no.such.token").get("/v3/pet/1").send().await;
+        is_refused(&garbage, 401, "The access token is malformed.", &[&malformed]);
+        let twice = open.key.with("api_key", "wrong").get("/v3/pet/1").send().await;
+        is_refused(&twice, 400, "There is more than one api_key header; send one.", &[]);
+        let twice = open.key.with("api_key", "wrong").get("/v3/store/inventory").send().await;
+        is_refused(&twice, 400, "There is more than one api_key header; send one.", &[]);
+        // Two of the same kind cannot be read at all.
+        for path in ["/v3/pet/1", "/v3/pet/findByStatus"] {
+            let why = "there is more than one Authorization header";
+            let challenge =
+                open.bearer_challenge(&format!(", error=\"invalid_request\", error_description=\"{why}\""));
+            let twice = open.pets.bearer("no.such.token").get(path).send().await;
+            is_refused(&twice, 400, &format!("The credentials cannot be read: {why}."), &[&challenge]);
+        }
+        // Nor one in the address, which ends up in logs.
+        let token = open.token_of("ada", None).await;
+        let why = "an access token must be in the Authorization header, not in the address";
+        let challenge =
+            open.bearer_challenge(&format!(", error=\"invalid_request\", error_description=\"{why}\""));
+        let inside = open.anyone.get(&format!("/v3/pet/findByStatus?access_token={token}")).send().await;
+        is_refused(&inside, 400, &format!("The credentials cannot be read: {why}."), &[&challenge]);
+        // Another scheme is none of ours.
+        let basic =
+            open.anyone.with("authorization", "Basic ZGVtbzpkZW1v").get("/v3/pet/findByStatus").send().await;
+        is_refused(&basic, 401, NEEDS_TOKEN, &[&open.bearer_challenge("")]);
+    }
+
+    async fn a_key_need_not_come_with_a_deletion_but_must_be_valid_if_it_does(open: Open) {
+        for id in [1, 2] {
+            open.add(&pet_with("Rex", "id", id)).await;
+        }
+        for wrong in ["wrong", "", "special-key"] {
+            let refused = open.pets.with("api_key", wrong).delete("/v3/pet/1").send().await;
+            is_refused(&refused, 401, "The API key is not valid.", &[KEY]);
+        }
+        open.pet(1).await.has_status(200);
+        let key = open.key.headers[0].1.clone();
+        open.pets.with("api_key", key.clone()).delete("/v3/pet/1").send().await.has_status(200);
+        open.pets.delete("/v3/pet/2").send().await.has_status(200);
+        // A key alone does not do, valid or not; nor does it matter whether there is such a pet.
+        is_refused(
+            &open.key.delete("/v3/pet/1").send().await,
+            401,
+            NEEDS_TOKEN,
+            &[&open.bearer_challenge("")],
+        );
+        open.pets.with("api_key", key).delete("/v3/pet/1").send().await.is_problem(404, "not-found");
+    }
+
+    async fn a_removed_key_and_an_ended_token_open_nothing(open: Open) {
+        open.key.get("/v3/store/inventory").send().await.has_status(200);
+        let keys = identity::ApiKeys::new(false, open.db.clone(), open.clock.clone(), web::Chance::system());
+        assert!(keys.remove("test").await.unwrap());
+        let answer = open.key.get("/v3/store/inventory").send().await;
+        is_refused(&answer, 401, "The API key is not valid.", &[KEY]);
+        open.pets.get("/v3/pet/findByStatus").send().await.has_status(200);
+        open.advance(599);
+        open.pets.get("/v3/pet/findByStatus").send().await.has_status(200);
+        open.advance(1);
+        let ended = open.bearer_challenge(
+            ", error=\"invalid_token\", error_description=\"the access token has expired\"",
+        );
+        let answer = open.pets.get("/v3/pet/findByStatus").send().await;
+        is_refused(&answer, 401, "The access token has expired.", &[&ended]);
+    }
+}
