@@ -7,11 +7,14 @@
 mod answers;
 mod change_pet;
 mod change_user;
+mod demo;
 mod dump;
 mod find;
 mod fixture;
 mod hourly_limit;
 mod ids;
+mod image;
+mod image_limits;
 mod inventory;
 mod login;
 mod long_list;
