@@ -5,6 +5,9 @@
 #![allow(clippy::unwrap_used)]
 
 mod answers;
+mod bad_bodies;
+mod bad_input;
+mod bad_members;
 mod change_pet;
 mod change_user;
 mod demo;
@@ -18,10 +21,12 @@ mod image_limits;
 mod inventory;
 mod login;
 mod long_list;
+mod negotiation;
 mod openapi;
 mod order;
 mod pet;
 mod pet_xml;
+mod protocol;
 mod session;
 mod sign_in;
 mod user;
