@@ -129,6 +129,22 @@ testkit::on_both_engines! {
         }
     }
 
+    /// It is compressed as it is; doing so again would take time and tell nobody how much is to come.
+    async fn an_image_is_not_compressed_once_more(open: Open) {
+        open.add(&pet_with("Rex", "id", 5)).await;
+        let path = open.upload([PNG, &[b'x'; 100_000]].concat()).await;
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: store\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n"
+        );
+        let answer = open.anyone.client.raw(request.as_bytes()).await;
+        assert!(
+            answer.starts_with("HTTP/1.1 200 OK\r\n") && !answer.contains("content-encoding"),
+            "{answer:.400}"
+        );
+        let length = PNG.len() + 100_000;
+        assert!(answer.contains(&format!("\r\ncontent-length: {length}\r\n")), "{answer:.400}");
+    }
+
     async fn an_image_goes_with_its_address_or_its_pet(open: Open) {
         open.add(&pet_with("Rex", "id", 5)).await;
         let (first, second) = (open.upload(PNG).await, open.upload(PNG).await);
