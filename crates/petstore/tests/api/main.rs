@@ -22,6 +22,7 @@ mod inventory;
 mod login;
 mod long_list;
 mod negotiation;
+mod oauth;
 mod openapi;
 mod order;
 mod pet;
