@@ -1,0 +1,65 @@
+//! Signatures by Standard Webhooks: an HMAC over id, time and body.
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+
+const PREFIX: &str = "whsec_";
+
+/// How far a receiver lets the time in a signature differ from its own, in seconds.
+const TOLERANCE: i64 = 300;
+
+/// What a subscriber and the sender share.
+#[derive(Clone)]
+pub struct Secret(pub(crate) Vec<u8>);
+
+/// A secret as text that is none.
+#[derive(Debug, thiserror::Error)]
+#[error("a secret is whsec_ and then base64")]
+pub struct NotASecret;
+
+impl Secret {
+    /// As a subscriber is told it: `whsec_…`.
+    pub fn shown(&self) -> String {
+        format!("{PREFIX}{}", BASE64_STANDARD.encode(&self.0))
+    }
+
+    pub fn parse(text: &str) -> Result<Self, NotASecret> {
+        let bytes = BASE64_STANDARD.decode(text.trim().trim_start_matches(PREFIX)).map_err(|_| NotASecret)?;
+        if bytes.is_empty() { Err(NotASecret) } else { Ok(Secret(bytes)) }
+    }
+
+    /// One signature, `v1,…`.
+    pub(crate) fn sign(&self, id: &str, seconds: i64, body: &[u8]) -> String {
+        // Any length of key will do for an HMAC.
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).unwrap_or_else(|_| unreachable!());
+        mac.update(format!("{id}.{seconds}.").as_bytes());
+        mac.update(body);
+        format!("v1,{}", BASE64_STANDARD.encode(mac.finalize().into_bytes()))
+    }
+
+    /// Whether a message was signed with this secret, not long ago. The reason why not is for a person.
+    pub fn verify(
+        &self,
+        id: &str,
+        timestamp: &str,
+        signatures: &str,
+        body: &[u8],
+        now: jiff::Timestamp,
+    ) -> Result<(), &'static str> {
+        let seconds: i64 = timestamp.parse().map_err(|_| "the timestamp is no number")?;
+        if (now.as_second() - seconds).abs() > TOLERANCE {
+            return Err("the timestamp is more than five minutes off");
+        }
+        let expected = self.sign(id, seconds, body);
+        let right = |given: &str| bool::from(given.as_bytes().ct_eq(expected.as_bytes()));
+        if signatures.split(' ').any(right) { Ok(()) } else { Err("no signature fits the secret") }
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret")
+    }
+}

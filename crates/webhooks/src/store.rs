@@ -1,0 +1,372 @@
+//! Subscriptions, events and deliveries in the database.
+
+use db::{Error, Row, Tx, Value, WriteTx};
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
+
+use crate::{Attempt, Disabled, Secret, Subscription};
+
+/// How long events are kept for being sent again.
+const KEPT: SignedDuration = SignedDuration::from_hours(24 * 30);
+
+/// How many attempts of a subscription are remembered.
+pub(crate) const REMEMBERED: i64 = 50;
+
+/// How long a secret that was replaced goes on signing.
+const OLD_SECRET_SIGNS_FOR: SignedDuration = SignedDuration::from_hours(24);
+
+/// Writes an event, and its deliveries to whoever of the owner's subscriptions wants it.
+pub(crate) fn insert_event(
+    tx: &mut WriteTx<'_>,
+    owner: &str,
+    event: Uuid,
+    kind: &str,
+    payload: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    // A few old ones go with every new one, so that they cannot pile up.
+    tx.execute(
+        "DELETE FROM webhook_event WHERE id IN
+         (SELECT id FROM webhook_event WHERE created_at < $1 ORDER BY created_at LIMIT 10)",
+        &[(now - KEPT).into()],
+    )?;
+    insert_bare_event(tx, event, kind, payload, now)?;
+    tx.execute(
+        "INSERT INTO webhook_delivery (subscription_id, event_id, status, attempts, due_at)
+         SELECT id, $2, 'pending', 0, $3 FROM webhook_subscription WHERE owner = $1 AND disabled IS NULL",
+        &[owner.into(), event.into(), now.into()],
+    )
+    .map(drop)
+}
+
+fn insert_bare_event(
+    tx: &mut WriteTx<'_>,
+    event: Uuid,
+    kind: &str,
+    payload: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    tx.execute(
+        "INSERT INTO webhook_event (id, kind, payload, created_at) VALUES ($1, $2, $3, $4)",
+        &[event.into(), kind.into(), payload.into(), now.into()],
+    )
+    .map(drop)
+}
+
+/// Writes an event for one subscription alone.
+pub(crate) fn insert_event_for(
+    tx: &mut WriteTx<'_>,
+    subscription: Uuid,
+    event: Uuid,
+    kind: &str,
+    payload: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    insert_bare_event(tx, event, kind, payload, now)?;
+    tx.execute(
+        "INSERT INTO webhook_delivery (subscription_id, event_id, status, attempts, due_at)
+         VALUES ($1, $2, 'pending', 0, $3)",
+        &[subscription.into(), event.into(), now.into()],
+    )
+    .map(drop)
+}
+
+/// Adds a subscription unless the owner has as many as `most`.
+pub(crate) fn insert_subscription(
+    tx: &mut WriteTx<'_>,
+    owner: &str,
+    id: Uuid,
+    url: &str,
+    secret: &Secret,
+    most: i64,
+) -> Result<bool, Error> {
+    let added = tx.execute(
+        "INSERT INTO webhook_subscription (id, owner, url, secret)
+         SELECT $1, $2, $3, $4 WHERE (SELECT count(*) FROM webhook_subscription WHERE owner = $2) < $5",
+        &[id.into(), owner.into(), url.into(), secret.0.as_slice().into(), most.into()],
+    )?;
+    Ok(added == 1)
+}
+
+pub(crate) fn subscriptions(tx: &mut Tx<'_>, owner: &str) -> Result<Vec<Subscription>, Error> {
+    tx.rows(
+        "SELECT id, url, failing_since, disabled FROM webhook_subscription WHERE owner = $1 ORDER BY id",
+        &[owner.into()],
+        read_subscription,
+    )
+}
+
+pub(crate) fn subscription(tx: &mut Tx<'_>, owner: &str, id: Uuid) -> Result<Option<Subscription>, Error> {
+    tx.row(
+        "SELECT id, url, failing_since, disabled FROM webhook_subscription WHERE owner = $1 AND id = $2",
+        &[owner.into(), id.into()],
+        read_subscription,
+    )
+}
+
+fn read_subscription(row: &Row<'_>) -> Result<Subscription, Error> {
+    Ok(Subscription {
+        id: row.get(0)?,
+        url: row.get(1)?,
+        failing_since: row.get(2)?,
+        disabled: row.get::<Option<String>>(3)?.map(|word| Disabled::from_word(&word)),
+    })
+}
+
+pub(crate) fn attempts(tx: &mut Tx<'_>, subscription: Uuid) -> Result<Vec<Attempt>, Error> {
+    tx.rows(
+        "SELECT event_id, at, duration_ms, status, error FROM webhook_attempt
+         WHERE subscription_id = $1 ORDER BY id DESC LIMIT $2",
+        &[subscription.into(), REMEMBERED.into()],
+        |row| {
+            Ok(Attempt {
+                event: row.get(0)?,
+                at: row.get(1)?,
+                duration_ms: row.get(2)?,
+                status: row.get::<Option<i64>>(3)?.and_then(|status| u16::try_from(status).ok()),
+                error: row.get(4)?,
+            })
+        },
+    )
+}
+
+pub(crate) fn delete_subscription(tx: &mut WriteTx<'_>, owner: &str, id: Uuid) -> Result<bool, Error> {
+    let deleted = tx.execute(
+        "DELETE FROM webhook_subscription WHERE owner = $1 AND id = $2",
+        &[owner.into(), id.into()],
+    )?;
+    Ok(deleted == 1)
+}
+
+/// Gives a subscription another secret; the old one signs along for a day.
+pub(crate) fn rotate(
+    tx: &mut WriteTx<'_>,
+    owner: &str,
+    id: Uuid,
+    secret: &Secret,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let rotated = tx.execute(
+        "UPDATE webhook_subscription SET old_secret = secret, old_secret_until = $4, secret = $3
+         WHERE owner = $1 AND id = $2",
+        &[owner.into(), id.into(), secret.0.as_slice().into(), (now + OLD_SECRET_SIGNS_FOR).into()],
+    )?;
+    Ok(rotated == 1)
+}
+
+/// Sends an event again; `false` when it never went to this subscription.
+pub(crate) fn redeliver(
+    tx: &mut WriteTx<'_>,
+    subscription: Uuid,
+    event: Uuid,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    enable(tx, subscription)?;
+    let found = tx.execute(
+        "UPDATE webhook_delivery SET status = 'pending', attempts = 0, due_at = $3
+         WHERE subscription_id = $1 AND event_id = $2",
+        &[subscription.into(), event.into(), now.into()],
+    )?;
+    Ok(found == 1)
+}
+
+/// Sends again what failed and was made since then, and gives how many events that is.
+pub(crate) fn redeliver_failed(
+    tx: &mut WriteTx<'_>,
+    subscription: Uuid,
+    since: Timestamp,
+    now: Timestamp,
+) -> Result<u64, Error> {
+    enable(tx, subscription)?;
+    tx.execute(
+        "UPDATE webhook_delivery SET status = 'pending', attempts = 0, due_at = $3
+         WHERE subscription_id = $1 AND status = 'failed'
+         AND event_id IN (SELECT id FROM webhook_event WHERE created_at >= $2)",
+        &[subscription.into(), since.into(), now.into()],
+    )
+}
+
+/// Whoever asks for events again wants them: nothing is held against the subscription any more.
+fn enable(tx: &mut WriteTx<'_>, subscription: Uuid) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE webhook_subscription SET disabled = NULL, failing_since = NULL WHERE id = $1",
+        &[subscription.into()],
+    )
+    .map(drop)
+}
+
+/// The subscriptions that something is due for, each once, however much is: the index is searched for one after another.
+pub(crate) fn due_subscriptions(tx: &mut Tx<'_>, now: Timestamp, most: i64) -> Result<Vec<Uuid>, Error> {
+    let found: Vec<Option<Uuid>> = tx.rows(
+        "WITH RECURSIVE waiting (id) AS (
+             SELECT (SELECT subscription_id FROM webhook_delivery WHERE due_at IS NOT NULL
+                     ORDER BY subscription_id LIMIT 1)
+             UNION ALL
+             SELECT (SELECT subscription_id FROM webhook_delivery
+                     WHERE due_at IS NOT NULL AND subscription_id > waiting.id ORDER BY subscription_id LIMIT 1)
+             FROM waiting WHERE waiting.id IS NOT NULL)
+         SELECT id FROM waiting WHERE EXISTS (
+             SELECT 1 FROM webhook_delivery WHERE subscription_id = waiting.id AND due_at <= $1)
+         LIMIT $2",
+        &[now.into(), most.into()],
+        |row| row.get(0),
+    )?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// When the next delivery after now is due.
+pub(crate) fn next_due(tx: &mut Tx<'_>, now: Timestamp) -> Result<Option<Timestamp>, Error> {
+    tx.row(
+        "SELECT due_at FROM webhook_delivery WHERE due_at > $1 ORDER BY due_at LIMIT 1",
+        &[now.into()],
+        |row| row.get(0),
+    )
+}
+
+/// A delivery that somebody has taken on.
+#[derive(Clone, Copy)]
+pub(crate) struct Claimed {
+    pub(crate) subscription: Uuid,
+    pub(crate) event: Uuid,
+    pub(crate) attempts: i64,
+}
+
+/// Takes on what is due for a subscription, so that nobody else does until the lease is over.
+pub(crate) fn claim(
+    tx: &mut WriteTx<'_>,
+    subscription: Uuid,
+    most: i64,
+    now: Timestamp,
+    lease: SignedDuration,
+) -> Result<Vec<Claimed>, Error> {
+    tx.rows(
+        "UPDATE webhook_delivery SET due_at = $4
+         WHERE subscription_id = $1 AND due_at <= $2 AND event_id IN (
+             SELECT event_id FROM webhook_delivery WHERE subscription_id = $1 AND due_at <= $2
+             ORDER BY due_at LIMIT $3)
+         RETURNING subscription_id, event_id, attempts",
+        &[subscription.into(), now.into(), most.into(), (now + lease).into()],
+        |row| Ok(Claimed { subscription: row.get(0)?, event: row.get(1)?, attempts: row.get(2)? }),
+    )
+}
+
+/// What a delivery needs to be sent.
+pub(crate) struct Letter {
+    pub(crate) owner: String,
+    pub(crate) url: String,
+    pub(crate) secrets: Vec<Secret>,
+    pub(crate) kind: String,
+    pub(crate) payload: String,
+}
+
+pub(crate) fn letter(tx: &mut Tx<'_>, claimed: &Claimed, now: Timestamp) -> Result<Option<Letter>, Error> {
+    tx.row(
+        "SELECT owner, url, secret, old_secret, old_secret_until, kind, payload
+         FROM webhook_subscription AS subscription, webhook_event AS event
+         WHERE subscription.id = $1 AND event.id = $2 AND disabled IS NULL",
+        &[claimed.subscription.into(), claimed.event.into()],
+        |row| {
+            let old = row.get::<Option<Vec<u8>>>(3)?;
+            let old = old.filter(|_| row.get::<Option<Timestamp>>(4).is_ok_and(|until| until > Some(now)));
+            Ok(Letter {
+                owner: row.get(0)?,
+                url: row.get(1)?,
+                secrets: [Some(row.get(2)?), old].into_iter().flatten().map(Secret).collect(),
+                kind: row.get(5)?,
+                payload: row.get(6)?,
+            })
+        },
+    )
+}
+
+/// What is to become of a delivery after an attempt.
+pub(crate) enum Next {
+    Delivered,
+    /// Again, then.
+    At(Timestamp),
+    Failed,
+}
+
+/// Writes down what became of an attempt.
+pub(crate) fn record(
+    tx: &mut WriteTx<'_>,
+    claimed: &Claimed,
+    attempt: &Attempt,
+    attempt_id: Uuid,
+    next: &Next,
+    disable: Option<Disabled>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let ids: [Value<'_>; 2] = [claimed.subscription.into(), claimed.event.into()];
+    let (status, due_at) = match next {
+        Next::Delivered => ("delivered", None),
+        Next::At(due_at) => ("pending", Some(*due_at)),
+        Next::Failed => ("failed", None),
+    };
+    tx.execute(
+        "UPDATE webhook_delivery SET status = $3, due_at = $4, attempts = $5
+         WHERE subscription_id = $1 AND event_id = $2",
+        &[ids[0].clone(), ids[1].clone(), status.into(), due_at.into(), (claimed.attempts + 1).into()],
+    )?;
+    let failing_since = if matches!(next, Next::Delivered) { None } else { Some(now) };
+    tx.execute(
+        "UPDATE webhook_subscription SET failing_since =
+             CASE WHEN $2 IS NULL THEN NULL ELSE COALESCE(failing_since, $2) END WHERE id = $1",
+        &[claimed.subscription.into(), failing_since.into()],
+    )?;
+    if let Some(disabled) = disable {
+        disable_subscription(tx, claimed.subscription, disabled)?;
+    }
+    let kept = tx.execute(
+        "INSERT INTO webhook_attempt (id, subscription_id, event_id, at, duration_ms, status, error)
+         SELECT $1, $2, $3, $4, $5, $6, $7 WHERE EXISTS (SELECT 1 FROM webhook_subscription WHERE id = $2)",
+        &[
+            attempt_id.into(),
+            claimed.subscription.into(),
+            claimed.event.into(),
+            attempt.at.into(),
+            attempt.duration_ms.into(),
+            attempt.status.map(i64::from).into(),
+            attempt.error.as_deref().into(),
+        ],
+    )?;
+    if kept == 1 {
+        tx.execute(
+            "DELETE FROM webhook_attempt WHERE id IN (SELECT id FROM webhook_attempt
+             WHERE subscription_id = $1 ORDER BY id DESC LIMIT 100 OFFSET $2)",
+            &[claimed.subscription.into(), REMEMBERED.into()],
+        )?;
+    }
+    Ok(())
+}
+
+/// Since when nothing has arrived at a subscription.
+pub(crate) fn failing_since(tx: &mut Tx<'_>, subscription: Uuid) -> Result<Option<Timestamp>, Error> {
+    let found = tx.row(
+        "SELECT failing_since FROM webhook_subscription WHERE id = $1",
+        &[subscription.into()],
+        |row| row.get::<Option<Timestamp>>(0),
+    )?;
+    Ok(found.flatten())
+}
+
+fn disable_subscription(tx: &mut WriteTx<'_>, subscription: Uuid, disabled: Disabled) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE webhook_subscription SET disabled = $2 WHERE id = $1",
+        &[subscription.into(), disabled.word().into()],
+    )?;
+    tx.execute(
+        "UPDATE webhook_delivery SET status = 'failed', due_at = NULL WHERE subscription_id = $1 AND status = 'pending'",
+        &[subscription.into()],
+    )
+    .map(drop)
+}
+
+/// Nothing is sent where nobody wants it any more.
+pub(crate) fn give_up(tx: &mut WriteTx<'_>, claimed: &Claimed) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE webhook_delivery SET status = 'failed', due_at = NULL WHERE subscription_id = $1 AND event_id = $2",
+        &[claimed.subscription.into(), claimed.event.into()],
+    )
+    .map(drop)
+}
