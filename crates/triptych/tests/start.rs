@@ -44,8 +44,30 @@ testkit::on_both_engines! {
     async fn demo_accounts_do_not_work_without_the_demo(house: House) {
         let with = house.serve();
         museum(&with).get("/v1.1/special-events").send().await.has_status(200);
+        let store = Client::new(with.address("petstore"));
+        let login = "/v3/user/login?username=user1&password=password";
+        let session = store.get(login).header("accept", "text/plain").send().await.has_status(200).text();
+        let token = house.command(&["token", "petstore"]).output().unwrap().stdout;
+        let token = String::from_utf8(token).unwrap().trim_end().to_owned();
+        let pets = async |store: &Client| {
+            store.get("/v3/pet/findByStatus").header("authorization", &format!("Bearer {token}")).send().await
+        };
+        let make = async |store: &Client, name: &str| {
+            let call = store.post("/v3/user").header("authorization", &format!("Bearer {session}"));
+            call.json(&json!({"username": name})).send().await
+        };
+        pets(&store).await.has_status(200);
+        make(&store, "one").await.has_status(200);
+        let address = with.address("petstore");
         assert!(with.terminate().success());
-        let without = testkit::Program::start(house.serving().arg("--no-demo"));
+        let without = testkit::Program::start(
+            house.serving().args(["--no-demo", "--petstore-listen", &address.to_string()]),
+        );
+        // What was opened and allowed in the demo has ended with it.
+        pets(&store).await.is_problem(401, "unauthorized");
+        make(&store, "two").await.is_problem(401, "unauthorized");
+        store.get(login).send().await.is_problem(400, "invalid-request");
+        store.get("/v3/store/inventory").header("api_key", "special-key").send().await.is_problem(401, "unauthorized");
         assert!(without.said().starts_with("Triptych 0.1.0, without demo data"), "{}", without.said());
         assert!(!without.said().contains("demo / demo"), "{}", without.said());
         museum(&without).get("/v1.1/special-events").send().await.is_problem(401, "unauthorized");

@@ -82,6 +82,7 @@ pub(super) struct NewToken<'a> {
     pub(super) scope: &'a str,
     /// Names the grant and then the token, so that either can be revoked.
     pub(super) id: String,
+    pub(super) lifetime: SignedDuration,
 }
 
 impl NewToken<'_> {
@@ -93,7 +94,7 @@ impl NewToken<'_> {
             "client_id": self.client,
             "scope": self.scope,
             "iat": now.as_second(),
-            "exp": (now + LIFETIME).as_second(),
+            "exp": (now + self.lifetime).as_second(),
             "jti": self.id,
         })
     }

@@ -27,6 +27,8 @@ pub struct TokenSource {
     pub verifier: Verifier,
     /// To stand beside the service's API.
     pub router: Router,
+    /// The service's own server, if it has one.
+    pub server: Option<AuthorizationServer>,
 }
 
 /// Why nobody could be let in.
@@ -48,10 +50,18 @@ impl TokenSource {
         clock: Clock,
         chance: Chance,
     ) -> Result<Self, TokenSourceError> {
+        let demo = settings.demo;
         let Some(Elsewhere { url, audience, types, scope_claim }) = elsewhere else {
             let server = AuthorizationServer::open(settings, accounts, db, clock, chance).await?;
             server.remember_address().await.map_err(OpenError::Db)?;
-            return Ok(TokenSource { verifier: server.verifier(), router: server.router() });
+            if !demo {
+                server.end_demo().await.map_err(OpenError::Db)?;
+            }
+            return Ok(TokenSource {
+                verifier: server.verifier(),
+                router: server.router(),
+                server: Some(server),
+            });
         };
         let issuer = ExternalIssuer {
             service: settings.service,
@@ -62,7 +72,7 @@ impl TokenSource {
             scope_claim,
         };
         let router = external_router(&issuer, settings.scopes, settings.prefix);
-        Ok(TokenSource { verifier: Verifier::external(issuer, clock)?, router })
+        Ok(TokenSource { verifier: Verifier::external(issuer, clock)?, router, server: None })
     }
 }
 
@@ -72,6 +82,26 @@ pub async fn last_address(db: &Db) -> Result<Option<String>, db::Error> {
 }
 
 impl AuthorizationServer {
+    /// Ends what demo accounts allowed and opened while there was a demo: with it, nobody could tell who they are.
+    async fn end_demo(&self) -> Result<(), db::Error> {
+        let now = self.0.clock.now();
+        self.0
+            .db
+            .write(move |tx| {
+                tx.execute(
+                    "UPDATE oauth_grant SET revoked_at = $1 WHERE revoked_at IS NULL
+                     AND account_id IN (SELECT id FROM account WHERE demo = $2)",
+                    &[now.into(), true.into()],
+                )?;
+                tx.execute(
+                    "DELETE FROM session WHERE account_id IN (SELECT id FROM account WHERE demo = $1)",
+                    &[true.into()],
+                )
+                .map(drop)
+            })
+            .await
+    }
+
     async fn remember_address(&self) -> Result<(), db::Error> {
         let address = self.0.settings.issuer.clone();
         self.0

@@ -342,8 +342,36 @@ impl Inner {
             client: &grant.client,
             scope,
             id: format!("{}.{unique:032x}", grant.id.simple()),
+            lifetime: access::LIFETIME,
         };
         access::sign(&self.keys, &token, now).await
+    }
+}
+
+/// How long a token for somebody else lasts.
+const LENT_FOR: SignedDuration = SignedDuration::from_mins(5);
+
+impl AuthorizationServer {
+    /// A token by which somebody else can tell that a message is ours, and whose it is. It is for them: our own operations
+    /// refuse it, since its audience is another.
+    pub async fn token_elsewhere(
+        &self,
+        subject: &str,
+        audience: &str,
+        scope: &str,
+    ) -> Result<String, super::OpenError> {
+        let inner = &self.0;
+        let unique = u128::from_be_bytes(inner.chance.bytes());
+        let token = NewToken {
+            issuer: &inner.settings.issuer,
+            audience,
+            subject,
+            client: &inner.settings.issuer,
+            scope,
+            id: format!("{unique:032x}"),
+            lifetime: LENT_FOR,
+        };
+        access::sign(&inner.keys, &token, inner.clock.now()).await
     }
 }
 
