@@ -59,6 +59,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         action: KeyAction,
     },
+    /// Try out webhooks
+    Webhook {
+        #[command(subcommand)]
+        action: WebhookAction,
+    },
     /// Manage who can sign in to a service
     User {
         #[command(subcommand)]
@@ -119,6 +124,19 @@ pub(crate) enum ClientAction {
         id: String,
         #[command(flatten)]
         place: PlaceFlags,
+    },
+}
+
+#[derive(Subcommand)]
+pub(crate) enum WebhookAction {
+    /// Receive webhooks on this machine, check their signatures, and print them
+    Listen {
+        /// Where to listen, on 127.0.0.1; 0 takes a free port
+        #[arg(long, default_value_t = 9000)]
+        port: u16,
+        /// The subscription's secret, whsec_…; without one nothing is checked
+        #[arg(long, env = "TRIPTYCH_WEBHOOK_SECRET", hide_env_values = true)]
+        secret: Option<String>,
     },
 }
 

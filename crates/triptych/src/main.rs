@@ -12,11 +12,12 @@ mod serve;
 mod settings;
 mod start_page;
 mod user;
+mod webhook;
 
 use std::{io::Write, process::ExitCode};
 
 use clap::Parser;
-use cli::{Cli, Command, ServiceName};
+use cli::{Cli, Command, ServiceName, WebhookAction};
 use settings::Settings;
 
 /// What keeps a command from doing its work.
@@ -53,6 +54,9 @@ fn run(cli: Cli) -> Result<(), Failure> {
         }
         Some(Command::Client { action }) => oauth::client(action),
         Some(Command::Key { action }) => key::run(&action),
+        Some(Command::Webhook { action: WebhookAction::Listen { port, secret } }) => {
+            webhook::listen(port, secret.as_deref())
+        }
         Some(Command::User { action }) => user::run(&action),
         Some(Command::Config { flags }) => print(&Settings::read(&flags.into())?.to_file()),
     }

@@ -328,7 +328,7 @@ fn variables() -> Env {
         ("museum_", "museum."),
         ("limits_", "limits."),
     ];
-    Env::prefixed("TRIPTYCH_").filter(|name| name != "config").map(|name| {
+    Env::prefixed("TRIPTYCH_").filter(|name| name != "config" && name != "webhook_secret").map(|name| {
         let name = name.as_str().to_ascii_lowercase();
         let section =
             SECTIONS.iter().find_map(|(prefix, section)| Some((section, name.strip_prefix(prefix)?)));

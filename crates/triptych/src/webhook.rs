@@ -1,0 +1,66 @@
+//! `triptych webhook listen`: a small receiver, to see on one machine what a subscriber sees.
+
+use std::net::Ipv4Addr;
+
+use axum::{
+    Router,
+    body::Bytes,
+    extract::State,
+    http::{HeaderMap, StatusCode, Uri},
+    routing::any,
+};
+use tokio::net::TcpListener;
+use web::Clock;
+use webhooks::Secret;
+
+use crate::{Failure, print};
+
+#[derive(Clone)]
+struct Receiver {
+    secret: Option<Secret>,
+    clock: Clock,
+}
+
+pub(crate) fn listen(port: u16, secret: Option<&str>) -> Result<(), Failure> {
+    let secret = secret.map(Secret::parse).transpose()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(|error| {
+            format!("cannot listen on 127.0.0.1:{port}: {error} (choose another with --port)")
+        })?;
+        let address = listener.local_addr()?;
+        let checked =
+            if secret.is_some() { "" } else { ", without checking signatures: no --secret was given" };
+        print(&format!("Ready. Subscribe http://{address}{checked}.\n"))?;
+        let router =
+            Router::new().fallback(any(receive)).with_state(Receiver { secret, clock: Clock::system() });
+        axum::serve(listener, router).await?;
+        Ok(())
+    })
+}
+
+/// Prints an event, and answers what a careful subscriber would.
+async fn receive(State(receiver): State<Receiver>, uri: Uri, headers: HeaderMap, body: Bytes) -> StatusCode {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let (id, timestamp, signature) =
+        (header("webhook-id"), header("webhook-timestamp"), header("webhook-signature"));
+    let verdict = match &receiver.secret {
+        None => Ok("not checked"),
+        Some(secret) => secret
+            .verify(id, timestamp, signature, &body, receiver.clock.now())
+            .map(|()| "signature is right"),
+    };
+    let (said, status) = match verdict {
+        Ok(said) => (said, StatusCode::NO_CONTENT),
+        Err(why) => (why, StatusCode::BAD_REQUEST),
+    };
+    let body = String::from_utf8_lossy(&body);
+    // Whoever sent it may have put anything there; a terminal is to see text.
+    let shown: String = body.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let id: String = id.chars().filter(|c| c.is_ascii_graphic()).collect();
+    match print(&format!("{} {id} ({said})\n  {shown}\n", uri.path())) {
+        Ok(()) => status,
+        // Nobody reads it any more.
+        Err(_) => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
