@@ -39,7 +39,8 @@ impl Station {
             country: country.into(),
             zone,
             place: Place { latitude, longitude },
-            folded: search::folded(&format!("{name}\n{address}")),
+            // Between them stands what nobody can search for, so that nothing is found across the two.
+            folded: search::folded(&format!("{name}\0{address}")),
         }
     }
 
