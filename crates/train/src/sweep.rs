@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{Train, payment, payment::settle::NotYet, trip};
+use crate::{Train, payment, trip};
 
 /// How often to look at the least; nobody waits for it, since whoever needs a seat takes it from a hold that has run out.
 const AT_LEAST_EVERY: SignedDuration = SignedDuration::from_secs(30);
@@ -32,8 +32,8 @@ impl Train {
         }
     }
 
-    /// Does all that is due now.
-    pub(crate) async fn work_off(&self) -> Result<(), NotYet> {
+    /// Does all that is due now, once. [`Train::run`] does so for ever; tests, when they have moved the clock.
+    pub async fn work_off(&self) -> Result<(), impl std::error::Error + use<>> {
         self.sweep().await?;
         self.settle_due().await
     }
