@@ -18,7 +18,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// Kilometres along a great circle.
-    fn distance(self, other: Place) -> f64 {
+    pub(crate) fn distance(self, other: Place) -> f64 {
         let (from, to) = (self.latitude.to_radians(), other.latitude.to_radians());
         let half = |degrees: f64| (degrees.to_radians() / 2.0).sin().powi(2);
         let a = half(other.latitude - self.latitude)

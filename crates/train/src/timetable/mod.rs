@@ -4,6 +4,8 @@
 //! somebody books. So trips are always there from today on, in every process, without anybody making them.
 
 mod read;
+#[cfg(test)]
+mod tests;
 mod trip_id;
 
 use std::collections::HashMap;
