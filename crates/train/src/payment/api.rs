@@ -64,7 +64,6 @@ pub(crate) async fn pay(
     Body(new): Body<NewPayment>,
 ) -> Result<Response> {
     let now = train.clock.now();
-    not_expired(&new.source, now)?;
     let operation = format!("pay {booking}");
     let everything = new.source.everything();
     let body =
@@ -139,7 +138,8 @@ impl Train {
             return refused(&INTERNAL, "The booking's trip is not in the timetable.");
         };
         let (price, currency) = (run.service.price, &run.service.currency);
-        let errors = asked.new.differs(price, currency);
+        let mut errors = asked.new.differs(price, currency);
+        errors.extend(expired(&asked.new.source, now));
         if !errors.is_empty() {
             return Ok(Started::Invalid(errors));
         }
@@ -187,14 +187,14 @@ impl NewPayment {
 }
 
 /// A card is good until the end of its month, anywhere.
-fn not_expired(source: &Source, now: Timestamp) -> Result<()> {
-    let Source::Card(card) = source else { return Ok(()) };
+fn expired(source: &Source, now: Timestamp) -> Option<Invalid> {
+    let Source::Card(card) = source else { return None };
     let today = TimeZone::fixed(jiff::tz::offset(-12)).to_datetime(now).date();
-    if (card.exp_year, card.exp_month) < (today.year().into(), today.month().into()) {
-        let detail = "must be a card that is still good: this one has expired";
-        return Err(Problem::invalid_at("#/source/exp_year", detail));
-    }
-    Ok(())
+    let expired = (card.exp_year, card.exp_month) < (today.year().into(), today.month().into());
+    expired.then(|| Invalid {
+        pointer: "#/source/exp_year".into(),
+        detail: "must be a card that is still good: this one has expired".into(),
+    })
 }
 
 /// The outcome is not known. Somebody will find it out.
