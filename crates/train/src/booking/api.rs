@@ -1,6 +1,9 @@
 //! The operations on bookings.
 
-use axum::{extract::State, response::Response};
+use axum::{
+    extract::State,
+    response::{IntoResponse, Response},
+};
 use db::WriteTx;
 use http::{HeaderValue, StatusCode};
 use jiff::{Timestamp, Unit};
@@ -224,16 +227,17 @@ pub(crate) async fn get(
 )]
 pub(crate) async fn delete(
     caller: Caller<Write>,
+    _wanted: Wanted,
     State(train): State<Train>,
     Path(id): Path<Uuid>,
-) -> Result<StatusCode> {
+) -> Result<Response> {
     let now = train.clock.now();
     let deleted = train.db.write(move |tx| store::cancel(tx, &caller.subject, id, now)).await?;
     if !deleted {
         return Err(unknown());
     }
     train.wake();
-    Ok(StatusCode::NO_CONTENT)
+    Ok(cached(StatusCode::NO_CONTENT.into_response(), NOT_CACHED))
 }
 
 pub(crate) fn unknown() -> Problem {
