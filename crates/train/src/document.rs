@@ -2,7 +2,12 @@
 
 use utoipa::{
     OpenApi,
-    openapi::security::{AuthorizationCode, Flow, OAuth2, Scopes, SecurityScheme},
+    openapi::{
+        Header, Ref, RefOr, Response,
+        path::{Operation, PathItem},
+        schema::{ObjectBuilder, Type},
+        security::{AuthorizationCode, Flow, OAuth2, Scopes, SecurityScheme},
+    },
 };
 
 use crate::SCOPES;
@@ -16,6 +21,70 @@ pub(crate) fn empty(address: &str) -> utoipa::openapi::OpenApi {
     let scheme = SecurityScheme::OAuth2(OAuth2::new([Flow::AuthorizationCode(flow)]));
     document.components.get_or_insert_default().add_security_scheme("OAuth2", scheme);
     document
+}
+
+/// The document with what all operations of this service have in common.
+pub(crate) fn complete(document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+    let mut document = web::openapi::complete(document, web::openapi::Speaks::Xml);
+    for item in document.paths.paths.values_mut() {
+        let PathItem { get, post, delete, .. } = item;
+        for operation in [get, post, delete].into_iter().filter_map(Option::as_mut) {
+            complete_operation(operation);
+        }
+    }
+    let responses = &mut document.components.get_or_insert_default().responses;
+    let unauthorized = responses.get("Unauthorized").cloned();
+    for (name, response) in responses.iter_mut() {
+        match response {
+            // Nobody's calls are counted who is not known.
+            RefOr::T(response) if name != "Unauthorized" => tell_standing(response),
+            _ => {}
+        }
+    }
+    // As with 401, the challenge says what to send; here, with which scope.
+    if let Some(RefOr::T(mut forbidden)) = unauthorized {
+        forbidden.description = "The access token lacks the scope that the operation needs.".into();
+        responses.insert("Forbidden".into(), forbidden.into());
+    }
+    document
+}
+
+fn complete_operation(operation: &mut Operation) {
+    for (status, response) in &mut operation.responses.responses {
+        let RefOr::T(response) = response else { continue };
+        tell_standing(response);
+        if status.starts_with('2') {
+            let example = match operation.tags.iter().flatten().next().map(String::as_str) {
+                Some("Stations") => "private, max-age=3600",
+                Some("Trips") => "private, max-age=5",
+                _ => "no-store",
+            };
+            let about = "How long it may be kept, and by whom.";
+            response.headers.insert("Cache-Control".into(), header(about, example));
+        }
+    }
+    for parameter in operation.parameters.iter_mut().flatten() {
+        let RefOr::T(parameter) = parameter else { continue };
+        // A header can be left out, and is never null.
+        if parameter.name == "Idempotency-Key" {
+            let text =
+                ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(255));
+            parameter.schema = Some(text.into());
+        }
+    }
+    let forbidden = RefOr::Ref(Ref::from_response_name("Forbidden"));
+    operation.responses.responses.insert("403".into(), forbidden);
+}
+
+fn tell_standing(response: &mut Response) {
+    let about = "How many calls the caller may make an hour, how many are left, and in how many seconds the next hour starts.";
+    response.headers.insert("RateLimit".into(), header(about, "limit=100000, remaining=99999, reset=3600"));
+}
+
+fn header(about: &str, example: &str) -> RefOr<Header> {
+    let mut header = Header::new(ObjectBuilder::new().schema_type(Type::String).examples([example]));
+    header.description = Some(about.into());
+    header.into()
 }
 
 #[derive(OpenApi)]

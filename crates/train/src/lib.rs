@@ -212,7 +212,7 @@ fn routes_and_document(address: &str) -> (Router<Train>, utoipa::openapi::OpenAp
         .routes(routes!(booking::api::get, booking::api::delete))
         .routes(routes!(payment::api::pay))
         .split_for_parts();
-    (router, web::openapi::complete(document, web::openapi::Speaks::Xml))
+    (router, document::complete(document))
 }
 
 impl FromRef<Train> for Verifier {

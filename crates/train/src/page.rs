@@ -38,10 +38,10 @@ pub(crate) struct PageLinks {
     #[schema(format = "uri")]
     this: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "uri")]
+    #[schema(format = "uri", required = false, nullable = false)]
     next: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "uri")]
+    #[schema(format = "uri", required = false, nullable = false)]
     prev: Option<String>,
 }
 

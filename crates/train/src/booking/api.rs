@@ -54,7 +54,7 @@ impl Input for BookingQuery {
 #[schema(as = BookingPage, xml(name = "data"))]
 #[expect(dead_code, reason = "the OpenAPI document reads it")]
 pub(crate) struct BookingPage {
-    #[schema(xml(wrapped, name = "bookings"))]
+    #[schema(xml(wrapped(name = "bookings")))]
     data: Vec<BookingAnswer>,
     links: PageLinks,
 }

@@ -75,7 +75,7 @@ pub(crate) struct BookingAnswer {
     status: Status,
     /// Until when it is held, if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(value_type = String, format = DateTime, required = false, nullable = false)]
     expires_at: Option<Timestamp>,
     links: BookingLinks,
 }
@@ -111,9 +111,9 @@ pub(crate) struct NewBooking {
     pub(crate) trip_id: Uuid,
     #[schema(min_length = 1, max_length = 200, examples("John Doe"))]
     pub(crate) passenger_name: String,
-    #[schema(value_type = Option<bool>, default = false)]
+    #[schema(required = false, default = false)]
     pub(crate) has_bicycle: bool,
-    #[schema(value_type = Option<bool>, default = false)]
+    #[schema(required = false, default = false)]
     pub(crate) has_dog: bool,
 }
 

@@ -6,6 +6,7 @@
 pub(crate) mod api;
 pub(crate) mod processor;
 pub(crate) mod sandbox;
+mod schema;
 pub(crate) mod settle;
 mod source;
 pub(crate) mod store;
@@ -59,6 +60,7 @@ pub(crate) struct PaymentAnswer {
     pub(crate) status: Status,
     /// Why it failed, if it did: `card_declined`, `expired_card`, `insufficient_funds`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
     pub(crate) failure: Option<String>,
     pub(crate) links: PaymentLinks,
 }
@@ -103,10 +105,10 @@ impl ToXml for PaymentAnswer {
 #[schema(as = PaymentInput, xml(name = "payment"))]
 pub(crate) struct NewPayment {
     /// What is due, if it is given.
-    #[schema(value_type = Option<f64>, examples(89.00))]
+    #[schema(value_type = f64, required = false, examples(89.00))]
     amount: Option<Decimal>,
     /// By ISO 4217; what the price is in, if it is given.
-    #[schema(examples("eur"))]
+    #[schema(required = false, nullable = false, examples("eur"))]
     currency: Option<String>,
     source: Source,
 }

@@ -11,12 +11,8 @@ use web::{
 use crate::station::api::country;
 
 /// A card or a bank account.
-#[derive(ToSchema)]
-#[schema(as = PaymentSourceInput)]
 pub(crate) enum Source {
-    #[schema(title = "Card")]
     Card(Card),
-    #[schema(title = "Bank account")]
     BankAccount(BankAccount),
 }
 
@@ -37,12 +33,16 @@ pub(crate) struct Card {
     pub(crate) exp_month: i64,
     #[schema(examples(2030))]
     pub(crate) exp_year: i64,
+    #[schema(required = false, nullable = false)]
     address_line1: Option<String>,
+    #[schema(required = false, nullable = false)]
     address_line2: Option<String>,
+    #[schema(required = false, nullable = false)]
     address_city: Option<String>,
     /// Two letters.
     #[schema(examples("gb"))]
     address_country: String,
+    #[schema(required = false, nullable = false)]
     address_post_code: Option<String>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct BankAccount {
     #[schema(value_type = String, examples("00012345"))]
     number: SecretString,
     /// Six digits.
-    #[schema(examples("000123"))]
+    #[schema(required = false, nullable = false, examples("000123"))]
     sort_code: Option<String>,
     /// `individual` or `company`.
     #[schema(value_type = String, examples("individual"))]
@@ -67,12 +67,20 @@ pub(crate) struct BankAccount {
     country: String,
 }
 
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    Card,
+    BankAccount,
+}
+
+/// The words for them.
+pub(super) const KINDS: &[(&str, Kind)] = &[("card", Kind::Card), ("bank_account", Kind::BankAccount)];
+
 impl Input for Source {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        const CARD: &[(&str, bool)] = &[("card", true), ("bank_account", false)];
-        match fields.required("object", rules::one_of(CARD))? {
-            true => Card::read(fields).map(Source::Card),
-            false => BankAccount::read(fields).map(Source::BankAccount),
+        match fields.required("object", rules::one_of(KINDS))? {
+            Kind::Card => Card::read(fields).map(Source::Card),
+            Kind::BankAccount => BankAccount::read(fields).map(Source::BankAccount),
         }
     }
 }
@@ -174,9 +182,11 @@ pub(crate) enum MaskedSource {
         exp_month: i64,
         exp_year: i64,
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, nullable = false)]
         address_city: Option<String>,
         address_country: String,
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, nullable = false)]
         address_post_code: Option<String>,
     },
     #[schema(title = "Bank account")]
@@ -185,6 +195,7 @@ pub(crate) enum MaskedSource {
         /// All but the last four digits are stars.
         number: String,
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(required = false, nullable = false)]
         sort_code: Option<String>,
         account_type: String,
         bank_name: String,

@@ -90,7 +90,7 @@ pub(crate) fn country(field: &mut Field<'_>) -> Option<String> {
 #[schema(as = StationPage, xml(name = "data"))]
 #[expect(dead_code, reason = "the OpenAPI document reads it")]
 pub(crate) struct StationPage<'t> {
-    #[schema(xml(wrapped, name = "stations"))]
+    #[schema(xml(wrapped(name = "stations")))]
     data: Vec<StationAnswer<'t>>,
     links: PageLinks,
 }

@@ -87,14 +87,19 @@ fn services_are_plausible_and_go_both_ways() {
         assert_ne!(service.origin, service.destination, "{number}");
         assert!((1..=400).contains(&service.seats), "{number}");
         assert!(service.price > Decimal::ZERO && service.price.scale() == 2, "{number}");
-        assert!(service.currency.len() == 3 && service.currency.bytes().all(|byte| byte.is_ascii_lowercase()));
+        assert!(
+            service.currency.len() == 3 && service.currency.bytes().all(|byte| byte.is_ascii_lowercase())
+        );
         assert!(service.days != 0 && service.days < 128, "{number}");
         let hours = service.travel_time.as_secs_f64() / 3600.0;
         assert!((0.3..=24.0).contains(&hours), "{number} takes {hours} hours");
         let kilometres = from.place.distance(to.place);
         let speed = kilometres / hours;
         assert!((25.0..=280.0).contains(&speed), "{number} makes {speed} km/h over {kilometres} km");
-        assert!(timetable.by_pair.contains_key(&(service.destination, service.origin)), "no way back: {number}");
+        assert!(
+            timetable.by_pair.contains_key(&(service.destination, service.origin)),
+            "no way back: {number}"
+        );
         connected.extend([service.origin, service.destination]);
     }
     assert_eq!(connected.len(), timetable.stations.len(), "a train calls at every station");
@@ -142,7 +147,8 @@ fn trips_are_offered_from_now_to_ninety_days_ahead_in_any_year() {
     let timetable = timetable();
     let berlin = timetable.station_at("efdbb9d1-02c2-4bc3-afb7-6788d8782b1e".parse().unwrap()).unwrap();
     let paris = timetable.station_at("b2e783e1-c824-4d63-b37a-d8d698862f1d".parse().unwrap()).unwrap();
-    let moments = ["2026-11-15T05:00:00Z", "2027-03-28T00:59:59Z", "2028-02-29T22:59:00Z", "2050-12-31T23:00:00Z"];
+    let moments =
+        ["2026-11-15T05:00:00Z", "2027-03-28T00:59:59Z", "2028-02-29T22:59:00Z", "2050-12-31T23:00:00Z"];
     for now in moments.map(|moment| moment.parse::<Timestamp>().unwrap()) {
         let (today, last) = Timetable::days(&timetable.stations[berlin].zone, now);
         assert_eq!((last - today).get_days(), 90);
@@ -236,7 +242,9 @@ fn trains_keep_to_their_days_of_the_week() {
     let timetable = timetable();
     let monday = date(2026, 5, 18);
     let week: Vec<_> = (0..7).map(|days| monday + days.days()).collect();
-    for (number, days) in [("TGV 9710", "1234567"), ("ESL 474", "1357"), ("CS 1110", "123457"), ("ESL 452", "135")] {
+    for (number, days) in
+        [("TGV 9710", "1234567"), ("ESL 474", "1357"), ("CS 1110", "123457"), ("ESL 452", "135")]
+    {
         let service = timetable.services.iter().find(|service| service.number == number).unwrap();
         let runs: String = (1..=7)
             .filter(|day| timetable.run(service, week[day - 1]).is_some())

@@ -127,7 +127,7 @@ impl When {
 #[schema(as = TripPage, xml(name = "data"))]
 #[expect(dead_code, reason = "the OpenAPI document reads it")]
 pub(crate) struct TripPage<'t> {
-    #[schema(xml(wrapped, name = "trips"))]
+    #[schema(xml(wrapped(name = "trips")))]
     data: Vec<TripAnswer<'t>>,
     links: PageLinks,
 }
