@@ -178,7 +178,10 @@ async fn lend_key(db: &Db, now: Timestamp) {
     let Some((id, key)) = KEY.lock().unwrap().clone() else { return };
     let lent = db.write(move |tx| {
         let row = [(&id).into(), key.as_slice().into(), now.into()];
-        tx.execute("INSERT INTO signing_key (number, id, private_key, signs_from) VALUES (1, $1, $2, $3)", &row)
+        tx.execute(
+            "INSERT INTO signing_key (number, id, private_key, signs_from) VALUES (1, $1, $2, $3)",
+            &row,
+        )
     });
     assert_eq!(lent.await.unwrap_or_else(|error: db::Error| panic!("{error}")), 1);
 }

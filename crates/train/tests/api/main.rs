@@ -4,8 +4,18 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod booking_list;
+mod bookings;
+mod dump;
 mod fixture;
-mod stations;
+mod holds;
+mod idempotent_bookings;
+mod idempotent_payments;
+mod openapi;
+mod payment_refusals;
+mod payments;
+mod settling;
 mod station_search;
-mod trips;
+mod stations;
 mod trip_days;
+mod trips;

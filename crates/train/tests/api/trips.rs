@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::fixture::{ADDRESS, BERLIN, INTERLAKEN, LUZERN, NO_DOGS, NOTHING, Open, PARIS, TRIP, each, is_xml, number, vary};
+use crate::fixture::{
+    ADDRESS, BERLIN, INTERLAKEN, LUZERN, NO_DOGS, NOTHING, Open, PARIS, TRIP, each, is_xml, number, vary,
+};
 
 const ISTANBUL: &str = "c74ef9d6-b55e-5484-b092-3ed00c763c89";
 

@@ -1,0 +1,193 @@
+//! A booking is a hold on a seat: until its hour is over, and not a moment longer.
+
+use jiff::SignedDuration;
+use serde_json::json;
+use testkit::Store;
+
+use crate::fixture::{
+    ADDRESS, GOOD, INTERLAKEN, LUZERN, Open, SMALL, Setup, TRIP, booking, card, each, is_xml, text,
+};
+
+const MICROSECOND: SignedDuration = SignedDuration::from_micros(1);
+
+impl Open {
+    /// When the trips from Luzern to Interlaken on 20 May that are not sold out leave.
+    async fn small_trips(&self) -> Vec<String> {
+        let path = format!("/trips?origin={LUZERN}&destination={INTERLAKEN}&date=2026-05-20");
+        each(&self.ada.get(&path).send().await, "id")
+    }
+
+    /// Takes all seats of the small trip but this many.
+    async fn fill_but(&self, left: usize) {
+        for _ in 0..12 - left {
+            self.ben.hold(SMALL).await;
+        }
+    }
+}
+
+testkit::on_both_engines! {
+    async fn a_hold_lasts_an_hour_to_the_microsecond(open: Open) {
+        let made = open.ada.hold(TRIP).await;
+        assert_eq!(text(&made, "expires_at"), "2026-05-13T11:00:00Z");
+        assert_eq!(open.seats(TRIP).await, 339);
+        open.advance(SignedDuration::from_hours(1) - MICROSECOND).await;
+        open.ada.booking(text(&made, "id")).await.is(200, &made);
+        assert_eq!(open.seats(TRIP).await, 339);
+        open.advance(MICROSECOND).await;
+        let mut expired = made.clone();
+        expired["status"] = json!("expired");
+        expired.as_object_mut().unwrap().remove("expires_at");
+        let id = text(&made, "id");
+        open.ada.booking(id).await.is(200, &expired);
+        let this = json!({"self": format!("{ADDRESS}/bookings")});
+        open.ada.get("/bookings").send().await.is(200, &json!({"data": [expired], "links": this}));
+        let answer = open.ada.get(&format!("/bookings/{id}")).header("accept", "application/xml").send().await;
+        let expected = format!(
+            "<booking><id>{id}</id><trip_id>{TRIP}</trip_id><passenger_name>Ada Lovelace</passenger_name>\
+             <has_bicycle>false</has_bicycle><has_dog>false</has_dog><status>expired</status>\
+             <links><self>{ADDRESS}/bookings/{id}</self></links></booking>"
+        );
+        is_xml(&answer, 200, &expected);
+        assert_eq!(open.seats(TRIP).await, 340, "though nobody has swept");
+        // Nor does sweeping change what can be seen.
+        open.work_off().await;
+        open.ada.booking(id).await.is(200, &expired);
+        assert_eq!(open.seats(TRIP).await, 340);
+        open.work_off().await;
+        assert_eq!(open.seats(TRIP).await, 340);
+    }
+
+    async fn how_long_a_hold_lasts_is_a_setting(store: Store) {
+        let hold = SignedDuration::from_secs(90);
+        let open = Open::on(store, Setup { hold, ..Setup::default() }).await;
+        let made = open.ada.hold(TRIP).await;
+        assert_eq!(text(&made, "expires_at"), "2026-05-13T10:01:30Z");
+        open.advance(hold - MICROSECOND).await;
+        assert_eq!(open.ada.status(&made).await, "held");
+        open.advance(MICROSECOND).await;
+        assert_eq!(open.ada.status(&made).await, "expired");
+    }
+
+    async fn a_hold_from_between_two_microseconds_says_when_it_really_ends(open: Open) {
+        open.clock.advance(SignedDuration::from_nanos(1_600));
+        let made = open.ada.hold(TRIP).await;
+        assert_eq!(text(&made, "expires_at"), "2026-05-13T11:00:00.000002Z");
+        open.ada.booking(text(&made, "id")).await.is(200, &made);
+    }
+
+    async fn the_last_seat_can_be_booked_at_the_moment_its_hold_ends(open: Open) {
+        open.fill_but(1).await;
+        open.advance(SignedDuration::from_mins(1)).await;
+        let made = open.ada.hold(SMALL).await;
+        // The eleven others end a minute before.
+        open.advance(SignedDuration::from_mins(59) - MICROSECOND).await;
+        let answer = open.ada.book(&booking(SMALL)).await;
+        assert_eq!(answer.is_problem(409, "sold-out"), "Every seat of the trip is taken.");
+        assert_eq!(answer.json()["title"], "Sold out");
+        open.advance(MICROSECOND).await;
+        assert_eq!(open.seats(SMALL).await, 11);
+        for _ in 0..11 {
+            open.ada.hold(SMALL).await;
+        }
+        open.ada.book(&booking(SMALL)).await.is_problem(409, "sold-out");
+        assert_eq!(open.ada.status(&made).await, "held");
+        assert_eq!(open.seats(SMALL).await, 0);
+        // Whichever way expired holds are found, each gives back one seat.
+        open.work_off().await;
+        assert_eq!(open.seats(SMALL).await, 0);
+        open.advance(SignedDuration::from_mins(1)).await;
+        assert_eq!(open.seats(SMALL).await, 1);
+        open.work_off().await;
+        open.ben.hold(SMALL).await;
+        open.ben.book(&booking(SMALL)).await.is_problem(409, "sold-out");
+    }
+
+    async fn a_sold_out_trip_is_not_offered_until_a_seat_is_free(open: Open) {
+        let all = open.small_trips().await;
+        assert_eq!((all.len(), all[0].as_str()), (4, SMALL));
+        open.fill_but(1).await;
+        assert_eq!(open.small_trips().await, all);
+        let last = open.ada.hold(SMALL).await;
+        assert_eq!(open.small_trips().await, all[1..]);
+        assert_eq!(open.seats(SMALL).await, 0, "by its id it is still there");
+        open.ada.cancel(&last).await.has_status(204);
+        assert_eq!(open.small_trips().await, all);
+        let last = open.ada.hold(SMALL).await;
+        open.ada.pay(&last, &card(GOOD)).await.has_status(200);
+        assert_eq!(open.small_trips().await, all[1..]);
+        open.advance(SignedDuration::from_hours(1) - MICROSECOND).await;
+        assert_eq!(open.small_trips().await, all[1..]);
+        open.advance(MICROSECOND).await;
+        assert_eq!(open.small_trips().await, all);
+        assert_eq!(open.seats(SMALL).await, 11, "all but the one that is paid for");
+    }
+
+    async fn seats_are_counted_through_all_that_happens(open: Open) {
+        let mut expected = 12;
+        let mut made = Vec::new();
+        for _ in 0..5 {
+            made.push(open.ada.hold(SMALL).await);
+            expected -= 1;
+            assert_eq!(open.seats(SMALL).await, expected);
+        }
+        open.ada.pay(&made[0], &card(GOOD)).await.has_status(200);
+        open.ada.pay(&made[1], &card("4000000000000002")).await.has_status(200);
+        assert_eq!(open.seats(SMALL).await, expected, "paying takes none, declined or not");
+        open.ada.cancel(&made[2]).await.has_status(204);
+        expected += 1;
+        assert_eq!(open.seats(SMALL).await, expected);
+        open.ada.cancel(&made[2]).await.is_problem(404, "not-found");
+        assert_eq!(open.seats(SMALL).await, expected, "it is freed once");
+        open.advance(SignedDuration::from_hours(1)).await;
+        expected += 3;
+        assert_eq!(open.seats(SMALL).await, expected, "three were held");
+        // An expired booking has no seat to give back, swept or not.
+        open.ada.cancel(&made[1]).await.has_status(204);
+        assert_eq!(open.seats(SMALL).await, expected);
+        open.work_off().await;
+        assert_eq!(open.seats(SMALL).await, expected);
+        open.ada.cancel(&made[3]).await.has_status(204);
+        assert_eq!(open.seats(SMALL).await, expected);
+        for gone in &made[1..4] {
+            open.ada.cancel(gone).await.is_problem(404, "not-found");
+        }
+        // A confirmed one has.
+        open.ada.cancel(&made[0]).await.has_status(204);
+        assert_eq!(open.seats(SMALL).await, 12);
+        open.ada.cancel(&made[0]).await.is_problem(404, "not-found");
+        assert_eq!(open.seats(SMALL).await, 12);
+        assert_eq!(open.ada.status(&made[4]).await, "expired");
+        // And twelve can be booked again, not thirteen.
+        open.fill_but(0).await;
+        open.ada.book(&booking(SMALL)).await.is_problem(409, "sold-out");
+    }
+
+    async fn a_confirmed_booking_does_not_expire(open: Open) {
+        let made = open.ada.hold(TRIP).await;
+        open.ada.pay(&made, &card(GOOD)).await.has_status(200);
+        let mut confirmed = made.clone();
+        confirmed["status"] = json!("confirmed");
+        confirmed.as_object_mut().unwrap().remove("expires_at");
+        let id = text(&made, "id");
+        open.ada.booking(id).await.is(200, &confirmed);
+        open.advance(SignedDuration::from_hours(24)).await;
+        open.work_off().await;
+        open.ada.booking(id).await.is(200, &confirmed);
+        assert_eq!(open.seats(TRIP).await, 339);
+        // Nor when its train has left.
+        open.advance_to("2026-06-20T00:00:00Z").await;
+        open.work_off().await;
+        open.ada.booking(id).await.is(200, &confirmed);
+    }
+
+    async fn trips_do_not_take_each_other_s_seats(open: Open) {
+        open.fill_but(0).await;
+        // The same train a day later, and the next train of the day.
+        for other in ["a82812fa-ed74-8000-80fd-35c400005072", "a55b7483-a1bb-8000-80b5-a56a00005071"] {
+            assert_eq!(open.seats(other).await, 12);
+            open.ada.hold(other).await;
+            assert_eq!(open.seats(other).await, 11);
+        }
+        assert_eq!(open.seats(SMALL).await, 0);
+    }
+}

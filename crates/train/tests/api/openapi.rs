@@ -1,0 +1,309 @@
+//! The OpenAPI document: what it promises, and that it is whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::fixture::{ADDRESS, NOTHING, Open};
+
+/// An operation of the document, with a path that can be called.
+pub(crate) struct Operation {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) id: String,
+    /// What the document says of it.
+    pub(crate) document: Value,
+}
+
+impl Operation {
+    /// The scope that it needs.
+    pub(crate) fn scope(&self) -> &str {
+        self.document["security"][0]["OAuth2"][0].as_str().unwrap()
+    }
+
+    pub(crate) fn takes_body(&self) -> bool {
+        self.document.get("requestBody").is_some()
+    }
+}
+
+/// Every operation of the document. Where a path has an id, it is one that nothing has.
+pub(crate) fn operations() -> Vec<Operation> {
+    let mut operations = Vec::new();
+    for (path, item) in document()["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let path = ["{stationId}", "{tripId}", "{bookingId}"]
+                .iter()
+                .fold(path.clone(), |path, name| path.replace(name, NOTHING));
+            operations.push(Operation {
+                method: method.to_uppercase().parse().unwrap(),
+                path,
+                id: operation["operationId"].as_str().unwrap().to_owned(),
+                document: operation.clone(),
+            });
+        }
+    }
+    operations
+}
+
+fn document() -> Value {
+    serde_json::from_str(&web::document_text(&train::openapi(ADDRESS))).unwrap()
+}
+
+/// What a `$ref` points at, or the thing itself.
+fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
+    match value.get("$ref").and_then(Value::as_str) {
+        Some(reference) => {
+            let target = reference.strip_prefix('#').and_then(|pointer| document.pointer(pointer));
+            target.unwrap_or_else(|| panic!("{reference} leads nowhere"))
+        }
+        None => value,
+    }
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect()
+}
+
+testkit::on_both_engines! {
+    async fn the_service_serves_its_document(open: Open) {
+        let answer = open.anyone.get("/openapi.json").send().await;
+        answer.is(200, &document());
+        assert_eq!(answer.text(), web::document_text(&train::openapi(ADDRESS)));
+        // Tools in a browser read it from anywhere.
+        assert_eq!(answer.header("access-control-allow-origin"), "*");
+    }
+}
+
+#[test]
+fn the_document_is_what_it_was() {
+    insta::assert_snapshot!("openapi", web::document_text(&train::openapi(ADDRESS)));
+}
+
+#[test]
+fn every_operation_is_there_with_its_answers() {
+    let document = document();
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1."));
+    assert_eq!(document["info"]["version"], "1.0.0");
+    assert_eq!(document["servers"][0]["url"], "/");
+    let mut found = BTreeMap::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let answers: BTreeSet<_> = keys(&operation["responses"]).into_iter().collect();
+            let answers: Vec<_> = answers.into_iter().collect();
+            let id = operation["operationId"].as_str().unwrap();
+            found.insert(format!("{} {path}", method.to_uppercase()), format!("{id}: {}", answers.join(" ")));
+        }
+    }
+    let expected = [
+        ("GET /stations", "get-stations: 200 400 401 403 406 429 503"),
+        ("GET /stations/{stationId}", "get-station: 200 400 401 403 404 406 429 503"),
+        ("GET /trips", "get-trips: 200 400 401 403 406 429 503"),
+        ("GET /trips/{tripId}", "get-trip: 200 400 401 403 404 406 429 503"),
+        ("GET /bookings", "get-bookings: 200 400 401 403 406 429 503"),
+        ("POST /bookings", "create-booking: 201 400 401 403 404 406 408 409 413 415 422 429 503"),
+        ("GET /bookings/{bookingId}", "get-booking: 200 400 401 403 404 406 429 503"),
+        ("DELETE /bookings/{bookingId}", "delete-booking: 204 400 401 403 404 406 429 503"),
+        (
+            "POST /bookings/{bookingId}/payment",
+            "create-booking-payment: 200 400 401 403 404 406 408 409 413 415 422 429 503",
+        ),
+    ];
+    let expected = expected.map(|(operation, answers)| (operation.to_owned(), answers.to_owned()));
+    assert_eq!(found, BTreeMap::from(expected));
+}
+
+#[test]
+fn every_operation_says_which_scope_it_needs() {
+    let document = document();
+    assert_eq!(
+        document["components"]["securitySchemes"],
+        json!({"OAuth2": {"type": "oauth2", "flows": {"authorizationCode": {
+            "authorizationUrl": format!("{ADDRESS}/oauth/authorize"),
+            "tokenUrl": format!("{ADDRESS}/oauth/token"),
+            "refreshUrl": format!("{ADDRESS}/oauth/token"),
+            "scopes": {
+                "read": "see stations, trips and your bookings",
+                "write": "book, pay and cancel for you",
+            },
+        }}}})
+    );
+    for operation in operations() {
+        let scope = if operation.method == Method::GET { "read" } else { "write" };
+        assert_eq!(operation.document["security"], json!([{"OAuth2": [scope]}]), "{}", operation.id);
+    }
+}
+
+#[test]
+fn every_body_has_its_types_and_schemas() {
+    let document = document();
+    for Operation { id, document: operation, method, .. } in operations() {
+        let body = &operation["requestBody"];
+        if method == Method::POST {
+            assert_eq!(body["required"], true, "{id}");
+            assert_eq!(keys(&body["content"]), ["application/json", "application/xml"], "{id}");
+            assert!(body["content"]["application/xml"]["schema"].is_object(), "{id}");
+        } else {
+            assert!(body.is_null(), "{id}");
+        }
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            let response = resolve(&document, response);
+            let headers = &response["headers"];
+            assert!(!response["description"].as_str().unwrap().is_empty(), "{id} {status}");
+            assert!(headers["X-Request-Id"].is_object(), "{id} {status}");
+            assert_eq!(
+                headers["RateLimit"].is_object(),
+                !["401", "403"].contains(&status.as_str()),
+                "{id} {status}"
+            );
+            assert_eq!(headers["Cache-Control"].is_object(), status.starts_with('2'), "{id} {status}");
+            for (with, header) in [
+                ("201", "Location"),
+                ("401", "WWW-Authenticate"),
+                ("403", "WWW-Authenticate"),
+                ("429", "Retry-After"),
+                ("503", "Retry-After"),
+            ] {
+                assert_eq!(
+                    status == with,
+                    headers[header].is_object() && status == with,
+                    "{id} {status} {header}"
+                );
+            }
+            let content = &response["content"];
+            match status.as_str() {
+                "204" => assert!(content.is_null(), "{id} {status}"),
+                "200" | "201" => {
+                    assert_eq!(keys(content), ["application/json", "application/xml"], "{id} {status}");
+                    assert!(content["application/json"]["schema"].is_object(), "{id} {status}");
+                    assert_eq!(content["application/json"]["schema"], content["application/xml"]["schema"]);
+                }
+                _ => {
+                    let types = ["application/problem+json", "application/problem+xml"];
+                    assert_eq!(keys(content), types, "{id} {status}");
+                    for media_type in types {
+                        let schema = &content[media_type]["schema"];
+                        assert_eq!(*schema, json!({"$ref": "#/components/schemas/Problem"}), "{id} {status}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_parameter_is_there() {
+    let mut found = BTreeMap::new();
+    for operation in operations() {
+        let parameters = operation.document["parameters"].as_array().cloned().unwrap_or_default();
+        let parameters = parameters.iter().map(|parameter| {
+            let (name, place) = (parameter["name"].as_str().unwrap(), parameter["in"].as_str().unwrap());
+            format!("{place} {name}{}", if parameter["required"] == json!(true) { "!" } else { "" })
+        });
+        found.insert(operation.id.clone(), parameters.collect::<Vec<_>>().join(", "));
+    }
+    let expected = [
+        ("get-stations", "query page, query limit, query coordinates, query search, query country"),
+        ("get-station", "path stationId!"),
+        (
+            "get-trips",
+            "query origin!, query destination!, query date!, query bicycles, query dogs, query page, query limit",
+        ),
+        ("get-trip", "path tripId!"),
+        ("get-bookings", "query page, query limit"),
+        ("create-booking", "header Idempotency-Key"),
+        ("get-booking", "path bookingId!"),
+        ("delete-booking", "path bookingId!"),
+        ("create-booking-payment", "path bookingId!, header Idempotency-Key"),
+    ];
+    let expected = expected.map(|(operation, parameters)| (operation.to_owned(), parameters.to_owned()));
+    assert_eq!(found, BTreeMap::from(expected));
+}
+
+#[test]
+fn every_element_of_xml_has_its_name() {
+    let schemas = &document()["components"]["schemas"];
+    for (schema, name) in [
+        ("Station", "station"),
+        ("Trip", "trip"),
+        ("Booking", "booking"),
+        ("BookingInput", "booking"),
+        ("Payment", "payment"),
+        ("PaymentInput", "payment"),
+        ("StationPage", "data"),
+        ("TripPage", "data"),
+        ("BookingPage", "data"),
+        ("Problem", "problem"),
+    ] {
+        assert_eq!(schemas[schema]["xml"]["name"], name, "{schema}");
+    }
+    for (schema, list) in [("StationPage", "stations"), ("TripPage", "trips"), ("BookingPage", "bookings")] {
+        assert_eq!(schemas[schema]["properties"]["data"]["xml"], json!({"name": list, "wrapped": true}));
+    }
+}
+
+/// What a member can be; without `null`, since what is not there is left out, and a `null` that is sent is refused.
+#[test]
+fn nothing_is_null() {
+    let mut document = document();
+    // In every service's document alike.
+    document["components"]["schemas"]["Problem"] = Value::Null;
+    let text = serde_json::to_string_pretty(&document).unwrap();
+    let nulls: Vec<_> = text.lines().filter(|line| line.contains("\"null\"")).collect();
+    assert!(nulls.is_empty(), "{nulls:?}");
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(schemas["BookingInput"]["required"], json!(["trip_id", "passenger_name"]));
+    assert_eq!(schemas["PaymentInput"]["required"], json!(["source"]));
+    assert_eq!(schemas["PageLinks"]["required"], json!(["self"]));
+}
+
+#[test]
+fn a_source_is_told_by_its_object() {
+    let document = document();
+    let schemas = &document["components"]["schemas"];
+    let (card, account) = ("#/components/schemas/CardInput", "#/components/schemas/BankAccountInput");
+    assert_eq!(
+        schemas["PaymentSourceInput"],
+        json!({
+            "oneOf": [{"$ref": card}, {"$ref": account}],
+            "description": "A card or a bank account.",
+            "discriminator": {"propertyName": "object", "mapping": {"card": card, "bank_account": account}},
+        })
+    );
+    for (schema, word, required) in [
+        ("CardInput", "card", "object name number cvc exp_month exp_year address_country"),
+        ("BankAccountInput", "bank_account", "object name number account_type bank_name country"),
+    ] {
+        assert_eq!(schemas[schema]["properties"]["object"], json!({"type": "string", "enum": [word]}));
+        let found: Vec<_> =
+            schemas[schema]["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        assert_eq!(found.join(" "), required);
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere_and_every_component_is_used() {
+    fn collect(value: &Value, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(members) => {
+                if let Some(Value::String(reference)) = members.get("$ref") {
+                    found.insert(reference.clone());
+                }
+                members.values().for_each(|member| collect(member, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+            _ => {}
+        }
+    }
+    let document = document();
+    let mut references = BTreeSet::new();
+    collect(&document, &mut references);
+    let mut components = BTreeSet::new();
+    for kind in ["schemas", "responses"] {
+        components.extend(
+            keys(&document["components"][kind]).iter().map(|name| format!("#/components/{kind}/{name}")),
+        );
+    }
+    assert_eq!(references, components);
+    assert!(!references.is_empty());
+}
