@@ -4,6 +4,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod bad_bodies;
+mod bad_queries;
+mod beside;
 mod booking_list;
 mod bookings;
 mod dump;
@@ -11,10 +14,14 @@ mod fixture;
 mod holds;
 mod idempotent_bookings;
 mod idempotent_payments;
+mod limits;
+mod negotiation;
 mod openapi;
 mod payment_refusals;
 mod payments;
 mod settling;
+mod protocol;
+mod sign_in;
 mod station_search;
 mod stations;
 mod trip_days;

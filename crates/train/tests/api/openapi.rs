@@ -21,10 +21,6 @@ impl Operation {
     pub(crate) fn scope(&self) -> &str {
         self.document["security"][0]["OAuth2"][0].as_str().unwrap()
     }
-
-    pub(crate) fn takes_body(&self) -> bool {
-        self.document.get("requestBody").is_some()
-    }
 }
 
 /// Every operation of the document. Where a path has an id, it is one that nothing has.

@@ -1,0 +1,107 @@
+//! What stands beside the API, whose paths begin at the root: pages for people, the documentation, signing in.
+
+use testkit::Store;
+
+use crate::fixture::{ADDRESS, Open, Setup};
+
+/// The values of an attribute, in the order in which they stand in a page.
+fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
+    let start = format!("{name}=\"");
+    html.split(&start).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+}
+
+testkit::on_both_engines! {
+    async fn tools_are_told_that_it_lives_and_is_ready(open: Open) {
+        for (path, said) in [("/healthz", "ok\n"), ("/readyz", "ready\n")] {
+            let answer = open.anyone.get(path).header("accept", "image/png").send().await;
+            assert_eq!((answer.status, answer.text().as_str()), (200, said));
+            assert_eq!(answer.header("content-type"), "text/plain; charset=utf-8");
+        }
+    }
+
+    async fn every_link_of_the_front_page_leads_somewhere(open: Open) {
+        for accept in ["*/*", "text/html", "application/xml"] {
+            let front = open.anyone.get("/").header("accept", accept).send().await;
+            let html = front.has_status(200).text();
+            assert_eq!(front.header("content-type"), "text/html; charset=utf-8");
+            assert!(html.contains("<h1>Train travel</h1>"), "{html}");
+            let links = attributes(&html, "href");
+            assert_eq!(links, ["/docs/", "/openapi.json", "/problems"]);
+            for link in links {
+                open.anyone.get(link).send().await.has_status(200);
+            }
+        }
+    }
+
+    async fn every_problem_of_the_service_has_a_page(open: Open) {
+        let all = open.anyone.get("/problems").send().await.has_status(200).text();
+        let links = attributes(&all, "href");
+        for (name, status, title) in [
+            ("departed", 409, "Departed"),
+            ("sold-out", 409, "Sold out"),
+            ("no-bicycles", 409, "No bicycles"),
+            ("no-dogs", 409, "No dogs"),
+            ("booking-expired", 409, "Booking expired"),
+            ("already-paid", 409, "Already paid"),
+            ("payment-under-way", 409, "Payment under way"),
+            ("idempotency-key-in-use", 409, "Idempotency-Key in use"),
+            ("idempotency-key-reused", 422, "Idempotency-Key reused"),
+            ("not-found", 404, "Not found"),
+            ("too-many-requests", 429, "Too many requests"),
+        ] {
+            let address = format!("/problems/{name}");
+            assert!(links.contains(&address.as_str()), "{links:?}");
+            let html = open.anyone.get(&address).send().await.has_status(200).text();
+            assert!(html.contains(&format!("<h1>{title}</h1>")), "{html}");
+            assert!(html.contains(&format!("Status {status}")), "{html}");
+        }
+        let unknown = open.anyone.get("/problems/nothing").send().await;
+        assert_eq!(
+            unknown.is_problem(404, "not-found"),
+            "There is no problem of this name; see /problems for all of them."
+        );
+    }
+
+    async fn signing_in_and_up_stands_beside_the_api(open: Open) {
+        for path in ["/oauth/sign-up", "/oauth/sign-out"] {
+            let page = open.anyone.get(path).send().await;
+            assert!(page.header("content-type").starts_with("text/html"), "{path}: {}", page.text());
+            assert_ne!(page.status, 404, "{path}");
+        }
+        // A wrong request is refused by a page, or in OAuth's own form, not by the API's problems.
+        let authorize = open.anyone.get("/oauth/authorize").header("accept", "text/html").send().await;
+        assert_eq!((authorize.status, authorize.header("content-type")), (400, "text/html; charset=utf-8"));
+        let form = "grant_type=authorization_code&client_id=nobody&code=x";
+        for accept in ["*/*", "application/xml"] {
+            let call = open.anyone.post("/oauth/token").header("accept", accept);
+            let answer = call.body("application/x-www-form-urlencoded", form).send().await;
+            assert_eq!((answer.status, answer.header("content-type")), (401, "application/json"));
+            assert_eq!(answer.json()["error"], "invalid_client");
+        }
+        let keys = open.anyone.get("/oauth/jwks.json").send().await.has_status(200).json();
+        assert_eq!(keys["keys"].as_array().unwrap().len(), 1);
+        for path in ["/oauth/token", "/.well-known/oauth-authorization-server"] {
+            assert_eq!(open.anyone.get(path).send().await.header("ratelimit"), "");
+        }
+        open.anyone.get("/oauth/nothing").send().await.is_problem(404, "not-found");
+    }
+
+    async fn the_demo_has_its_users_and_signs_them_in_from_its_documentation(store: Store) {
+        let open = Open::on(store, Setup { demo: true, ..Setup::default() }).await;
+        let accounts = train::accounts(open.db.clone(), true, open.clock.clone(), web::Chance::system()).unwrap();
+        let here = std::net::IpAddr::from([127, 0, 0, 1]);
+        for (name, password) in train::DEMO_USERS {
+            accounts.sign_in(name, (*password).into(), here).await.unwrap();
+        }
+        let start = open.anyone.get("/docs/swagger-initializer.js").send().await.has_status(200).text();
+        assert!(start.contains("/openapi.json") && start.contains("\"demo\""), "{start}");
+    }
+
+    async fn without_a_demo_there_are_no_such_users(open: Open) {
+        let accounts = train::accounts(open.db.clone(), false, open.clock.clone(), web::Chance::system()).unwrap();
+        assert_eq!(accounts.find("demo").await.unwrap(), None);
+        let start = open.anyone.get("/docs/swagger-initializer.js").send().await.has_status(200).text();
+        assert!(start.contains("/openapi.json") && !start.contains("\"demo\""), "{start}");
+        assert!(!start.contains(ADDRESS), "{start}");
+    }
+}

@@ -1,0 +1,155 @@
+//! Bodies: of which type, how large, how fast; and in which form an answer may come.
+
+use std::time::Duration;
+
+use http::Method;
+use testkit::{Answer, Store};
+use web::RequestLimits;
+
+use crate::{
+    fixture::{BERLIN, GOOD, Open, Setup, TRIP, booking, card, payment},
+    openapi::operations,
+};
+
+/// What came over the wire, as far as these tests look at it: the status, and all of it.
+#[track_caller]
+fn status(answer: &str) -> u16 {
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
+    status.unwrap_or_else(|| panic!("no answer: {answer}"))
+}
+
+#[track_caller]
+fn is_unacceptable(answer: &Answer) {
+    assert_eq!(
+        answer.is_problem(406, "not-acceptable"),
+        "This operation answers as application/json, application/xml or text/xml only."
+    );
+}
+
+testkit::on_both_engines! {
+    async fn an_answer_that_the_client_does_not_take_is_406_and_nothing_happens(open: Open) {
+        let made = open.ada.hold(TRIP).await;
+        let before = open.kept().await;
+        for accept in [
+            "text/html",
+            "application/json;q=0",
+            "application/json;q=0, application/xml;q=0.0",
+            "*/*;q=0",
+            "*/*, application/*;q=0, text/xml;q=0",
+            "image/png",
+            "application/jsonx",
+            "application/problem+xml",
+        ] {
+            for operation in operations() {
+                let call = open.ada.call(operation.method.clone(), &operation.path).header("accept", accept);
+                let answer = call.json(&booking(TRIP)).send().await;
+                match accept {
+                    "application/problem+xml" => assert_eq!(answer.status, 406, "{}", operation.id),
+                    _ => is_unacceptable(&answer),
+                }
+            }
+            open.ada.post(&payment(&made)).header("accept", accept).json(&card(GOOD)).send().await.has_status(406);
+            let path = format!("/bookings/{}", made["id"].as_str().unwrap());
+            open.ada.delete(&path).header("accept", accept).send().await.has_status(406);
+        }
+        assert_eq!(open.kept().await, before);
+    }
+
+    async fn the_form_that_the_client_likes_best_is_chosen(open: Open) {
+        for (accept, expected) in [
+            ("*/*", "application/json"),
+            ("", "application/json"),
+            ("application/*", "application/json"),
+            ("application/json, application/xml", "application/json"),
+            ("application/xml, application/json", "application/json"),
+            ("application/xml, application/json;q=0.9", "application/xml"),
+            ("application/json;q=0.5, application/xml;q=0.6", "application/xml"),
+            ("*/*, application/json;q=0", "application/xml"),
+            ("*/*;q=0.1, application/xml", "application/xml"),
+            ("text/*", "text/xml; charset=utf-8"),
+            ("APPLICATION/XML", "application/xml"),
+            ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "application/xml"),
+        ] {
+            for path in [format!("/stations/{BERLIN}"), format!("/trips/{TRIP}"), "/bookings".into()] {
+                let answer = open.ada.get(&path).header("accept", accept).send().await;
+                assert_eq!((answer.status, answer.header("content-type")), (200, expected), "{accept}");
+            }
+        }
+        // And without the header, which the client of this test always sends.
+        let request = format!(
+            "GET /stations/{BERLIN} HTTP/1.1\r\nHost: trains\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
+            open.ada.token()
+        );
+        let answer = open.anyone.raw(request.as_bytes()).await;
+        assert!(answer.contains("content-type: application/json"), "{answer}");
+    }
+
+    async fn a_body_of_another_type_is_415_and_nothing_happens(open: Open) {
+        let made = open.ada.hold(TRIP).await;
+        let before = open.kept().await;
+        let bodies = [("/bookings".to_owned(), booking(TRIP)), (payment(&made), card(GOOD))];
+        for (path, body) in &bodies {
+            for sent in [
+                "text/plain",
+                "application/x-www-form-urlencoded",
+                "application/jsonx",
+                "application/merge-patch+json",
+                "application/atom+xml",
+                "multipart/form-data; boundary=x",
+                "json",
+                "",
+            ] {
+                let answer = open.ada.post(path).body(sent, body.to_string()).send().await;
+                let named = sent.split(';').next().unwrap();
+                assert_eq!(
+                    answer.is_problem(415, "unsupported-media-type"),
+                    format!("The body must be sent as application/json or application/xml, not as {named}.")
+                );
+            }
+            let answer = open.ada.post(path).send().await;
+            assert_eq!(
+                answer.is_problem(415, "unsupported-media-type"),
+                "The body must be sent as application/json or application/xml; the request has no Content-Type."
+            );
+            let call = open.ada.post(path).body("application/json; charset=latin1", body.to_string());
+            let detail = call.send().await.is_problem(415, "unsupported-media-type");
+            assert_eq!(detail, "The body must be sent in UTF-8, not in latin1.");
+        }
+        assert_eq!(open.kept().await, before);
+    }
+
+    async fn a_body_that_is_too_large_is_413_and_nothing_happens(store: Store) {
+        let limits = RequestLimits { body_bytes: 400, ..RequestLimits::default() };
+        let open = Open::on(store, Setup { limits, ..Setup::default() }).await;
+        let made = open.ada.hold(TRIP).await;
+        let before = open.kept().await;
+        let padded = |body: &str, length: usize| format!("{body}{}", " ".repeat(length - body.len()));
+        for (path, body) in [("/bookings".to_owned(), booking(TRIP)), (payment(&made), card(GOOD))] {
+            for length in [401, 400_000] {
+                let call = open.ada.post(&path).body("application/json", padded(&body.to_string(), length));
+                let detail = call.send().await.is_problem(413, "too-large");
+                assert_eq!(detail, "The body must be at most 400 bytes long.");
+            }
+        }
+        assert_eq!(open.kept().await, before);
+        let fits = padded(&booking(TRIP).to_string(), 400);
+        open.ada.post("/bookings").body("application/json", fits).send().await.has_status(201);
+    }
+
+    async fn a_body_that_does_not_arrive_is_408_and_nothing_happens(store: Store) {
+        let limits = RequestLimits { body_time: Duration::from_millis(1), ..RequestLimits::default() };
+        let open = Open::on(store, Setup { limits, ..Setup::default() }).await;
+        for path in ["/bookings", "/bookings/019e0000-0000-7000-8000-000000000000/payment"] {
+            let request = format!(
+                "{} {path} HTTP/1.1\r\nHost: trains\r\nAuthorization: Bearer {}\r\n\
+                 Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{{\"trip\":",
+                Method::POST,
+                open.ada.token()
+            );
+            let answer = open.anyone.raw(request.as_bytes()).await;
+            assert_eq!(status(&answer), 408, "{answer}");
+            assert!(answer.contains("/problems/request-timeout"), "{answer}");
+        }
+        assert!(open.kept().await.is_empty());
+    }
+}

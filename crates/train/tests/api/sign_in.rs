@@ -1,0 +1,159 @@
+//! Signing in: every operation asks for a token with the scope it needs, and says so.
+
+use jiff::SignedDuration;
+use serde_json::json;
+use testkit::Answer;
+
+use crate::{
+    fixture::{ADDRESS, GOOD, NOTHING, Open, TRIP, booking, card, each, payment},
+    openapi::{Operation, operations},
+};
+
+const BARE: &str = "Bearer realm=\"Train travel\", \
+                    resource_metadata=\"https://trains.example/.well-known/oauth-protected-resource\"";
+
+/// Asserts a refusal with this challenge after the part that all have.
+#[track_caller]
+fn is_challenge(answer: &Answer, status: u16, kind: &str, detail: &str, more: &str) {
+    assert_eq!(answer.is_problem(status, kind), detail);
+    assert_eq!(answer.header("www-authenticate"), format!("{BARE}{more}"));
+    assert_eq!(answer.header("ratelimit"), "", "nobody's calls are counted");
+    assert_eq!(answer.header("cache-control"), "no-store");
+}
+
+#[track_caller]
+fn is_missing(answer: &Answer) {
+    is_challenge(answer, 401, "unauthorized", "This operation needs an access token, as a bearer token.", "");
+}
+
+#[track_caller]
+fn is_invalid(answer: &Answer, why: &str) {
+    let more = format!(", error=\"invalid_token\", error_description=\"the access token {why}\"");
+    is_challenge(answer, 401, "unauthorized", &format!("The access token {why}."), &more);
+}
+
+/// What an operation answers with the right token, when its ids are nobody's and it has no body.
+fn reached(operation: &Operation) -> (u16, &'static str) {
+    match operation.id.as_str() {
+        "get-stations" | "get-bookings" => (200, ""),
+        "get-trips" => (400, "/problems/invalid-request"),
+        "get-station" | "get-trip" | "get-booking" | "delete-booking" => (404, "/problems/not-found"),
+        "create-booking" | "create-booking-payment" => (415, "/problems/unsupported-media-type"),
+        other => panic!("{other} is new: say here what it answers, and to whom"),
+    }
+}
+
+testkit::on_both_engines! {
+    async fn every_operation_asks_for_a_token_with_its_scope(open: Open) {
+        let (reader, writer) =
+            (open.with_scope(&open.ada, "read").await, open.with_scope(&open.ada, "write").await);
+        let good = open.ada.token();
+        let all = operations();
+        assert_eq!(all.len(), 9);
+        for operation in &all {
+            let Operation { method, path, id, .. } = operation;
+            let with = |authorization: &str| {
+                open.anyone.call(method.clone(), path).header("authorization", authorization)
+            };
+            is_missing(&open.anyone.call(method.clone(), path).send().await);
+            // It comes before anything else is looked at.
+            let odd = open.anyone.call(method.clone(), &path.replace(NOTHING, "x")).header("accept", "text/html");
+            is_missing(&odd.body("text/plain", "nonsense").send().await);
+            let odd = format!("{path}?limit=x&date=x");
+            is_missing(&open.anyone.call(method.clone(), &odd).send().await);
+            for other in ["Basic YWRhOmFkYQ==", "garbage", "Bearer", &good] {
+                is_missing(&with(other).send().await);
+            }
+            for garbage in ["Bearer x", "Bearer a.b.c", "Bearer ...", "bearer null"] {
+                let answer = with(garbage).send().await;
+                assert_eq!(answer.status, 401, "{id} {garbage}");
+                assert!(answer.header("www-authenticate").starts_with(&format!("{BARE}, error=\"invalid_token\"")));
+            }
+            let forged = format!("Bearer {}x", &good[..good.len() - 1]);
+            assert_eq!(with(&forged).send().await.status, 401, "{id}");
+            let in_address = format!("{path}?access_token={good}");
+            let why = "an access token must be in the Authorization header, not in the address";
+            is_challenge(
+                &open.anyone.call(method.clone(), &in_address).send().await,
+                400,
+                "invalid-request",
+                &format!("The credentials cannot be read: {why}."),
+                &format!(", error=\"invalid_request\", error_description=\"{why}\""),
+            );
+            // Too little is 403, and says what is missing.
+            let needed = operation.scope();
+            let (little, enough) = if needed == "read" { (&writer, &reader) } else { (&reader, &writer) };
+            is_challenge(
+                &little.call(method.clone(), path).send().await,
+                403,
+                "forbidden",
+                &format!("The access token needs the scopes {needed}."),
+                &format!(", error=\"insufficient_scope\", scope=\"{needed}\""),
+            );
+            for person in [enough, &open.ada] {
+                let answer = person.call(method.clone(), path).send().await;
+                let (status, kind) = reached(operation);
+                assert_eq!(answer.status, status, "{id}: {}", answer.text());
+                assert_eq!(answer.json()["type"].as_str().unwrap_or_default(), kind, "{id}");
+                assert_eq!(answer.header("www-authenticate"), "", "{id}");
+                assert_ne!(answer.header("ratelimit"), "", "{id}");
+            }
+        }
+        open.clock.advance(SignedDuration::from_mins(10));
+        for Operation { method, path, .. } in &all {
+            is_invalid(&open.ada.call(method.clone(), path).send().await, "has expired");
+        }
+    }
+
+    async fn refusals_in_xml_have_the_challenge_too(open: Open) {
+        let answer = open.anyone.get("/bookings").header("accept", "application/xml").send().await;
+        assert_eq!((answer.status, answer.header("content-type")), (401, "application/problem+xml"));
+        assert_eq!(answer.header("www-authenticate"), BARE);
+        let reader = open.with_scope(&open.ada, "read").await;
+        let answer = reader.post("/bookings").header("accept", "application/xml").send().await;
+        assert_eq!((answer.status, answer.header("content-type")), (403, "application/problem+xml"));
+    }
+
+    async fn with_too_little_scope_nothing_happens(open: Open) {
+        let made = open.ada.hold(TRIP).await;
+        let before = open.kept().await;
+        let reader = open.with_scope(&open.ada, "read").await;
+        reader.book(&booking(TRIP)).await.is_problem(403, "forbidden");
+        reader.cancel(&made).await.is_problem(403, "forbidden");
+        reader.pay(&made, &card(GOOD)).await.is_problem(403, "forbidden");
+        open.anyone.post("/bookings").json(&booking(TRIP)).send().await.is_problem(401, "unauthorized");
+        open.anyone.post(&payment(&made)).json(&card(GOOD)).send().await.is_problem(401, "unauthorized");
+        assert_eq!(open.kept().await, before);
+        // Reading is what it is for; writing alone shows nothing.
+        assert_eq!(each(&reader.get("/bookings").send().await, "id").len(), 1);
+        let writer = open.with_scope(&open.ada, "write").await;
+        writer.get("/bookings").send().await.is_problem(403, "forbidden");
+        writer.cancel(&made).await.has_status(204);
+    }
+
+    async fn a_token_for_somebody_else_is_refused(open: Open) {
+        // Of another service at another address, on the same database and so with the same key.
+        let elsewhere = train::authorization_server(
+            "https://elsewhere.example".into(),
+            false,
+            open.db.clone(),
+            open.clock.clone(),
+            web::Chance::system(),
+        );
+        let token = elsewhere.await.unwrap().token_for(open.ada.account, Some("read write")).await.unwrap();
+        let call = open.anyone.get("/bookings").header("authorization", &format!("Bearer {token}"));
+        assert_eq!(call.send().await.status, 401);
+    }
+
+    async fn the_metadata_that_the_challenge_names_says_how_to_sign_in(open: Open) {
+        let metadata = open.anyone.get("/.well-known/oauth-protected-resource").send().await;
+        let metadata = metadata.has_status(200).json();
+        assert_eq!(metadata["resource"], ADDRESS);
+        assert_eq!(metadata["authorization_servers"], json!([ADDRESS]));
+        assert_eq!(metadata["scopes_supported"], json!(["read", "write"]));
+        let server = open.anyone.get("/.well-known/oauth-authorization-server").send().await;
+        let server = server.has_status(200).json();
+        assert_eq!(server["issuer"], ADDRESS);
+        assert_eq!(server["token_endpoint"], format!("{ADDRESS}/oauth/token"));
+    }
+}
