@@ -315,4 +315,27 @@ mod tests {
         assert_eq!(masked(&"4242424242424242".into()), "************4242");
         assert_eq!(masked(&"12345".into()), "*2345");
     }
+
+    #[test]
+    fn numbers_cannot_be_printed() {
+        let (number, cvc): (SecretString, SecretString) = ("4242424242424242".into(), "987".into());
+        let printed = format!("{number:?} {cvc:?}");
+        assert!(!printed.contains("4242") && !printed.contains("987"), "{printed}");
+        let card = Card {
+            name: "A".into(),
+            number,
+            cvc,
+            exp_month: 12,
+            exp_year: 2031,
+            address_line1: None,
+            address_line2: None,
+            address_city: None,
+            address_country: "gb".into(),
+            address_post_code: None,
+        };
+        let source = Source::Card(card);
+        let printed = format!("{:?} {:?}", source.masked(), source.everything());
+        assert!(printed.contains("************4242") && !printed.contains("42424242"), "{printed}");
+        assert!(!printed.contains("987"), "{printed}");
+    }
 }

@@ -37,8 +37,11 @@ fn broken_json() -> Vec<(Vec<u8>, &'static str)> {
 fn broken_xml(root: &str) -> Vec<(String, &'static str)> {
     let broken = "is not valid XML: ";
     let deep = format!("<{root}>{}{}</{root}>", "<a>".repeat(40), "</a>".repeat(40));
-    let bomb = format!("<!DOCTYPE a [<!ENTITY b \"bbbb\">]><{root}><passenger_name>&b;</passenger_name></{root}>");
-    let file = format!("<!DOCTYPE a [<!ENTITY b SYSTEM \"file:///etc/passwd\">]><{root}><trip_id>&b;</trip_id></{root}>");
+    let bomb =
+        format!("<!DOCTYPE a [<!ENTITY b \"bbbb\">]><{root}><passenger_name>&b;</passenger_name></{root}>");
+    let file = format!(
+        "<!DOCTYPE a [<!ENTITY b SYSTEM \"file:///etc/passwd\">]><{root}><trip_id>&b;</trip_id></{root}>"
+    );
     vec![
         (String::new(), "is empty; an XML document is required"),
         ("{}".into(), broken),
@@ -52,7 +55,10 @@ fn broken_xml(root: &str) -> Vec<(String, &'static str)> {
         (file, "must not have a DOCTYPE"),
         (deep, "must not be nested deeper than 32 elements"),
         ("<trip/>".into(), "must be an XML document with the root element "),
-        (format!("<?xml version=\"1.0\" encoding=\"latin1\"?><{root}/>"), "must be sent in UTF-8, not in latin1"),
+        (
+            format!("<?xml version=\"1.0\" encoding=\"latin1\"?><{root}/>"),
+            "must be sent in UTF-8, not in latin1",
+        ),
         (format!("<{root}>text</{root}>"), "must hold elements, not text"),
     ]
 }
