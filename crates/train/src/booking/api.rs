@@ -143,7 +143,7 @@ pub(crate) async fn create(
 }
 
 impl Train {
-    fn book(
+    pub(crate) fn book(
         &self,
         tx: &mut WriteTx<'_>,
         owner: &str,

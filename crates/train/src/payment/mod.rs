@@ -8,6 +8,8 @@ pub(crate) mod processor;
 pub(crate) mod sandbox;
 mod schema;
 pub(crate) mod settle;
+#[cfg(test)]
+mod settle_tests;
 mod source;
 pub(crate) mod store;
 

@@ -9,6 +9,7 @@ mod bad_queries;
 mod beside;
 mod booking_list;
 mod bookings;
+mod busy;
 mod dump;
 mod fixture;
 mod holds;

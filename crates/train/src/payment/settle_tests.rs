@@ -1,0 +1,155 @@
+//! Outcomes that arrive when nobody has swept yet, or twice, or too late: what [`super::settle`] makes of them.
+
+use jiff::{SignedDuration, Timestamp};
+use testkit::{Engine, Fixture, Store};
+use uuid::Uuid;
+use web::{Chance, Clock};
+
+use super::{
+    MaskedSource,
+    processor::Outcome,
+    store::{self, Payment, Stage},
+};
+use crate::{
+    Settings, Train,
+    booking::{self, NewBooking},
+    idempotency::Answer,
+    trip,
+};
+
+const TRIP: &str = "2f87bac9-12fc-8000-80a8-ac0100005071";
+const OWNER: &str = "ada";
+
+/// A booking that is held until eleven, and a payment for it that the processor is being asked about.
+struct Asked {
+    train: Train,
+    clock: Clock,
+    booking: Uuid,
+    payment: Uuid,
+    _store: Store,
+}
+
+impl Fixture for Asked {
+    async fn start(engine: Engine) -> Self {
+        let store = Store::new(engine);
+        let clock = Clock::manual("2026-05-13T10:00:00Z".parse().unwrap());
+        let db = store.open("train", crate::MIGRATIONS);
+        let settings = Settings {
+            address: "https://trains.example".into(),
+            issuer: None,
+            registration_token: None,
+            calls_per_hour: 100,
+            hold: SignedDuration::from_hours(1),
+            demo: false,
+        };
+        let train = Train::open(settings, db, clock.clone(), Chance::system()).await.unwrap();
+        let (now, booking, payment) = (clock.now(), Uuid::from_u128(1), Uuid::from_u128(2));
+        let state = train.clone();
+        let written = train.db.write(move |tx| {
+            let new = NewBooking {
+                trip_id: TRIP.parse().unwrap(),
+                passenger_name: "Ada".into(),
+                has_bicycle: false,
+                has_dog: false,
+            };
+            assert!(matches!(state.book(tx, OWNER, booking, &new, now)?, Answer::Done(_)));
+            let source = MaskedSource::BankAccount {
+                name: "Ada".into(),
+                number: "*2345".into(),
+                sort_code: None,
+                account_type: "company".into(),
+                bank_name: "Bank".into(),
+                country: "gb".into(),
+            };
+            let (amount, currency) = ("89.00".parse().unwrap(), "eur".to_owned());
+            let attempt =
+                Payment { id: payment, booking, amount, currency, source, stage: Stage::Processing };
+            store::start(tx, &attempt, now)
+        });
+        assert!(written.await.unwrap_or_else(|error: db::Error| panic!("{error}")));
+        Asked { train, clock, booking, payment, _store: store }
+    }
+}
+
+impl Asked {
+    /// What becomes of the payment when the processor says this now, and whether the client is told of a payment.
+    async fn settle(&self, outcome: Outcome) -> bool {
+        matches!(self.train.settle(self.payment, outcome).await.unwrap(), Answer::Done(_))
+    }
+
+    /// How the booking stands, how far the payment has come, and how many seats are taken.
+    async fn state(&self) -> (Option<booking::Status>, Stage, i64) {
+        let (booking, payment, now) = (self.booking, self.payment, self.clock.now());
+        let read = self.train.db.read(move |tx| {
+            let status = booking::store::by_id(tx, OWNER, booking, now)?.map(|booking| booking.status);
+            let stage = store::by_id(tx, payment)?.unwrap().stage;
+            Ok((status, stage, trip::store::taken(tx, TRIP.parse().unwrap(), now)?))
+        });
+        read.await.unwrap_or_else(|error: db::Error| panic!("{error}"))
+    }
+
+    async fn cancel(&self) {
+        let (booking, now) = (self.booking, self.clock.now());
+        let cancelled = self.train.db.write(move |tx| booking::store::cancel(tx, OWNER, booking, now));
+        assert!(cancelled.await.unwrap_or_else(|error: db::Error| panic!("{error}")));
+    }
+
+    fn move_to(&self, moment: &str) {
+        self.clock.advance(moment.parse::<Timestamp>().unwrap().duration_since(self.clock.now()));
+    }
+}
+
+testkit::on_both_engines! {
+    async fn success_before_the_hold_ends_confirms(asked: Asked) {
+        asked.move_to("2026-05-13T10:59:59.999999Z");
+        assert!(asked.settle(Outcome::Succeeded).await);
+        let confirmed = (Some(booking::Status::Confirmed), Stage::Succeeded, 1);
+        assert_eq!(asked.state().await, confirmed);
+        // Nothing that is said later changes it.
+        for late in [Outcome::Succeeded, Outcome::Failed("late".into()), Outcome::Pending(asked.clock.now())] {
+            assert!(asked.settle(late).await);
+            assert_eq!(asked.state().await, confirmed);
+        }
+    }
+
+    async fn success_when_the_hold_has_ended_is_given_back_though_nobody_swept(asked: Asked) {
+        asked.move_to("2026-05-13T11:00:00Z");
+        assert!(!asked.settle(Outcome::Succeeded).await);
+        assert_eq!(asked.state().await, (Some(booking::Status::Expired), Stage::Refunded, 0));
+        assert!(!asked.settle(Outcome::Succeeded).await);
+        assert_eq!(asked.state().await, (Some(booking::Status::Expired), Stage::Refunded, 0));
+    }
+
+    async fn success_of_a_booking_that_was_cancelled_is_given_back(asked: Asked) {
+        asked.cancel().await;
+        assert!(!asked.settle(Outcome::Succeeded).await);
+        assert_eq!(asked.state().await, (None, Stage::Refunded, 0));
+    }
+
+    async fn failure_leaves_the_booking_as_it_is(asked: Asked) {
+        assert!(asked.settle(Outcome::Failed("card_declined".into())).await);
+        let failed = (Some(booking::Status::Held), Stage::Failed("card_declined".into()), 1);
+        assert_eq!(asked.state().await, failed);
+        assert!(asked.settle(Outcome::Succeeded).await);
+        assert_eq!(asked.state().await, failed, "what was decided stays so");
+    }
+
+    async fn what_is_not_decided_is_looked_at_again(asked: Asked) {
+        let later = asked.clock.now() + SignedDuration::from_secs(5);
+        assert!(asked.settle(Outcome::Pending(later)).await);
+        assert_eq!(asked.state().await, (Some(booking::Status::Held), Stage::Pending, 1));
+        let next = asked.train.db.read(store::next_check).await.unwrap();
+        assert_eq!(next, Some(later));
+        assert!(asked.settle(Outcome::Succeeded).await);
+        assert_eq!(asked.state().await, (Some(booking::Status::Confirmed), Stage::Succeeded, 1));
+        assert_eq!(asked.train.db.read(store::next_check).await.unwrap(), None);
+    }
+
+    async fn a_confirmed_booking_that_is_cancelled_is_given_back(asked: Asked) {
+        assert!(asked.settle(Outcome::Succeeded).await);
+        asked.cancel().await;
+        assert_eq!(asked.state().await, (None, Stage::Refunding, 0));
+        asked.train.work_off().await.unwrap();
+        assert_eq!(asked.state().await, (None, Stage::Refunded, 0));
+    }
+}
