@@ -119,7 +119,7 @@ pub(crate) async fn create(
 ) -> Result<Response> {
     let request = key.request(&caller.subject, "create-booking", &new)?;
     let now = train.clock.now();
-    let id = train.chance.uuid(now);
+    let id = super::new_id(&train.chance, now);
     let (owner, state) = (caller.subject, train.clone());
     let answer = train
         .db

@@ -145,6 +145,24 @@ testkit::on_both_engines! {
         assert_eq!(asked.train.db.read(store::next_check).await.unwrap(), None);
     }
 
+    async fn who_looks_at_a_payment_has_it_for_themselves_for_a_while(asked: Asked) {
+        let claim = async || {
+            let now = asked.clock.now();
+            let claimed = asked.train.db.write(move |tx| store::claim(tx, now)).await;
+            claimed.unwrap_or_else(|error: db::Error| panic!("{error}")).map(|payment| payment.id)
+        };
+        // Whoever asked the processor has a minute to write down what it said.
+        asked.move_to("2026-05-13T10:00:59.999999Z");
+        assert_eq!(claim().await, None);
+        asked.move_to("2026-05-13T10:01:00Z");
+        assert_eq!(claim().await, Some(asked.payment));
+        assert_eq!(claim().await, None);
+        asked.move_to("2026-05-13T10:01:29.999999Z");
+        assert_eq!(claim().await, None);
+        asked.move_to("2026-05-13T10:01:30Z");
+        assert_eq!(claim().await, Some(asked.payment));
+    }
+
     async fn a_confirmed_booking_that_is_cancelled_is_given_back(asked: Asked) {
         assert!(asked.settle(Outcome::Succeeded).await);
         asked.cancel().await;

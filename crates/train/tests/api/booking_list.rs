@@ -10,7 +10,7 @@ testkit::on_both_engines! {
         let mut ids = Vec::new();
         for _ in 0..25 {
             ids.insert(0, text(&open.ada.hold(TRIP).await, "id").to_owned());
-            open.clock.advance(SignedDuration::from_millis(1));
+            open.clock.advance(SignedDuration::from_micros(1));
         }
         let page = open.ada.get("/bookings").send().await;
         assert_eq!(each(&page, "id"), ids[..10]);
