@@ -106,7 +106,8 @@ testkit::on_both_engines! {
         let confirmed = (Some(booking::Status::Confirmed), Stage::Succeeded, 1);
         assert_eq!(asked.state().await, confirmed);
         // Nothing that is said later changes it.
-        for late in [Outcome::Succeeded, Outcome::Failed("late".into()), Outcome::Pending(asked.clock.now())] {
+        for late in [Outcome::Succeeded, Outcome::Failed("late".into()), Outcome::Pending(asked.clock.now())]
+        {
             assert!(asked.settle(late).await);
             assert_eq!(asked.state().await, confirmed);
         }

@@ -126,16 +126,19 @@ testkit::on_both_engines! {
             body[member] = value;
             open.ada.book(&body).await.is_invalid(&[(&format!("#/{member}"), said)]);
         }
-        open.ada.book(&json!({})).await.is_invalid(&[
-            ("#/trip_id", "is required"),
-            ("#/passenger_name", "is required"),
-        ]);
-        open.ada.book(&json!({"trip_id": 1, "passenger_name": "", "has_bicycle": 0, "has_dog": 0})).await.is_invalid(&[
-            ("#/trip_id", NO_UUID),
-            ("#/passenger_name", "must not be empty"),
-            ("#/has_bicycle", "must be true or false"),
-            ("#/has_dog", "must be true or false"),
-        ]);
+        open.ada
+            .book(&json!({}))
+            .await
+            .is_invalid(&[("#/trip_id", "is required"), ("#/passenger_name", "is required")]);
+        open.ada
+            .book(&json!({"trip_id": 1, "passenger_name": "", "has_bicycle": 0, "has_dog": 0}))
+            .await
+            .is_invalid(&[
+                ("#/trip_id", NO_UUID),
+                ("#/passenger_name", "must not be empty"),
+                ("#/has_bicycle", "must be true or false"),
+                ("#/has_dog", "must be true or false"),
+            ]);
         assert_eq!(open.kept().await, before);
     }
 
@@ -147,15 +150,24 @@ testkit::on_both_engines! {
         for (content, errors) in [
             (String::new(), &[("#/trip_id", "is required"), ("#/passenger_name", "is required")][..]),
             (format!("{trip}<passenger_name/>"), &[("#/passenger_name", "must not be empty")]),
-            (format!("{trip}<passenger_name> \n </passenger_name>"), &[("#/passenger_name", "must not be empty")]),
+            (
+                format!("{trip}<passenger_name> \n </passenger_name>"),
+                &[("#/passenger_name", "must not be empty")],
+            ),
             (format!("{trip}<passenger_name {nil}/>"), &[("#/passenger_name", "must not be null")]),
-            (format!("{trip}<passenger_name><b>Ada</b></passenger_name>"), &[("#/passenger_name", "must be text")]),
+            (
+                format!("{trip}<passenger_name><b>Ada</b></passenger_name>"),
+                &[("#/passenger_name", "must be text")],
+            ),
             (format!("{trip}{name}{name}"), &[("#/passenger_name", "is given more than once")]),
             (format!("<trip_id>x</trip_id>{name}"), &[("#/trip_id", NO_UUID)]),
             (format!("{trip}{trip}{name}"), &[("#/trip_id", "is given more than once")]),
             (format!("{trip}{name}<has_dog>yes</has_dog>"), &[("#/has_dog", "must be true or false")]),
             (format!("{trip}{name}<has_dog/>"), &[("#/has_dog", "must be true or false")]),
-            (format!("{trip}{name}<has_bicycle>2</has_bicycle>"), &[("#/has_bicycle", "must be true or false")]),
+            (
+                format!("{trip}{name}<has_bicycle>2</has_bicycle>"),
+                &[("#/has_bicycle", "must be true or false")],
+            ),
             (format!("{trip}<Passenger_Name>Ada</Passenger_Name>"), &[("#/passenger_name", "is required")]),
         ] {
             let body = format!("<booking>{content}</booking>");
@@ -180,32 +192,38 @@ testkit::on_both_engines! {
             (String::new(), &[("#/source", "is required")][..]),
             ("<source>card</source>".into(), &[("#/source", "must hold elements, not text")]),
             ("<source/>".into(), &[("#/source/object", "is required")]),
-            ("<source><object>cash</object></source>".into(), &[(
-                "#/source/object",
-                "must be one of: card, bank_account",
-            )]),
-            (format!("<source>{card}<cvc>987</cvc></source>"), &[("#/source/cvc", "is given more than once")]),
-            (format!("<source>{card}</source><source>{card}</source>"), &[("#/source", "is given more than once")]),
-            (format!("<amount>88</amount><source>{card}</source>"), &[(
-                "#/amount",
-                "must be what is due, which is 89.00 eur; or leave it out",
-            )]),
-            (format!("<amount>89,00</amount><source>{card}</source>"), &[(
-                "#/amount",
-                "must be a decimal number of at most 28 digits",
-            )]),
-            (format!("<source>{}</source>", card.replace("987", "98")), &[(
-                "#/source/cvc",
-                "must be 3 to 4 digits, as text",
-            )]),
-            (format!("<source>{}</source>", card.replace("4242<", "4241<")), &[(
-                "#/source/number",
-                "must be a card's number: its checksum is wrong, so a digit is",
-            )]),
-            (format!("<source>{}</source>", card.replace("12<", "13<")), &[(
-                "#/source/exp_month",
-                "must be a whole number from 1 to 12",
-            )]),
+            (
+                "<source><object>cash</object></source>".into(),
+                &[("#/source/object", "must be one of: card, bank_account")],
+            ),
+            (
+                format!("<source>{card}<cvc>987</cvc></source>"),
+                &[("#/source/cvc", "is given more than once")],
+            ),
+            (
+                format!("<source>{card}</source><source>{card}</source>"),
+                &[("#/source", "is given more than once")],
+            ),
+            (
+                format!("<amount>88</amount><source>{card}</source>"),
+                &[("#/amount", "must be what is due, which is 89.00 eur; or leave it out")],
+            ),
+            (
+                format!("<amount>89,00</amount><source>{card}</source>"),
+                &[("#/amount", "must be a decimal number of at most 28 digits")],
+            ),
+            (
+                format!("<source>{}</source>", card.replace("987", "98")),
+                &[("#/source/cvc", "must be 3 to 4 digits, as text")],
+            ),
+            (
+                format!("<source>{}</source>", card.replace("4242<", "4241<")),
+                &[("#/source/number", "must be a card's number: its checksum is wrong, so a digit is")],
+            ),
+            (
+                format!("<source>{}</source>", card.replace("12<", "13<")),
+                &[("#/source/exp_month", "must be a whole number from 1 to 12")],
+            ),
         ] {
             let body = format!("<payment>{content}</payment>");
             open.ada.post(&payment(&made)).body("application/xml", body).send().await.is_invalid(errors);

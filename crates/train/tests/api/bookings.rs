@@ -34,7 +34,8 @@ const VARY: [&str; 2] = ["accept", "access-control-request-headers"];
 
 testkit::on_both_engines! {
     async fn a_booking_is_made_and_read_in_json(open: Open) {
-        let new = json!({"trip_id": TRIP, "passenger_name": "Ada Lovelace", "has_bicycle": true, "has_dog": true});
+        let new =
+            json!({"trip_id": TRIP, "passenger_name": "Ada Lovelace", "has_bicycle": true, "has_dog": true});
         let answer = open.ada.book(&new).await;
         let id = text(&answer.json(), "id").to_owned();
         answer.is(201, &held(&id));
@@ -93,7 +94,10 @@ testkit::on_both_engines! {
     }
 
     async fn what_is_left_out_is_false_and_what_is_not_asked_for_is_ignored(open: Open) {
-        for more in [json!({}), json!({"id": NOTHING, "status": "confirmed", "expires_at": 7, "links": null, "x": {}})] {
+        for more in [
+            json!({}),
+            json!({"id": NOTHING, "status": "confirmed", "expires_at": 7, "links": null, "x": {}}),
+        ] {
             let mut new = booking(TRIP);
             new.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             let made = open.ada.book(&new).await.has_status(201).json();
@@ -101,7 +105,8 @@ testkit::on_both_engines! {
             assert_eq!((&made["has_bicycle"], &made["has_dog"]), (&json!(false), &json!(false)));
             assert_eq!(text(&made, "status"), "held");
         }
-        let explicit = json!({"trip_id": TRIP, "passenger_name": "Ada", "has_bicycle": false, "has_dog": false});
+        let explicit =
+            json!({"trip_id": TRIP, "passenger_name": "Ada", "has_bicycle": false, "has_dog": false});
         open.ada.book(&explicit).await.has_status(201);
     }
 
@@ -168,11 +173,8 @@ testkit::on_both_engines! {
 
     async fn a_trip_that_there_is_not_cannot_be_booked(open: Open) {
         // Nobody's; a day on which the train does not run; the day after the last.
-        for trip in [
-            NOTHING,
-            "00fa9423-0bb4-8000-80ed-4ec800005072",
-            "2f87bac9-12fc-8000-80a8-ac01000050c5",
-        ] {
+        for trip in [NOTHING, "00fa9423-0bb4-8000-80ed-4ec800005072", "2f87bac9-12fc-8000-80a8-ac01000050c5"]
+        {
             let answer = open.ada.book(&booking(trip)).await;
             assert_eq!(answer.is_problem(404, "not-found"), "There is no trip with this id; see /trips.");
             assert_eq!(answer.header("ratelimit").split(", ").next(), Some("limit=100000"));
@@ -200,7 +202,8 @@ testkit::on_both_engines! {
 
     async fn a_bicycle_or_a_dog_must_be_taken_by_the_trip(open: Open) {
         let book = async |trip: &str, bicycle: bool, dog: bool| {
-            let new = json!({"trip_id": trip, "passenger_name": "Ada", "has_bicycle": bicycle, "has_dog": dog});
+            let new =
+                json!({"trip_id": trip, "passenger_name": "Ada", "has_bicycle": bicycle, "has_dog": dog});
             open.ada.book(&new).await
         };
         for (trip, takes_bicycles, takes_dogs) in

@@ -6,10 +6,12 @@ use db::Db;
 use identity::oauth::{AuthorizationServer, NewClient};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use testkit::{Answer, Call, Client, Engine, Fixture, Server, Store};
+use testkit::{Answer, Client, Engine, Fixture, Server, Store};
 use train::{MIGRATIONS, Settings, Train};
 use uuid::Uuid;
 use web::{Chance, Clock, ConnectionLimits, RequestLimits};
+
+use crate::person::Person;
 
 /// When the tests begin: Wednesday 13 May 2026, noon in Berlin.
 pub(crate) const START: &str = "2026-05-13T10:00:00Z";
@@ -191,75 +193,6 @@ async fn keep_key(db: &Db) {
         tx.row("SELECT id, private_key FROM signing_key", &[], |row| Ok((row.get(0)?, row.get(1)?)))
     });
     *KEY.lock().unwrap() = key.await.unwrap_or_else(|error: db::Error| panic!("{error}"));
-}
-
-/// Somebody with an account, who calls with an access token.
-#[derive(Clone)]
-pub(crate) struct Person {
-    client: Client,
-    pub(crate) account: Uuid,
-    token: Arc<Mutex<String>>,
-}
-
-impl Person {
-    async fn new(name: &str, client: &Client, db: &Db, clock: &Clock) -> Self {
-        let (now, account) = (clock.now(), Chance::system().uuid(clock.now()));
-        let name = identity::account::Name::new(name).unwrap();
-        // Without a password, since nobody signs in with one here, and its hash would cost every test.
-        let added = db.write(move |tx| identity::account::insert(tx, account, &name, None, now)).await;
-        assert!(added.unwrap_or_else(|error: db::Error| panic!("{error}")));
-        Person { client: client.clone(), account, token: Arc::default() }
-    }
-
-    /// Their access token.
-    pub(crate) fn token(&self) -> String {
-        self.token.lock().unwrap().clone()
-    }
-
-    pub(crate) fn get(&self, path: &str) -> Call {
-        self.call(http::Method::GET, path)
-    }
-
-    pub(crate) fn post(&self, path: &str) -> Call {
-        self.call(http::Method::POST, path)
-    }
-
-    pub(crate) fn delete(&self, path: &str) -> Call {
-        self.call(http::Method::DELETE, path)
-    }
-
-    pub(crate) fn call(&self, method: http::Method, path: &str) -> Call {
-        self.client.call(method, path).header("authorization", &format!("Bearer {}", self.token()))
-    }
-
-    /// Asks for a booking.
-    pub(crate) async fn book(&self, body: &Value) -> Answer {
-        self.post("/bookings").json(body).send().await
-    }
-
-    /// Holds a seat of a trip; gives the booking.
-    pub(crate) async fn hold(&self, trip: &str) -> Value {
-        self.book(&booking(trip)).await.has_status(201).json()
-    }
-
-    /// Reads a booking.
-    pub(crate) async fn booking(&self, id: &str) -> Answer {
-        self.get(&format!("/bookings/{id}")).send().await
-    }
-
-    /// A booking's status.
-    pub(crate) async fn status(&self, booking: &Value) -> String {
-        text(&self.booking(text(booking, "id")).await.has_status(200).json(), "status").to_owned()
-    }
-
-    pub(crate) async fn cancel(&self, booking: &Value) -> Answer {
-        self.delete(&format!("/bookings/{}", text(booking, "id"))).send().await
-    }
-
-    /// Pays for a booking.
-    pub(crate) async fn pay(&self, booking: &Value, body: &Value) -> Answer {
-        self.post(&payment(booking)).json(body).send().await
-    }
 }
 
 /// Where a booking is paid.

@@ -41,7 +41,8 @@ testkit::on_both_engines! {
         open.ada.booking(id).await.is(200, &expired);
         let this = json!({"self": format!("{ADDRESS}/bookings")});
         open.ada.get("/bookings").send().await.is(200, &json!({"data": [expired], "links": this}));
-        let answer = open.ada.get(&format!("/bookings/{id}")).header("accept", "application/xml").send().await;
+        let answer =
+            open.ada.get(&format!("/bookings/{id}")).header("accept", "application/xml").send().await;
         let expected = format!(
             "<booking><id>{id}</id><trip_id>{TRIP}</trip_id><passenger_name>Ada Lovelace</passenger_name>\
              <has_bicycle>false</has_bicycle><has_dog>false</has_dog><status>expired</status>\

@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use testkit::Answer;
 use tokio::task::JoinSet;
 
-use crate::fixture::{ADDRESS, NOTHING, Open, Person, SMALL, TRIP, booking, each, is_xml, text};
+use crate::{
+    fixture::{ADDRESS, NOTHING, Open, SMALL, TRIP, booking, each, is_xml, text},
+    person::Person,
+};
 
 const KEY: &str = "8e03978e-40d5-43e8-bc93-6894a57f9324";
 
@@ -38,8 +41,11 @@ testkit::on_both_engines! {
             assert_eq!(again.header("location"), format!("{ADDRESS}/bookings/{id}"));
             assert_eq!(again.header("cache-control"), "no-store");
         }
-        let xml = format!("<booking><trip_id>{TRIP}</trip_id><passenger_name>Ada Lovelace</passenger_name></booking>");
-        let call = open.ada.post("/bookings").header("idempotency-key", KEY).header("accept", "application/xml");
+        let xml = format!(
+            "<booking><trip_id>{TRIP}</trip_id><passenger_name>Ada Lovelace</passenger_name></booking>"
+        );
+        let call =
+            open.ada.post("/bookings").header("idempotency-key", KEY).header("accept", "application/xml");
         let again = call.body("application/xml", xml).send().await;
         let expected = format!(
             "<booking><id>{id}</id><trip_id>{TRIP}</trip_id><passenger_name>Ada Lovelace</passenger_name>\
@@ -113,6 +119,24 @@ testkit::on_both_engines! {
         }
     }
 
+    async fn many_at_once_clear_up_after_each_other(open: Open) {
+        for number in 0..40 {
+            book(&open.ada, &format!("key {number}"), &booking(TRIP)).await.has_status(201);
+        }
+        open.advance(SignedDuration::from_hours(24)).await;
+        let mut calls = JoinSet::new();
+        for number in 0..40 {
+            let ada = open.ada.clone();
+            // The same keys, whose old answers others are about to throw away.
+            calls.spawn(async move { book(&ada, &format!("key {number}"), &booking(TRIP)).await });
+        }
+        for answer in calls.join_all().await {
+            answer.has_status(201);
+        }
+        assert_eq!(open.rows("idempotency").await.len(), 40);
+        assert_eq!(open.seats(TRIP).await, 300, "what was held a day ago has run out");
+    }
+
     async fn a_refusal_is_an_answer_too(open: Open) {
         let last = open.ben.hold(SMALL).await;
         for _ in 0..11 {
@@ -148,7 +172,9 @@ testkit::on_both_engines! {
         let call = |content: &str, body: &str| {
             open.ada.post(path).header("idempotency-key", KEY).body(content, body.to_owned())
         };
-        book(&open.ada, KEY, &json!({"trip_id": TRIP})).await.is_invalid(&[("#/passenger_name", "is required")]);
+        book(&open.ada, KEY, &json!({"trip_id": TRIP}))
+            .await
+            .is_invalid(&[("#/passenger_name", "is required")]);
         call("application/json", "{").send().await.is_problem(400, "invalid-request");
         call("text/plain", "x").send().await.is_problem(415, "unsupported-media-type");
         let good = booking(TRIP).to_string();

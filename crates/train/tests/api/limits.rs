@@ -5,7 +5,7 @@ use testkit::Store;
 
 use crate::{
     fixture::{BERLIN, GOOD, NOTHING, Open, Setup, TRIP, booking, card, payment},
-    openapi::{Operation, operations},
+    operations::{Operation, operations},
 };
 
 async fn with_limit(store: Store, calls_per_hour: u32) -> Open {
@@ -60,7 +60,10 @@ testkit::on_both_engines! {
         open.advance(SignedDuration::from_millis(500)).await;
         for left in (0..5).rev() {
             let answer = open.ada.get("/bookings").send().await;
-            assert_eq!(answer.has_status(200).header("ratelimit"), format!("limit=5, remaining={left}, reset=3000"));
+            assert_eq!(
+                answer.has_status(200).header("ratelimit"),
+                format!("limit=5, remaining={left}, reset=3000")
+            );
         }
         let before = open.kept().await;
         for Operation { method, path, .. } in operations() {

@@ -8,7 +8,7 @@ use web::RequestLimits;
 
 use crate::{
     fixture::{BERLIN, GOOD, Open, Setup, TRIP, booking, card, payment},
-    openapi::operations,
+    operations::operations,
 };
 
 /// What came over the wire, as far as these tests look at it: the status, and all of it.
@@ -48,7 +48,13 @@ testkit::on_both_engines! {
                     _ => is_unacceptable(&answer),
                 }
             }
-            open.ada.post(&payment(&made)).header("accept", accept).json(&card(GOOD)).send().await.has_status(406);
+            open.ada
+                .post(&payment(&made))
+                .header("accept", accept)
+                .json(&card(GOOD))
+                .send()
+                .await
+                .has_status(406);
             let path = format!("/bookings/{}", made["id"].as_str().unwrap());
             open.ada.delete(&path).header("accept", accept).send().await.has_status(406);
         }

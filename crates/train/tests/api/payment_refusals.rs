@@ -140,8 +140,14 @@ testkit::on_both_engines! {
             (json!({"source": "card"}), [("#/source", "must be a JSON object")]),
             (json!({"source": []}), [("#/source", "must be a JSON object")]),
             (json!({"source": {}}), [("#/source/object", "is required")]),
-            (json!({"source": {"object": "cash"}}), [("#/source/object", "must be one of: card, bank_account")]),
-            (json!({"source": {"object": "Card"}}), [("#/source/object", "must be one of: card, bank_account")]),
+            (
+                json!({"source": {"object": "cash"}}),
+                [("#/source/object", "must be one of: card, bank_account")],
+            ),
+            (
+                json!({"source": {"object": "Card"}}),
+                [("#/source/object", "must be one of: card, bank_account")],
+            ),
             (json!({"source": {"object": 1}}), [("#/source/object", "must be text")]),
         ] {
             open.ada.pay(&made, &body).await.is_invalid(&errors);

@@ -8,7 +8,7 @@ use testkit::Answer;
 
 use crate::{
     fixture::{BERLIN, NOTHING, Open, PARIS, TRIP, text},
-    openapi::operations,
+    operations::operations,
 };
 
 /// The methods of an `Allow` header.
@@ -39,7 +39,11 @@ testkit::on_both_engines! {
         for accept in ["application/xml", "text/xml", "application/problem+xml, application/xml;q=0.5"] {
             let call = open.ada.get(path).header("x-request-id", "trip-2").header("accept", accept);
             let answer = call.send().await;
-            assert_eq!((answer.status, answer.header("content-type")), (400, "application/problem+xml"), "{accept}");
+            assert_eq!(
+                (answer.status, answer.header("content-type")),
+                (400, "application/problem+xml"),
+                "{accept}"
+            );
             assert_eq!(
                 answer.text(),
                 "<?xml version=\"1.0\" encoding=\"UTF-8\"?><problem xmlns=\"urn:ietf:rfc:7807\">\
@@ -89,7 +93,11 @@ testkit::on_both_engines! {
                 open.ada.call(method, path).send().await.is_problem(404, "not-found");
             }
             let answer = open.anyone.get(path).header("accept", "application/xml").send().await;
-            assert_eq!((answer.status, answer.header("content-type")), (404, "application/problem+xml"), "{path}");
+            assert_eq!(
+                (answer.status, answer.header("content-type")),
+                (404, "application/problem+xml"),
+                "{path}"
+            );
         }
     }
 
@@ -192,7 +200,8 @@ testkit::on_both_engines! {
             assert_eq!(answer.header("access-control-allow-origin"), "*", "{status}");
             assert_eq!(answer.header("access-control-allow-credentials"), "", "{status}");
             let exposed: BTreeSet<_> = answer.header("access-control-expose-headers").split(',').collect();
-            let own = BTreeSet::from(["location", "ratelimit", "retry-after", "www-authenticate", "x-request-id"]);
+            let own =
+                BTreeSet::from(["location", "ratelimit", "retry-after", "www-authenticate", "x-request-id"]);
             assert_eq!(exposed, own, "{status}");
         }
         // Not what stands beside the API.

@@ -52,7 +52,10 @@ testkit::on_both_engines! {
         open.advance(SignedDuration::from_micros(1)).await;
         open.work_off().await;
         assert_eq!(open.ada.status(&made).await, "confirmed");
-        assert_eq!((open.charges().await, open.stages().await), (once("succeeded", false), vec!["succeeded".into()]));
+        assert_eq!(
+            (open.charges().await, open.stages().await),
+            (once("succeeded", false), vec!["succeeded".into()])
+        );
         assert_eq!(open.seats(TRIP).await, 339);
         open.ada.pay(&made, &card(GOOD)).await.is_problem(409, "already-paid");
     }
@@ -105,12 +108,18 @@ testkit::on_both_engines! {
         open.advance(SECOND * 3).await;
         open.work_off().await;
         assert_eq!(open.ada.status(&made).await, "expired");
-        assert_eq!((open.charges().await, open.stages().await), (once("succeeded", false), vec!["pending".into()]));
+        assert_eq!(
+            (open.charges().await, open.stages().await),
+            (once("succeeded", false), vec!["pending".into()])
+        );
         open.ada.pay(&made, &card(GOOD)).await.is_problem(409, "booking-expired");
         open.advance(SECOND * 2).await;
         open.work_off().await;
         assert_eq!(open.ada.status(&made).await, "expired");
-        assert_eq!((open.charges().await, open.stages().await), (once("succeeded", true), vec!["refunded".into()]));
+        assert_eq!(
+            (open.charges().await, open.stages().await),
+            (once("succeeded", true), vec!["refunded".into()])
+        );
         assert_eq!(open.seats(TRIP).await, 340);
         let settled = open.kept().await;
         open.advance(SECOND * 3600).await;
@@ -138,7 +147,10 @@ testkit::on_both_engines! {
         open.ada.booking(text(&made, "id")).await.is_problem(404, "not-found");
         open.advance(SECOND * 5).await;
         open.work_off().await;
-        assert_eq!((open.charges().await, open.stages().await), (once("succeeded", true), vec!["refunded".into()]));
+        assert_eq!(
+            (open.charges().await, open.stages().await),
+            (once("succeeded", true), vec!["refunded".into()])
+        );
         assert_eq!(open.seats(TRIP).await, 340);
         open.ada.booking(text(&made, "id")).await.is_problem(404, "not-found");
     }
@@ -153,7 +165,10 @@ testkit::on_both_engines! {
         assert_eq!(open.stages().await, ["failed", "refunding"]);
         open.work_off().await;
         let expected = vec![("card_declined".to_owned(), false), ("succeeded".to_owned(), true)];
-        assert_eq!((open.charges().await, open.stages().await), (expected, vec!["failed".into(), "refunded".into()]));
+        assert_eq!(
+            (open.charges().await, open.stages().await),
+            (expected, vec!["failed".into(), "refunded".into()])
+        );
         let settled = open.kept().await;
         open.advance(SignedDuration::from_hours(24)).await;
         open.work_off().await;
@@ -207,7 +222,10 @@ testkit::on_both_engines! {
         open.advance(SECOND * 60).await;
         open.work_off().await;
         assert_eq!(open.ada.status(&made).await, "confirmed");
-        assert_eq!((open.charges().await, open.stages().await), (once("succeeded", false), vec!["succeeded".into()]));
+        assert_eq!(
+            (open.charges().await, open.stages().await),
+            (once("succeeded", false), vec!["succeeded".into()])
+        );
         assert_eq!(body["status"], json!("succeeded"));
     }
 }

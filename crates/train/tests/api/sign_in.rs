@@ -6,7 +6,7 @@ use testkit::Answer;
 
 use crate::{
     fixture::{ADDRESS, GOOD, NOTHING, Open, TRIP, booking, card, each, payment},
-    openapi::{Operation, operations},
+    operations::{Operation, operations},
 };
 
 const BARE: &str = "Bearer realm=\"Train travel\", \
@@ -57,7 +57,8 @@ testkit::on_both_engines! {
             };
             is_missing(&open.anyone.call(method.clone(), path).send().await);
             // It comes before anything else is looked at.
-            let odd = open.anyone.call(method.clone(), &path.replace(NOTHING, "x")).header("accept", "text/html");
+            let odd =
+                open.anyone.call(method.clone(), &path.replace(NOTHING, "x")).header("accept", "text/html");
             is_missing(&odd.body("text/plain", "nonsense").send().await);
             let odd = format!("{path}?limit=x&date=x");
             is_missing(&open.anyone.call(method.clone(), &odd).send().await);
@@ -67,7 +68,11 @@ testkit::on_both_engines! {
             for garbage in ["Bearer x", "Bearer a.b.c", "Bearer ...", "bearer null"] {
                 let answer = with(garbage).send().await;
                 assert_eq!(answer.status, 401, "{id} {garbage}");
-                assert!(answer.header("www-authenticate").starts_with(&format!("{BARE}, error=\"invalid_token\"")));
+                assert!(
+                    answer
+                        .header("www-authenticate")
+                        .starts_with(&format!("{BARE}, error=\"invalid_token\""))
+                );
             }
             let forged = format!("Bearer {}x", &good[..good.len() - 1]);
             assert_eq!(with(&forged).send().await.status, 401, "{id}");

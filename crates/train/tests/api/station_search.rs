@@ -72,13 +72,7 @@ testkit::on_both_engines! {
     }
 
     async fn a_country_is_named_by_two_letters_of_any_case(open: Open) {
-        let expected = [
-            "Basel SBB",
-            "Genève-Cornavin",
-            "Interlaken Ost",
-            "Luzern",
-            "Zürich Hauptbahnhof",
-        ];
+        let expected = ["Basel SBB", "Genève-Cornavin", "Interlaken Ost", "Luzern", "Zürich Hauptbahnhof"];
         for country in ["CH", "ch", "Ch"] {
             assert_eq!(open.named(&format!("country={country}")).await, expected);
         }
@@ -99,7 +93,10 @@ testkit::on_both_engines! {
             assert_eq!(names.contains(&berlin[0].to_owned()), found, "{place}");
         }
         // West and south of zero, the edges of the map, and the middle of an ocean.
-        assert_eq!(open.named("coordinates=38.7138,-9.1226").await, ["Lisboa Santa Apolónia", "Lisboa Oriente"]);
+        assert_eq!(
+            open.named("coordinates=38.7138,-9.1226").await,
+            ["Lisboa Santa Apolónia", "Lisboa Oriente"]
+        );
         for nowhere in ["0,0", "90,0", "-90,0", "0,180", "0,-180", "90,180", "-90,-180.0", "48.5,-35"] {
             assert!(open.named(&format!("coordinates={nowhere}")).await.is_empty(), "{nowhere}");
         }
@@ -111,11 +108,10 @@ testkit::on_both_engines! {
         assert_eq!(open.named(&format!("{near}&country=se")).await, ["Malmö Centralstation"]);
         assert_eq!(open.named(&format!("{near}&search=malmo")).await, ["Malmö Centralstation"]);
         assert!(open.named(&format!("{near}&search=malmo&country=DK")).await.is_empty());
-        assert_eq!(open.named("search=hauptbahnhof&country=AT").await, [
-            "Innsbruck Hauptbahnhof",
-            "Salzburg Hauptbahnhof",
-            "Wien Hauptbahnhof",
-        ]);
+        assert_eq!(
+            open.named("search=hauptbahnhof&country=AT").await,
+            ["Innsbruck Hauptbahnhof", "Salzburg Hauptbahnhof", "Wien Hauptbahnhof",]
+        );
         assert_eq!(open.named("search=wien&country=DE").await, ["Dresden Hauptbahnhof"], "at Wiener Platz");
         assert!(open.named("search=wien&country=FR").await.is_empty());
     }
@@ -172,12 +168,10 @@ testkit::on_both_engines! {
         );
         let walked = walk(&open, "/stations?coordinates=48.8768,2.3592&limit=1").await;
         let names: Vec<_> = walked.iter().map(|station| text(station, "name")).collect();
-        assert_eq!(names, [
-            "Paris Gare de l'Est",
-            "Paris Gare du Nord",
-            "Paris Gare de Lyon",
-            "Paris Montparnasse",
-        ]);
+        assert_eq!(
+            names,
+            ["Paris Gare de l'Est", "Paris Gare du Nord", "Paris Gare de Lyon", "Paris Montparnasse",]
+        );
     }
 
     async fn a_page_past_the_end_is_empty(open: Open) {

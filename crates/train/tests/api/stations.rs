@@ -88,13 +88,15 @@ testkit::on_both_engines! {
         is_xml(&answer, 200, &expected);
         assert_eq!(answer.header("cache-control"), "private, max-age=3600");
 
-        let answer = open.ada.get("/stations?search=atlantis").header("accept", "application/xml").send().await;
+        let answer =
+            open.ada.get("/stations?search=atlantis").header("accept", "application/xml").send().await;
         let expected = format!(
             "<data><stations></stations><links><self>{ADDRESS}/stations?search=atlantis</self></links></data>"
         );
         is_xml(&answer, 200, &expected);
         let answer = open.ada.get("/stations?search=atlantis").send().await;
-        answer.is(200, &json!({"data": [], "links": {"self": format!("{ADDRESS}/stations?search=atlantis")}}));
+        answer
+            .is(200, &json!({"data": [], "links": {"self": format!("{ADDRESS}/stations?search=atlantis")}}));
     }
 
     async fn text_xml_is_xml_too(open: Open) {

@@ -188,9 +188,13 @@ testkit::on_both_engines! {
     }
 
     async fn prices_are_in_the_currency_of_the_origin(open: Open) {
-        let answer = open.ada.get(&format!("/trips?origin={LUZERN}&destination={INTERLAKEN}&date=2026-05-20"));
+        let answer =
+            open.ada.get(&format!("/trips?origin={LUZERN}&destination={INTERLAKEN}&date=2026-05-20"));
         let page = answer.send().await.has_status(200).json();
-        assert_eq!((&page["data"][0]["price"], &page["data"][0]["currency"]), (&number("40.00"), &json!("chf")));
+        assert_eq!(
+            (&page["data"][0]["price"], &page["data"][0]["currency"]),
+            (&number("40.00"), &json!("chf"))
+        );
         assert_eq!(page["data"][0]["seats_available"], 12);
     }
 }

@@ -9,6 +9,9 @@ mod dump;
 #[allow(dead_code, reason = "the other tests use the rest")]
 #[path = "../api/fixture.rs"]
 mod fixture;
+#[allow(dead_code, reason = "the other tests use the rest")]
+#[path = "../api/person.rs"]
+mod person;
 
 use std::{
     fs, io,
@@ -197,7 +200,10 @@ testkit::on_both_engines! {
             tells_nothing("the log", &line.to_string());
         }
         let everything = open.everything().await;
-        assert!(everything.iter().any(|row| row.contains("************4242")), "the last four digits are kept");
+        assert!(
+            everything.iter().any(|row| row.contains("************4242")),
+            "the last four digits are kept"
+        );
         for row in &everything {
             tells_nothing("the database", row);
         }
