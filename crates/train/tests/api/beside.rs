@@ -65,8 +65,12 @@ testkit::on_both_engines! {
     async fn signing_in_and_up_stands_beside_the_api(open: Open) {
         for path in ["/oauth/sign-up", "/oauth/sign-out"] {
             let page = open.anyone.get(path).send().await;
-            assert!(page.header("content-type").starts_with("text/html"), "{path}: {}", page.text());
-            assert_ne!(page.status, 404, "{path}");
+            assert_eq!(
+                (page.status, page.header("content-type")),
+                (200, "text/html; charset=utf-8"),
+                "{path}"
+            );
+            assert!(page.text().contains("Train travel"), "{path}: {}", page.text());
         }
         // A wrong request is refused by a page, or in OAuth's own form, not by the API's problems.
         let authorize = open.anyone.get("/oauth/authorize").header("accept", "text/html").send().await;

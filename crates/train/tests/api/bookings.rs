@@ -58,6 +58,24 @@ testkit::on_both_engines! {
         assert_eq!(vary(&answer), VARY);
     }
 
+    async fn every_link_leads_somewhere(open: Open) {
+        let answer = open.ada.book(&booking(TRIP)).await;
+        let made = answer.has_status(201).json();
+        let follow = async |link: &str| {
+            let path = link.strip_prefix(ADDRESS).unwrap_or_else(|| panic!("{link} is not complete"));
+            open.ada.get(path).send().await.has_status(200).json()
+        };
+        assert_eq!(follow(answer.header("location")).await, made);
+        assert_eq!(follow(text(&made["links"], "self")).await, made);
+        let paid = open.ada.pay(&made, &card(GOOD)).await.has_status(200).json();
+        assert_eq!(follow(text(&paid["links"], "booking")).await["status"], "confirmed");
+        let trip = follow(&format!("{ADDRESS}/trips/{}", text(&made, "trip_id"))).await;
+        assert_eq!(follow(text(&trip["links"], "self")).await, trip);
+        for end in ["origin", "destination"] {
+            assert_eq!(follow(text(&trip["links"], end)).await["id"], trip[end]);
+        }
+    }
+
     async fn a_booking_is_made_and_read_in_xml(open: Open) {
         let new = format!(
             "<?xml version=\"1.0\"?>\n<booking>\n  <trip_id> {TRIP} </trip_id><passenger_name>Ada Lovelace</passenger_name>\

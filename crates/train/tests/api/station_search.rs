@@ -174,6 +174,17 @@ testkit::on_both_engines! {
         );
     }
 
+    async fn links_stand_in_xml_too(open: Open) {
+        let path = "/stations?country=CH&page=2&limit=1";
+        let answer = open.ada.get(path).header("accept", "application/xml").send().await;
+        let this = format!("{ADDRESS}/stations?country=CH&amp;page=");
+        let expected = format!(
+            "</stations><links><self>{this}2&amp;limit=1</self><next>{this}3&amp;limit=1</next>\
+             <prev>{this}1&amp;limit=1</prev></links></data>"
+        );
+        assert!(answer.has_status(200).text().ends_with(&expected), "{}", answer.text());
+    }
+
     async fn a_page_past_the_end_is_empty(open: Open) {
         for page in ["10", "1000000", "9223372036854775807"] {
             let answer = open.ada.get(&format!("/stations?page={page}")).send().await.has_status(200).json();
