@@ -121,6 +121,10 @@ impl Problem {
         self.0.kind.status
     }
 
+    pub fn kind(&self) -> &'static Kind {
+        self.0.kind
+    }
+
     pub(crate) fn cause(&self) -> Option<&Cause> {
         self.0.cause.as_ref()
     }
