@@ -25,9 +25,13 @@ use identity::{
     oauth::{self, AuthorizationServer, Elsewhere, Scope, TokenSource, Verifier},
 };
 use jiff::SignedDuration;
-use payment::{processor::Processor, sandbox::Sandbox};
+pub use payment::{
+    processor::{Away, Charge, Outcome, Processor},
+    sandbox::Sandbox,
+    settle::NotYet,
+};
 use secrecy::SecretString;
-use timetable::Timetable;
+pub use timetable::Timetable;
 use tokio::sync::Notify;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{Chance, Clock, DocumentationClient, RequestLimits, Service};
@@ -112,8 +116,20 @@ pub enum OpenError {
 impl Train {
     /// The service over its database, with demo accounts if the settings say so.
     pub async fn open(settings: Settings, db: Db, clock: Clock, chance: Chance) -> Result<Self, OpenError> {
+        let processor = Box::new(Sandbox::new(db.clone(), clock.clone()));
+        Train::open_with(settings, Timetable::built_in()?, processor, db, clock, chance).await
+    }
+
+    /// The same with another timetable, and another party that moves the money.
+    pub async fn open_with(
+        settings: Settings,
+        timetable: Timetable,
+        processor: Box<dyn Processor>,
+        db: Db,
+        clock: Clock,
+        chance: Chance,
+    ) -> Result<Self, OpenError> {
         let Settings { address, issuer, registration_token, calls_per_hour, hold, demo } = settings;
-        let timetable = Timetable::built_in().map_err(|error| OpenError::Timetable(error.to_string()))?;
         let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
         if demo {
             for (name, password) in DEMO_USERS {
@@ -136,7 +152,7 @@ impl Train {
             verifier: sign_in.verifier,
             sign_in: sign_in.router,
             documentation_client,
-            processor: Box::new(Sandbox::new(db.clone(), clock.clone())),
+            processor,
             woken: Notify::new(),
             db,
             clock,

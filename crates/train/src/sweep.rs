@@ -33,7 +33,7 @@ impl Train {
     }
 
     /// Does all that is due now, once. [`Train::run`] does so for ever; tests, when they have moved the clock.
-    pub async fn work_off(&self) -> Result<(), impl std::error::Error + use<>> {
+    pub async fn work_off(&self) -> Result<(), NotYet> {
         self.sweep().await?;
         self.settle_due().await
     }

@@ -8,16 +8,16 @@ use uuid::Uuid;
 use super::Source;
 
 /// What is to be charged. Its id names it: a charge that is asked for twice is made once.
-pub(crate) struct Charge<'a> {
-    pub(crate) payment: Uuid,
-    pub(crate) amount: Decimal,
-    pub(crate) currency: &'a str,
+pub struct Charge<'a> {
+    pub payment: Uuid,
+    pub amount: Decimal,
+    pub currency: &'a str,
     pub(crate) source: &'a Source,
 }
 
 /// What became of a charge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     Succeeded,
     /// Nothing was charged, and this is why.
     Failed(String),
@@ -28,9 +28,9 @@ pub(crate) enum Outcome {
 /// The processor cannot be reached: whether anything happened is not known.
 #[derive(Debug, thiserror::Error)]
 #[error("the payment processor cannot be reached: {0}")]
-pub(crate) struct Away(pub(crate) String);
+pub struct Away(pub String);
 
-pub(crate) trait Processor: Send + Sync {
+pub trait Processor: Send + Sync {
     /// Charges, once however often it is asked, unless it was asked to [`find`](Processor::find) it before.
     fn charge<'a>(&'a self, charge: &'a Charge<'a>) -> BoxFuture<'a, Result<Outcome, Away>>;
 

@@ -20,13 +20,13 @@ const SUCCEEDED: &str = "succeeded";
 /// Asked about before it was asked to charge.
 const VOID: &str = "void";
 
-pub(crate) struct Sandbox {
+pub struct Sandbox {
     db: Db,
     clock: Clock,
 }
 
 impl Sandbox {
-    pub(crate) fn new(db: Db, clock: Clock) -> Self {
+    pub fn new(db: Db, clock: Clock) -> Self {
         Sandbox { db, clock }
     }
 

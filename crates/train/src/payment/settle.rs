@@ -15,7 +15,7 @@ use crate::{
 
 /// What keeps a payment from being settled for now.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotYet {
+pub enum NotYet {
     #[error(transparent)]
     Processor(#[from] Away),
     #[error(transparent)]

@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp, ToSpan, civil::Date, civil::Time, tz::Time
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use crate::station::Station;
+use crate::{OpenError, station::Station};
 
 /// How many days ahead of today trips can be found and booked.
 pub(crate) const DAYS_AHEAD: i32 = 90;
@@ -49,7 +49,8 @@ pub(crate) struct Run<'t> {
     pub(crate) arrival: Timestamp,
 }
 
-pub(crate) struct Timetable {
+/// Which trains there are, on which days, between which stations.
+pub struct Timetable {
     pub(crate) stations: Vec<Station>,
     services: Vec<Service>,
     by_id: HashMap<Uuid, usize>,
@@ -60,8 +61,14 @@ pub(crate) struct Timetable {
 
 impl Timetable {
     /// The timetable that comes with the program.
-    pub(crate) fn built_in() -> Result<Self, read::TableError> {
-        read::timetable(include_str!("../../data/stations.tsv"), include_str!("../../data/services.tsv"))
+    pub fn built_in() -> Result<Self, OpenError> {
+        Timetable::of_services(include_str!("../../data/services.tsv"))
+    }
+
+    /// A timetable of other services between the same stations, as a table like the one that comes with the program.
+    pub fn of_services(services: &str) -> Result<Self, OpenError> {
+        let read = read::timetable(include_str!("../../data/stations.tsv"), services);
+        read.map_err(|error| OpenError::Timetable(error.to_string()))
     }
 
     fn new(stations: Vec<Station>, services: Vec<Service>) -> Self {
