@@ -165,6 +165,11 @@ impl Db {
         reply.await.unwrap_or_else(|_| Err(ended().into()))
     }
 
+    /// Whether other processes may serve from it at the same time.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.0.engine, Engine::Postgres(_))
+    }
+
     /// Asks the database whether it answers.
     pub async fn ping(&self) -> Result<(), Error> {
         self.read(|tx| tx.row("SELECT 1", &[], |row| row.get::<i64>(0)).map(drop)).await

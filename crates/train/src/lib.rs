@@ -111,6 +111,8 @@ pub enum OpenError {
     Accounts(#[from] identity::ChangeError),
     #[error("cannot prepare the train service's sign-in: {0}")]
     SignIn(#[from] oauth::TokenSourceError),
+    #[error("cannot take up the train service's payments: {0}")]
+    Payments(#[from] db::Error),
 }
 
 impl Train {
@@ -141,6 +143,12 @@ impl Train {
             id: "demo",
             scopes: SCOPES.iter().map(|scope| scope.name.into()).collect(),
         });
+        // What is under way where nobody else is was left by a process that is gone, and nobody will bring it to its end.
+        // Where others are it may be theirs: they have their time, as it says there.
+        if !db.is_shared() {
+            let now = clock.now();
+            db.write(move |tx| payment::store::take_over(tx, now)).await?;
+        }
         let own = server_settings(address.clone(), demo, registration_token);
         let sign_in =
             TokenSource::open(own, issuer, accounts, db.clone(), clock.clone(), chance.clone()).await?;

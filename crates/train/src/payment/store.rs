@@ -142,6 +142,12 @@ pub(crate) fn claim(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<Option<Payme
     )
 }
 
+/// Makes every payment that somebody has for themselves due now: they are gone. Were one of them not, it would still be charged
+/// once at the most, as the processor forgets no question; it might only fail without need.
+pub(crate) fn take_over(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<(), Error> {
+    tx.execute("UPDATE payment SET check_at = $1 WHERE check_at > $1", &[now.into()]).map(drop)
+}
+
 /// When the next payment is to be looked at.
 pub(crate) fn next_check(tx: &mut Tx<'_>) -> Result<Option<Timestamp>, Error> {
     tx.row("SELECT check_at FROM payment WHERE check_at IS NOT NULL ORDER BY check_at LIMIT 1", &[], |row| {
