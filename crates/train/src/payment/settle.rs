@@ -42,8 +42,11 @@ impl Train {
                 Ok::<_, db::Error>((payment, answer))
             })
             .await?;
-        if payment.stage == Stage::Refunding {
-            self.give_back(id).await?;
+        if payment.stage == Stage::Refunding
+            && let Err(error) = self.give_back(id).await
+        {
+            // The answer stands all the same, and is written down; the money goes back later.
+            tracing::warn!(%error, payment = %id, "a payment could not be given back; trying again");
         }
         Ok(answer)
     }
