@@ -1,6 +1,6 @@
 # `make test` is what CI runs: formatting, lints, every test. It installs what its tests need and the machine lacks.
 
-.PHONY: test run bench tools deny
+.PHONY: test run bench torture tools deny
 
 test: tools
 	cargo fmt --all --check
@@ -12,6 +12,12 @@ run:
 
 bench:
 	cargo run --release --locked -p bench
+
+# A million operations on the train service's last seats, on SQLite, on PostgreSQL and by three processes, and every order of
+# seven steps; half an hour at the most for each of them. One after the other, so that the figures mean something.
+torture: tools
+	TORTURE_OPERATIONS=1000000 TORTURE_STEPS=7 \
+	cargo test --release --locked -p train --test holds -- --nocapture --test-threads=1
 
 # Licences and advisories, where cargo-deny is installed.
 deny:

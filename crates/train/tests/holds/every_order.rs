@@ -16,13 +16,13 @@ use crate::{
     clients::{Dice, card, id},
     dump::Charge,
     model::{ACTIONS, Action, HOLD, Model},
-    process::{Answer, delete, get, post},
+    process::{self, Answer, delete, get, post},
     processor::{Break, How},
     stage::{Stage, booking_on},
 };
 
-const DEPTH: usize = 5;
-const BY_CHANCE: u64 = 100;
+const DEPTH: u64 = 5;
+const BY_CHANCE: u64 = 40;
 const LONG: usize = 25;
 /// Databases at once.
 const STAGES: usize = 6;
@@ -43,7 +43,8 @@ type Plan = Vec<(Action, bool)>;
 fn everything(engine: Engine) {
     let mut plans = Vec::new();
     let start = Model::new(engine == Engine::Sqlite);
-    plan(&start, &mut Vec::new(), &mut plans);
+    let depth = process::parameter("TORTURE_STEPS", DEPTH);
+    plan(&start, usize::try_from(depth).unwrap(), &mut Vec::new(), &mut plans);
     let exhaustive = plans.len();
     for seed in 0..BY_CHANCE {
         let mut dice = Dice::new(seed);
@@ -51,7 +52,7 @@ fn everything(engine: Engine) {
     }
     let steps: usize = plans.iter().map(Vec::len).sum();
     println!(
-        "{engine:?}: {exhaustive} orders of up to {DEPTH} steps, {BY_CHANCE} of {LONG}, {steps} steps in all"
+        "{engine:?}: {exhaustive} orders of up to {depth} steps, {BY_CHANCE} of {LONG}, {steps} steps in all"
     );
     let plans = Arc::new(Mutex::new(plans));
     testkit::run(engine, async |_: Nothing| {
@@ -72,10 +73,10 @@ impl Fixture for Nothing {
 }
 
 /// All longest orders in which every step makes a difference. What makes none is tried once at every point of the tree.
-fn plan(model: &Model, steps: &mut Plan, plans: &mut Vec<Plan>) {
+fn plan(model: &Model, depth: usize, steps: &mut Plan, plans: &mut Vec<Plan>) {
     let differs = |action: &Action| model.changes(*action);
     let next: Vec<_> = ACTIONS.into_iter().filter(differs).collect();
-    if steps.len() == DEPTH || next.is_empty() {
+    if steps.len() == depth || next.is_empty() {
         plans.push(steps.clone());
         // Only the first who come this way try what makes no difference.
         steps.iter_mut().for_each(|(_, probe)| *probe = false);
@@ -85,7 +86,7 @@ fn plan(model: &Model, steps: &mut Plan, plans: &mut Vec<Plan>) {
         let mut after = model.clone();
         after.act(action);
         steps.push((action, true));
-        plan(&after, steps, plans);
+        plan(&after, depth, steps, plans);
         steps.pop();
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     clients::{Client, Fight, id},
     dump::Dump,
     history::{self, Did, Record, Summary},
-    process::{HOLD, Process, Users, delete, get, open_db},
+    process::{HOLD, Process, Users, delete, get, open_db, parameter},
 };
 
 const CLIENTS: usize = 64;
@@ -45,15 +45,8 @@ fn no_seat_is_sold_twice_by_three_processes() {
     testkit::run(Engine::Postgres, async |store: Store| fight(&store, 3, OPERATIONS).await);
 }
 
-/// How many operations there are to be: `make torture` wants more.
-fn wanted(usually: u64) -> u64 {
-    #[expect(clippy::disallowed_methods, reason = "a parameter of the test, no setting of the program")]
-    let wanted = std::env::var("TORTURE_OPERATIONS");
-    wanted.map_or(usually, |wanted| wanted.parse().expect("TORTURE_OPERATIONS is a number"))
-}
-
 async fn fight(store: &Store, processes: usize, operations: u64) {
-    let fight = fight_it_out(store, processes, wanted(operations));
+    let fight = fight_it_out(store, processes, parameter("TORTURE_OPERATIONS", operations));
     tokio::time::timeout(AT_MOST, fight).await.expect("it comes to an end");
 }
 
