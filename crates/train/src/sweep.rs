@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{Train, payment, trip};
+use crate::{Train, payment, payment::settle::NotYet, trip};
 
 /// How often to look at the least; nobody waits for it, since whoever needs a seat takes it from a hold that has run out.
 const AT_LEAST_EVERY: SignedDuration = SignedDuration::from_secs(30);
