@@ -101,6 +101,7 @@ fn header(about: &str, example: &str) -> RefOr<Header> {
         (name = "Trips", description = "Trains on a day, with what is left of their seats."),
         (name = "Bookings", description = "Seats that are held, and confirmed once they are paid for."),
         (name = "Payments", description = "Paying for a booking by card or from a bank account."),
+        (name = "Webhooks", description = "Being told of new bookings, and of nothing else."),
     ),
 )]
 struct Document;

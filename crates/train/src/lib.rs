@@ -15,6 +15,7 @@ mod station;
 mod sweep;
 mod timetable;
 mod trip;
+mod webhook;
 
 use std::{ops::Deref, sync::Arc};
 
@@ -24,6 +25,7 @@ use identity::{
     Accounts, Quota,
     oauth::{self, AuthorizationServer, Elsewhere, Scope, TokenSource, Verifier},
 };
+use ipnet::IpNet;
 use jiff::SignedDuration;
 pub use payment::{
     processor::{Away, Charge, Outcome, Processor},
@@ -35,6 +37,7 @@ pub use timetable::Timetable;
 use tokio::sync::Notify;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{Chance, Clock, DocumentationClient, RequestLimits, Service};
+use webhooks::{Places, Webhooks};
 
 /// Where the paths of the API begin.
 pub const PREFIX: &str = "";
@@ -44,6 +47,7 @@ pub const MIGRATIONS: &[Migrations] = &[
     identity::MIGRATIONS,
     oauth::MIGRATIONS,
     identity::quota::MIGRATIONS,
+    webhooks::MIGRATIONS,
     db::migrations!("train": "0001_train"),
 ];
 
@@ -71,6 +75,8 @@ pub struct Settings {
     pub calls_per_hour: u32,
     /// How long a seat is held until it is paid for.
     pub hold: SignedDuration,
+    /// Networks of the operator's to which webhooks may go, beside public addresses.
+    pub webhook_networks: Vec<IpNet>,
     pub demo: bool,
 }
 
@@ -91,6 +97,7 @@ pub struct Inner {
     sign_in: Router,
     documentation_client: Option<DocumentationClient>,
     processor: Box<dyn Processor>,
+    webhooks: Webhooks,
     woken: Notify,
 }
 
@@ -113,6 +120,8 @@ pub enum OpenError {
     SignIn(#[from] oauth::TokenSourceError),
     #[error("cannot take up the train service's payments: {0}")]
     Payments(#[from] db::Error),
+    #[error(transparent)]
+    Webhooks(#[from] webhooks::OpenError),
 }
 
 impl Train {
@@ -131,7 +140,8 @@ impl Train {
         clock: Clock,
         chance: Chance,
     ) -> Result<Self, OpenError> {
-        let Settings { address, issuer, registration_token, calls_per_hour, hold, demo } = settings;
+        let Settings { address, issuer, registration_token, calls_per_hour, hold, webhook_networks, demo } =
+            settings;
         let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
         if demo {
             for (name, password) in DEMO_USERS {
@@ -152,6 +162,13 @@ impl Train {
         let own = server_settings(address.clone(), demo, registration_token);
         let sign_in =
             TokenSource::open(own, issuer, accounts, db.clone(), clock.clone(), chance.clone()).await?;
+        let webhooks = webhooks::Settings {
+            // Whoever tries things out on one machine receives them there.
+            places: Places { loopback: demo, networks: webhook_networks },
+            look_up: webhooks::by_system(),
+            token_for: sign_in.server.map(|server| webhook::token_for(server, clock.clone())),
+        };
+        let webhooks = Webhooks::open(webhooks, db.clone(), clock.clone(), chance.clone())?;
         Ok(Train(Arc::new(Inner {
             address,
             hold,
@@ -161,6 +178,7 @@ impl Train {
             sign_in: sign_in.router,
             documentation_client,
             processor,
+            webhooks,
             woken: Notify::new(),
             db,
             clock,
@@ -235,6 +253,11 @@ fn routes_and_document(address: &str) -> (Router<Train>, utoipa::openapi::OpenAp
         .routes(routes!(booking::api::list, booking::api::create))
         .routes(routes!(booking::api::get, booking::api::delete))
         .routes(routes!(payment::api::pay))
+        .routes(routes!(webhook::api::list, webhook::api::create))
+        .routes(routes!(webhook::api::get, webhook::api::delete))
+        .routes(routes!(webhook::api::rotate))
+        .routes(routes!(webhook::api::test))
+        .routes(routes!(webhook::api::redeliver))
         .split_for_parts();
     (router, document::complete(document))
 }

@@ -1,4 +1,5 @@
-//! Work that goes on beside the requests: holds that have run out give their seats back, payments come to their end.
+//! Work that goes on beside the requests: holds that have run out give their seats back, payments come to their end, webhooks
+//! are sent.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -16,6 +17,10 @@ const BATCH: i64 = 500;
 impl Train {
     /// Works for as long as the service runs.
     pub async fn run(self) {
+        tokio::join!(self.bring_to_an_end(), self.webhooks.clone().run());
+    }
+
+    async fn bring_to_an_end(&self) {
         loop {
             let until = match self.work_off().await {
                 Ok(()) => self.next_look().await,

@@ -87,6 +87,7 @@ pub(crate) struct Train {
     pub(crate) address: String,
     calls_per_hour: u32,
     hold_seconds: u32,
+    webhook_networks: Vec<IpNet>,
     pub(crate) oauth: Oauth,
 }
 
@@ -269,13 +270,14 @@ impl Settings {
 
     /// What the train service is to know when it listens here.
     pub(crate) fn train(&self, listening: SocketAddr) -> train::Settings {
-        let Train { address: said, calls_per_hour, hold_seconds, oauth, .. } = &self.train;
+        let Train { address: said, calls_per_hour, hold_seconds, webhook_networks, oauth, .. } = &self.train;
         train::Settings {
             address: address(said, listening),
             issuer: oauth.elsewhere(),
             registration_token: oauth.registration_token(),
             calls_per_hour: *calls_per_hour,
             hold: SignedDuration::from_secs((*hold_seconds).into()),
+            webhook_networks: webhook_networks.clone(),
             demo: self.demo(),
         }
     }

@@ -118,6 +118,7 @@ impl House {
             registration_token: None,
             calls_per_hour: 1000,
             hold: SignedDuration::from_hours(1),
+            webhook_networks: Vec::new(),
             demo: false,
         };
         let train = Train::open(settings, db.clone(), clock, Chance::system()).await.unwrap();

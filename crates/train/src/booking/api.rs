@@ -24,6 +24,7 @@ use crate::{
     problem::{DEPARTED, NO_BICYCLES, NO_DOGS, SOLD_OUT},
     station::api::cached,
     trip,
+    webhook::NEW_BOOKING,
 };
 
 /// What is somebody's own is kept by nobody on the way.
@@ -41,7 +42,7 @@ pub(crate) struct BookingParameters {
     limit: i64,
 }
 
-pub(crate) struct BookingQuery(Paging);
+pub(crate) struct BookingQuery(pub(crate) Paging);
 
 impl Input for BookingQuery {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -136,6 +137,7 @@ pub(crate) async fn create(
     match answer {
         Answer::Refused(refusal) => Err(refusal.into()),
         Answer::Done(booking) => {
+            train.webhooks.wake();
             let location = format!("{}/bookings/{}", train.address, booking.id);
             Ok(cached(wanted.created(Some(location), &booking), NOT_CACHED))
         }
@@ -186,7 +188,10 @@ impl Train {
         if !store::hold(tx, owner, &booking, wanted, now)? {
             return refused(&SOLD_OUT, "Every seat of the trip is taken.");
         }
-        Ok(Answer::Done(booking.answer(&self.address)))
+        let answer = booking.answer(&self.address);
+        let told = serde_json::to_string(&answer).map_err(|error| db::Error::Fault(error.to_string()))?;
+        self.webhooks.write(tx, owner, id, NEW_BOOKING, &told, now)?;
+        Ok(Answer::Done(answer))
     }
 }
 

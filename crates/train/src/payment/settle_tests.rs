@@ -40,6 +40,7 @@ impl Fixture for Asked {
             registration_token: None,
             calls_per_hour: 100,
             hold: SignedDuration::from_hours(1),
+            webhook_networks: Vec::new(),
             demo: false,
         };
         let train = Train::open(settings, db, clock.clone(), Chance::system()).await.unwrap();

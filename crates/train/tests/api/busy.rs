@@ -28,6 +28,7 @@ testkit::on_both_engines! {
             registration_token: None,
             calls_per_hour: 100_000,
             hold: jiff::SignedDuration::from_hours(1),
+            webhook_networks: Vec::new(),
             demo: false,
         };
         let busy = train::Train::open(settings, db.clone(), open.clock.clone(), web::Chance::system());

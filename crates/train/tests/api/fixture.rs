@@ -89,6 +89,7 @@ impl Open {
             registration_token: None,
             calls_per_hour,
             hold,
+            webhook_networks: Vec::new(),
             demo,
         };
         let chance = Chance::system();

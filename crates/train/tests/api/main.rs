@@ -29,3 +29,4 @@ mod station_search;
 mod stations;
 mod trip_days;
 mod trips;
+mod webhooks;

@@ -35,10 +35,15 @@ fn is_invalid(answer: &Answer, why: &str) {
 /// What an operation answers with the right token, when its ids are nobody's and it has no body.
 fn reached(operation: &Operation) -> (u16, &'static str) {
     match operation.id.as_str() {
-        "get-stations" | "get-bookings" => (200, ""),
+        "get-stations" | "get-bookings" | "get-webhooks" => (200, ""),
         "get-trips" => (400, "/problems/invalid-request"),
         "get-station" | "get-trip" | "get-booking" | "delete-booking" => (404, "/problems/not-found"),
-        "create-booking" | "create-booking-payment" => (415, "/problems/unsupported-media-type"),
+        "get-webhook" | "delete-webhook" | "rotate-webhook-secret" | "test-webhook" => {
+            (404, "/problems/not-found")
+        }
+        "create-booking" | "create-booking-payment" | "create-webhook" | "redeliver-webhook" => {
+            (415, "/problems/unsupported-media-type")
+        }
         other => panic!("{other} is new: say here what it answers, and to whom"),
     }
 }
@@ -49,7 +54,7 @@ testkit::on_both_engines! {
             (open.with_scope(&open.ada, "read").await, open.with_scope(&open.ada, "write").await);
         let good = open.ada.token();
         let all = operations();
-        assert_eq!(all.len(), 9);
+        assert_eq!(all.len(), 16);
         for operation in &all {
             let Operation { method, path, id, .. } = operation;
             let with = |authorization: &str| {

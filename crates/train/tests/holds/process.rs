@@ -90,6 +90,7 @@ impl Process {
             registration_token: None,
             calls_per_hour: u32::MAX,
             hold: HOLD,
+            webhook_networks: Vec::new(),
             demo: false,
         };
         let (clock, chance) = (clock.clone(), Chance::system());

@@ -1,0 +1,226 @@
+//! The operations on webhooks.
+
+use axum::{extract::State, response::Response};
+use http::StatusCode;
+use utoipa::ToSchema;
+use uuid::Uuid;
+use web::{
+    Body, Path, Problem, Query, Result, Wanted,
+    problem::{CONFLICT, NOT_FOUND},
+};
+use webhooks::SubscribeError;
+
+use super::{NEW_BOOKING, NewWebhook, Redeliver, Redelivered, WebhookAnswer};
+use crate::{
+    Train,
+    booking::{
+        Booking, Status,
+        api::{BookingQuery, NOT_CACHED},
+    },
+    caller::{Caller, Read, Write},
+    page::{self, Here, Page, PageLinks},
+    station::api::cached,
+};
+
+/// A page of subscriptions.
+#[derive(ToSchema)]
+#[schema(as = WebhookPage, xml(name = "data"))]
+#[expect(dead_code, reason = "the OpenAPI document reads it")]
+pub(crate) struct WebhookPage {
+    #[schema(xml(wrapped, name = "webhooks"))]
+    data: Vec<WebhookAnswer>,
+    links: PageLinks,
+}
+
+/// Subscribe to new bookings
+///
+/// Each new booking of the caller's is sent to `newBooking` below the address, signed with the secret that the answer tells, once.
+#[utoipa::path(
+    post, path = "/webhooks", operation_id = "create-webhook", tag = "Webhooks",
+    request_body(content((NewWebhook = "application/json"), (NewWebhook = "application/xml"))),
+    responses(
+        (status = 201, description = "The subscription, with its secret.",
+            content((WebhookAnswer = "application/json"), (WebhookAnswer = "application/xml")),
+            headers(("Location" = String, description = "Where the subscription is."))),
+        (status = 409, description = "The caller has as many subscriptions as there can be."),
+    ),
+    security(("OAuth2" = ["write"])),
+)]
+pub(crate) async fn create(
+    caller: Caller<Write>,
+    wanted: Wanted,
+    State(train): State<Train>,
+    Body(NewWebhook { url }): Body<NewWebhook>,
+) -> Result<Response> {
+    let (subscription, secret) =
+        train.webhooks.subscribe(&caller.subject, &url).await.map_err(|error| match error {
+            SubscribeError::Unfit(why) => Problem::invalid_at("#/url", why),
+            SubscribeError::TooMany => {
+                Problem::new(&CONFLICT, format!("The caller has reached the limit: {error}."))
+            }
+            SubscribeError::Db(error) => error.into(),
+        })?;
+    let location = format!("{}/webhooks/{}", train.address, subscription.id);
+    let answer = WebhookAnswer::new(subscription, &train.address);
+    let answer = WebhookAnswer { secret: Some(secret.shown()), ..answer };
+    Ok(cached(wanted.created(Some(location), &answer), NOT_CACHED))
+}
+
+/// List subscriptions
+#[utoipa::path(
+    get, path = "/webhooks", operation_id = "get-webhooks", tag = "Webhooks",
+    params(crate::booking::api::BookingParameters),
+    responses((status = 200, description = "A page of the caller's subscriptions.",
+        content((WebhookPage = "application/json"), (WebhookPage = "application/xml")))),
+    security(("OAuth2" = ["read"])),
+)]
+pub(crate) async fn list(
+    caller: Caller<Read>,
+    wanted: Wanted,
+    State(train): State<Train>,
+    here: Here,
+    Query(BookingQuery(paging)): Query<BookingQuery>,
+) -> Result<Response> {
+    let (found, more) = page::cut(train.webhooks.subscriptions(&caller.subject).await?, paging);
+    let links = here.links(&train.address, paging, more);
+    let data: Vec<_> = found.into_iter().map(|found| WebhookAnswer::new(found, &train.address)).collect();
+    Ok(cached(Page { data, links, name: "webhooks" }.reply(wanted), NOT_CACHED))
+}
+
+/// Get a subscription
+///
+/// With its last 50 attempts to deliver.
+#[utoipa::path(
+    get, path = "/webhooks/{webhookId}", operation_id = "get-webhook", tag = "Webhooks",
+    params(("webhookId" = Uuid, Path, description = "The subscription's id.")),
+    responses(
+        (status = 200, description = "The subscription.",
+            content((WebhookAnswer = "application/json"), (WebhookAnswer = "application/xml"))),
+        (status = 404, description = "The caller has no such subscription."),
+    ),
+    security(("OAuth2" = ["read"])),
+)]
+pub(crate) async fn get(
+    caller: Caller<Read>,
+    wanted: Wanted,
+    State(train): State<Train>,
+    Path(id): Path<Uuid>,
+) -> Result<Response> {
+    let found = train.webhooks.subscription(&caller.subject, id).await?;
+    let (subscription, attempts) = found.ok_or_else(unknown)?;
+    let answer = WebhookAnswer::new(subscription, &train.address).with_deliveries(attempts);
+    Ok(cached(wanted.reply(&answer), NOT_CACHED))
+}
+
+/// Delete a subscription
+#[utoipa::path(
+    delete, path = "/webhooks/{webhookId}", operation_id = "delete-webhook", tag = "Webhooks",
+    params(("webhookId" = Uuid, Path, description = "The subscription's id.")),
+    responses(
+        (status = 204, description = "The subscription is gone."),
+        (status = 404, description = "The caller has no such subscription."),
+    ),
+    security(("OAuth2" = ["write"])),
+)]
+pub(crate) async fn delete(
+    caller: Caller<Write>,
+    _wanted: Wanted,
+    State(train): State<Train>,
+    Path(id): Path<Uuid>,
+) -> Result<StatusCode> {
+    let deleted = train.webhooks.unsubscribe(&caller.subject, id).await?;
+    if deleted { Ok(StatusCode::NO_CONTENT) } else { Err(unknown()) }
+}
+
+/// Replace the secret
+///
+/// The new one is told once. For 24 hours events are signed with both.
+#[utoipa::path(
+    post, path = "/webhooks/{webhookId}/secret", operation_id = "rotate-webhook-secret", tag = "Webhooks",
+    params(("webhookId" = Uuid, Path, description = "The subscription's id.")),
+    responses(
+        (status = 200, description = "The subscription, with its new secret.",
+            content((WebhookAnswer = "application/json"), (WebhookAnswer = "application/xml"))),
+        (status = 404, description = "The caller has no such subscription."),
+    ),
+    security(("OAuth2" = ["write"])),
+)]
+pub(crate) async fn rotate(
+    caller: Caller<Write>,
+    wanted: Wanted,
+    State(train): State<Train>,
+    Path(id): Path<Uuid>,
+) -> Result<Response> {
+    let secret = train.webhooks.rotate(&caller.subject, id).await?.ok_or_else(unknown)?;
+    let (subscription, _) = train.webhooks.subscription(&caller.subject, id).await?.ok_or_else(unknown)?;
+    let answer = WebhookAnswer::new(subscription, &train.address);
+    let answer = WebhookAnswer { secret: Some(secret.shown()), ..answer };
+    Ok(cached(wanted.reply(&answer), NOT_CACHED))
+}
+
+/// Send a test event
+///
+/// A booking that does not exist, of nobody on no trip, is sent to this subscription alone.
+#[utoipa::path(
+    post, path = "/webhooks/{webhookId}/test", operation_id = "test-webhook", tag = "Webhooks",
+    params(("webhookId" = Uuid, Path, description = "The subscription's id.")),
+    responses(
+        (status = 202, description = "The event is on its way."),
+        (status = 404, description = "The caller has no such subscription."),
+    ),
+    security(("OAuth2" = ["write"])),
+)]
+pub(crate) async fn test(
+    caller: Caller<Write>,
+    _wanted: Wanted,
+    State(train): State<Train>,
+    Path(id): Path<Uuid>,
+) -> Result<StatusCode> {
+    let booking = Booking {
+        id: Uuid::nil(),
+        trip: Uuid::nil(),
+        passenger_name: "Test Passenger".into(),
+        has_bicycle: false,
+        has_dog: false,
+        status: Status::Held,
+        expires_at: train.clock.now() + train.hold,
+    };
+    let payload = serde_json::to_string(&booking.answer(&train.address)).map_err(Problem::internal)?;
+    let sent = train.webhooks.send_to(&caller.subject, id, NEW_BOOKING, &payload).await?;
+    sent.map(|_| StatusCode::ACCEPTED).ok_or_else(unknown)
+}
+
+/// Send events again
+///
+/// One event, or all that failed since a time. A subscription that was disabled is sent to again.
+#[utoipa::path(
+    post, path = "/webhooks/{webhookId}/redeliver", operation_id = "redeliver-webhook", tag = "Webhooks",
+    params(("webhookId" = Uuid, Path, description = "The subscription's id.")),
+    request_body(content((Redeliver = "application/json"), (Redeliver = "application/xml"))),
+    responses(
+        (status = 200, description = "How many events are sent again.",
+            content((Redelivered = "application/json"), (Redelivered = "application/xml"))),
+        (status = 404, description = "The caller has no such subscription, or the event never went there."),
+    ),
+    security(("OAuth2" = ["write"])),
+)]
+pub(crate) async fn redeliver(
+    caller: Caller<Write>,
+    wanted: Wanted,
+    State(train): State<Train>,
+    Path(id): Path<Uuid>,
+    Body(Redeliver { event_id, since }): Body<Redeliver>,
+) -> Result<Response> {
+    let owner = &caller.subject;
+    let events = match (event_id, since) {
+        (Some(event), _) => train.webhooks.redeliver(owner, id, event).await?.then_some(1),
+        (None, Some(since)) => train.webhooks.redeliver_failed(owner, id, since).await?,
+        (None, None) => None,
+    };
+    let events = events.ok_or_else(unknown)?;
+    Ok(cached(wanted.reply(&Redelivered { events }), NOT_CACHED))
+}
+
+fn unknown() -> Problem {
+    Problem::new(&NOT_FOUND, "There is no such subscription, or no such event of its.")
+}

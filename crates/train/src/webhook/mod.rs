@@ -1,0 +1,245 @@
+//! Webhooks: who is told about new bookings.
+
+pub(crate) mod api;
+
+use std::sync::Arc;
+
+use identity::oauth::AuthorizationServer;
+use jiff::Timestamp;
+use moka::sync::Cache;
+use serde::Serialize;
+use url::Url;
+use utoipa::ToSchema;
+use uuid::Uuid;
+use web::{
+    Clock,
+    input::{Field, Fields, Input, rules},
+    xml::{ToXml, Xml},
+};
+use webhooks::{Attempt, Subscription, TokenFor};
+
+/// What a new booking is called where it is told.
+pub(crate) const NEW_BOOKING: &str = "newBooking";
+
+/// How many tokens for subscribers are remembered: making one costs about as much as a delivery.
+const TOKENS: u64 = 10_000;
+
+/// Makes the bearer tokens that deliveries carry. One lasts five minutes, and is used for one.
+pub(crate) fn token_for(server: AuthorizationServer, clock: Clock) -> TokenFor {
+    let made: Cache<(String, String, i64), String> = Cache::new(TOKENS);
+    Arc::new(move |owner, subscriber| {
+        let minute = clock.now().as_second().div_euclid(60);
+        let key = (owner, subscriber, minute);
+        let (server, made) = (server.clone(), made.clone());
+        Box::pin(async move {
+            if let Some(token) = made.get(&key) {
+                return Some(token);
+            }
+            match server.token_elsewhere(&key.0, &key.1, "read").await {
+                Ok(token) => {
+                    made.insert(key, token.clone());
+                    Some(token)
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a webhook goes without its token");
+                    None
+                }
+            }
+        })
+    })
+}
+
+/// A subscription as its owner sees it.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Webhook, xml(name = "webhook"))]
+pub(crate) struct WebhookAnswer {
+    id: Uuid,
+    /// Events go to `newBooking` below this address.
+    #[schema(format = "uri", examples("https://app.example.com/hooks"))]
+    url: String,
+    status: Status,
+    /// Why nothing is sent any more: it answered 410 (`gone`), or nothing arrived for five days (`failing`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    disabled_because: Option<&'static str>,
+    /// Since when nothing has arrived, if the last delivery failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false, format = DateTime)]
+    failing_since: Option<Timestamp>,
+    /// What signs the events. It is told once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false, examples("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"))]
+    secret: Option<String>,
+    /// The last attempts to deliver, the newest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Vec<Delivery>, required = false, xml(wrapped, name = "deliveries"))]
+    deliveries: Option<Vec<Delivery>>,
+    links: WebhookLinks,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = WebhookStatus)]
+enum Status {
+    Active,
+    Disabled,
+}
+
+/// An attempt to deliver an event.
+#[derive(Serialize, ToSchema)]
+#[schema(xml(name = "delivery"))]
+pub(crate) struct Delivery {
+    event_id: Uuid,
+    #[schema(value_type = String, format = DateTime)]
+    time: Timestamp,
+    duration_ms: i64,
+    /// The status of the answer, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = i32, required = false)]
+    status: Option<u16>,
+    /// Why it failed, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    error: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct WebhookLinks {
+    #[serde(rename = "self")]
+    #[schema(format = "uri")]
+    this: String,
+}
+
+impl WebhookAnswer {
+    fn new(subscription: Subscription, address: &str) -> Self {
+        let Subscription { id, url, failing_since, disabled } = subscription;
+        WebhookAnswer {
+            id,
+            url,
+            status: if disabled.is_some() { Status::Disabled } else { Status::Active },
+            disabled_because: disabled.map(webhooks::Disabled::word),
+            failing_since,
+            secret: None,
+            deliveries: None,
+            links: WebhookLinks { this: format!("{address}/webhooks/{id}") },
+        }
+    }
+
+    fn with_deliveries(self, attempts: Vec<Attempt>) -> Self {
+        let deliveries = attempts.into_iter().map(|attempt| Delivery {
+            event_id: attempt.event,
+            time: attempt.at,
+            duration_ms: attempt.duration_ms,
+            status: attempt.status,
+            error: attempt.error,
+        });
+        WebhookAnswer { deliveries: Some(deliveries.collect()), ..self }
+    }
+}
+
+impl ToXml for WebhookAnswer {
+    const ROOT: &'static str = "webhook";
+
+    fn content(&self, xml: &mut Xml) {
+        xml.value("id", self.id);
+        xml.text("url", &self.url);
+        xml.text(
+            "status",
+            match self.status {
+                Status::Active => "active",
+                Status::Disabled => "disabled",
+            },
+        );
+        if let Some(because) = self.disabled_because {
+            xml.text("disabled_because", because);
+        }
+        if let Some(since) = self.failing_since {
+            xml.value("failing_since", since);
+        }
+        if let Some(secret) = &self.secret {
+            xml.text("secret", secret);
+        }
+        if let Some(deliveries) = &self.deliveries {
+            xml.element("deliveries", |xml| deliveries.iter().for_each(|delivery| xml.one(delivery)));
+        }
+        xml.element("links", |xml| xml.text("self", &self.links.this));
+    }
+}
+
+impl ToXml for Delivery {
+    const ROOT: &'static str = "delivery";
+
+    fn content(&self, xml: &mut Xml) {
+        xml.value("event_id", self.event_id);
+        xml.value("time", self.time);
+        xml.value("duration_ms", self.duration_ms);
+        if let Some(status) = self.status {
+            xml.value("status", status);
+        }
+        if let Some(error) = &self.error {
+            xml.text("error", error);
+        }
+    }
+}
+
+/// A subscription to be.
+#[derive(ToSchema)]
+#[schema(as = WebhookInput, xml(name = "webhook"))]
+pub(crate) struct NewWebhook {
+    /// A public address with https; in a demo, also one on this machine.
+    #[schema(value_type = String, format = "uri", max_length = 2000, examples("https://app.example.com/hooks"))]
+    url: Url,
+}
+
+impl Input for NewWebhook {
+    const XML_ROOT: Option<&'static str> = Some("webhook");
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        fields.required("url", url).map(|url| NewWebhook { url })
+    }
+}
+
+fn url(field: &mut Field<'_>) -> Option<Url> {
+    let text = rules::text(1..=2000)(field)?;
+    Url::parse(&text)
+        .map_or_else(|_| field.fail("must be a complete address like https://app.example.com/hooks"), Some)
+}
+
+/// What is to be sent again: one event, or all that failed since a time.
+#[derive(ToSchema)]
+#[schema(as = RedeliverInput, xml(name = "redeliver"))]
+pub(crate) struct Redeliver {
+    #[schema(value_type = Uuid, required = false)]
+    event_id: Option<Uuid>,
+    #[schema(value_type = String, required = false, format = DateTime)]
+    since: Option<Timestamp>,
+}
+
+impl Input for Redeliver {
+    const XML_ROOT: Option<&'static str> = Some("redeliver");
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let event_id = fields.optional("event_id", rules::uuid);
+        let since = fields.optional("since", rules::timestamp);
+        let (event_id, since) = (event_id?, since?);
+        if event_id.is_some() == since.is_some() {
+            return fields.fail("event_id", "must be given, or else since; not both");
+        }
+        Some(Redeliver { event_id, since })
+    }
+}
+
+/// How many events are sent again.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Redelivered, xml(name = "redelivered"))]
+pub(crate) struct Redelivered {
+    events: u64,
+}
+
+impl ToXml for Redelivered {
+    const ROOT: &'static str = "redelivered";
+
+    fn content(&self, xml: &mut Xml) {
+        xml.value("events", self.events);
+    }
+}
