@@ -22,8 +22,10 @@ impl Train {
 
     async fn bring_to_an_end(&self) {
         loop {
+            // Before the work: what becomes due while it is done is found by the next look.
+            let began = self.clock.now();
             let until = match self.work_off().await {
-                Ok(()) => self.next_look().await,
+                Ok(()) => self.next_look(began).await,
                 Err(error) => {
                     tracing::warn!(%error, "holds and payments could not be brought to their end; trying again");
                     self.clock.now() + AFTER_A_FAILURE
@@ -62,8 +64,8 @@ impl Train {
         }
     }
 
-    async fn next_look(&self) -> Timestamp {
-        let latest = self.clock.now() + AT_LEAST_EVERY;
+    async fn next_look(&self, began: Timestamp) -> Timestamp {
+        let latest = began + AT_LEAST_EVERY;
         match self.db.read(payment::store::next_check).await {
             Ok(Some(due)) => due.min(latest),
             _ => latest,
