@@ -8,7 +8,7 @@ use subtle::ConstantTimeEq;
 const PREFIX: &str = "whsec_";
 
 /// How far a receiver lets the time in a signature differ from its own, in seconds.
-const TOLERANCE: i64 = 300;
+const TOLERANCE: u64 = 300;
 
 /// What a subscriber and the sender share.
 #[derive(Clone)]
@@ -49,7 +49,7 @@ impl Secret {
         now: jiff::Timestamp,
     ) -> Result<(), &'static str> {
         let seconds: i64 = timestamp.parse().map_err(|_| "the timestamp is no number")?;
-        if (now.as_second() - seconds).abs() > TOLERANCE {
+        if now.as_second().abs_diff(seconds) > TOLERANCE {
             return Err("the timestamp is more than five minutes off");
         }
         let expected = self.sign(id, seconds, body);
