@@ -1,0 +1,197 @@
+//! A subscriber that writes down what it gets, and answers as it is told.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::State,
+    http::{HeaderMap, Response, Uri},
+};
+use testkit::{Address, Server};
+use tokio::sync::watch;
+use url::Url;
+use web::ConnectionLimits;
+
+/// How long a test waits for what must come before it says that it did not.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A delivery as it arrived.
+#[derive(Debug, Clone)]
+pub struct Got {
+    /// The first part of its path: whom of the subscribers at this address it was for.
+    pub name: String,
+    pub path: String,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+}
+
+impl Got {
+    #[track_caller]
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    pub fn id(&self) -> &str {
+        self.header("webhook-id")
+    }
+}
+
+/// What a subscriber answers.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    status: u16,
+    headers: Vec<(&'static str, String)>,
+    length: usize,
+    hangs: bool,
+}
+
+pub fn reply(status: u16) -> Reply {
+    Reply { status, headers: Vec::new(), length: 0, hangs: false }
+}
+
+impl Reply {
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// With a body of so many bytes.
+    pub fn length(self, length: usize) -> Self {
+        Reply { length, ..self }
+    }
+
+    /// Not before [`Receiver::release`].
+    pub fn hangs(self) -> Self {
+        Reply { hangs: true, ..self }
+    }
+}
+
+#[derive(Default)]
+struct Seen {
+    got: Vec<Got>,
+    scripts: HashMap<String, (VecDeque<Reply>, Reply)>,
+    /// By whom or what: how many are being answered, and how many were at the most.
+    at_once: HashMap<String, (usize, usize)>,
+}
+
+struct Inner {
+    seen: Mutex<Seen>,
+    arrived: watch::Sender<usize>,
+    released: watch::Sender<bool>,
+}
+
+pub struct Receiver {
+    inner: Arc<Inner>,
+    url: String,
+    _server: Server,
+}
+
+impl Receiver {
+    pub async fn start() -> Self {
+        let inner = Arc::new(Inner {
+            seen: Mutex::default(),
+            arrived: watch::Sender::new(0),
+            released: watch::Sender::new(false),
+        });
+        let address = Address::free().await;
+        let url = address.url();
+        let router = Router::new().fallback(receive).with_state(inner.clone());
+        Receiver { inner, url, _server: address.serve(ConnectionLimits::default(), router) }
+    }
+
+    /// The address of one of the subscribers here.
+    pub fn url(&self, name: &str) -> Url {
+        format!("{}/{name}", self.url).parse().unwrap()
+    }
+
+    /// Has a subscriber answer these, one after another, and then the last one for ever. It is 204 unless told.
+    pub fn script(&self, name: &str, first: &[Reply], then: Reply) {
+        let script = (first.iter().cloned().collect(), then);
+        self.inner.seen.lock().unwrap().scripts.insert(name.to_owned(), script);
+    }
+
+    /// Lets go of whatever hangs, now and later.
+    pub fn release(&self) {
+        self.inner.released.send_replace(true);
+    }
+
+    /// What arrived for a subscriber, in order.
+    pub fn got(&self, name: &str) -> Vec<Got> {
+        self.inner.seen.lock().unwrap().got.iter().filter(|got| got.name == name).cloned().collect()
+    }
+
+    pub fn count(&self, name: &str) -> usize {
+        self.inner.seen.lock().unwrap().got.iter().filter(|got| got.name == name).count()
+    }
+
+    /// How many deliveries were being answered at once at the most: of a subscriber, of an event, or (`""`) in all.
+    pub fn most_at_once(&self, of: &str) -> usize {
+        self.inner.seen.lock().unwrap().at_once.get(of).map_or(0, |(_, most)| *most)
+    }
+
+    /// Waits until so many have arrived for a subscriber, and gives them.
+    #[track_caller]
+    pub fn wait_for(&self, name: &str, count: usize) -> impl Future<Output = Vec<Got>> {
+        let caller = std::panic::Location::caller();
+        async move {
+            let mut arrived = self.inner.arrived.subscribe();
+            let enough = arrived.wait_for(|_| self.count(name) >= count);
+            let waited = tokio::time::timeout(PATIENCE, enough).await.is_ok();
+            assert!(waited, "{caller}: {} of {count} arrived for {name}", self.count(name));
+            self.got(name)
+        }
+    }
+}
+
+/// One that is being answered; it counts until this goes, also when the sender hangs up.
+struct Answering(Arc<Inner>, [String; 3]);
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        let mut seen = self.0.seen.lock().unwrap();
+        for of in &self.1 {
+            seen.at_once.get_mut(of).unwrap().0 -= 1;
+        }
+    }
+}
+
+async fn receive(
+    State(inner): State<Arc<Inner>>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response<Body> {
+    let path = uri.path().to_owned();
+    let name = path.split('/').nth(1).unwrap_or_default().to_owned();
+    let got = Got { name: name.clone(), path, headers, body: body.to_vec() };
+    let (reply, _answering) = {
+        let mut seen = inner.seen.lock().unwrap();
+        let of = [String::new(), name.clone(), got.id().to_owned()];
+        for of in &of {
+            let (now, most) = seen.at_once.entry(of.clone()).or_default();
+            *now += 1;
+            *most = (*most).max(*now);
+        }
+        seen.got.push(got);
+        let reply = match seen.scripts.get_mut(&name) {
+            Some((first, then)) => first.pop_front().unwrap_or_else(|| then.clone()),
+            None => reply(204),
+        };
+        (reply, Answering(inner.clone(), of))
+    };
+    inner.arrived.send_modify(|count| *count += 1);
+    if reply.hangs {
+        let _ = inner.released.subscribe().wait_for(|released| *released).await;
+    }
+    let mut response = Response::builder().status(reply.status);
+    for (name, value) in reply.headers {
+        response = response.header(name, value);
+    }
+    let body = if reply.length == 0 { Body::empty() } else { Body::from(vec![b'x'; reply.length]) };
+    response.body(body).unwrap()
+}
