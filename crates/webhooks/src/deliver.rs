@@ -128,14 +128,17 @@ impl Webhooks {
         inner
             .db
             .write(move |tx| {
-                let failing_since = store::failing_since(tx, claimed.subscription)?;
-                let too_long = failing_since.is_some_and(|since| now.duration_since(since) >= PATIENCE);
-                let disable = match good {
-                    true => None,
-                    false if gone => Some(Disabled::Gone),
-                    false => too_long.then_some(Disabled::Failing),
+                // The subscription comes first: whoever changes one of its deliveries holds it, so that nobody waits
+                // for somebody who waits for them.
+                let disable = if good {
+                    store::arrived(tx, claimed.subscription)?;
+                    None
+                } else {
+                    let since = store::did_not_arrive(tx, claimed.subscription, now)?;
+                    let too_long = since.is_some_and(|since| now.duration_since(since) >= PATIENCE);
+                    if gone { Some(Disabled::Gone) } else { too_long.then_some(Disabled::Failing) }
                 };
-                store::record(tx, &claimed, &attempt, id, &next, disable, now)
+                store::record(tx, &claimed, &attempt, id, &next, disable)
             })
             .await
     }

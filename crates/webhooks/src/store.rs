@@ -1,6 +1,6 @@
 //! Subscriptions, events and deliveries in the database.
 
-use db::{Error, Row, Tx, Value, WriteTx};
+use db::{Error, Row, Tx, WriteTx};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
@@ -295,9 +295,7 @@ pub(crate) fn record(
     attempt_id: Uuid,
     next: &Next,
     disable: Option<Disabled>,
-    now: Timestamp,
 ) -> Result<(), Error> {
-    let ids: [Value<'_>; 2] = [claimed.subscription.into(), claimed.event.into()];
     let (status, due_at) = match next {
         Next::Delivered => ("delivered", None),
         Next::At(due_at) => ("pending", Some(*due_at)),
@@ -306,13 +304,13 @@ pub(crate) fn record(
     tx.execute(
         "UPDATE webhook_delivery SET status = $3, due_at = $4, attempts = $5
          WHERE subscription_id = $1 AND event_id = $2",
-        &[ids[0].clone(), ids[1].clone(), status.into(), due_at.into(), (claimed.attempts + 1).into()],
-    )?;
-    let failing_since = if matches!(next, Next::Delivered) { None } else { Some(now) };
-    tx.execute(
-        "UPDATE webhook_subscription SET failing_since =
-             CASE WHEN $2 IS NULL THEN NULL ELSE COALESCE(failing_since, $2) END WHERE id = $1",
-        &[claimed.subscription.into(), failing_since.into()],
+        &[
+            claimed.subscription.into(),
+            claimed.event.into(),
+            status.into(),
+            due_at.into(),
+            (claimed.attempts + 1).into(),
+        ],
     )?;
     if let Some(disabled) = disable {
         disable_subscription(tx, claimed.subscription, disabled)?;
@@ -340,14 +338,24 @@ pub(crate) fn record(
     Ok(())
 }
 
-/// Since when nothing has arrived at a subscription.
-pub(crate) fn failing_since(tx: &mut Tx<'_>, subscription: Uuid) -> Result<Option<Timestamp>, Error> {
-    let found = tx.row(
-        "SELECT failing_since FROM webhook_subscription WHERE id = $1",
-        &[subscription.into()],
-        |row| row.get::<Option<Timestamp>>(0),
-    )?;
-    Ok(found.flatten())
+/// Something arrived at a subscription.
+pub(crate) fn arrived(tx: &mut WriteTx<'_>, subscription: Uuid) -> Result<(), Error> {
+    tx.execute("UPDATE webhook_subscription SET failing_since = NULL WHERE id = $1", &[subscription.into()])
+        .map(drop)
+}
+
+/// Nothing arrived at a subscription; gives since when, if it is still there.
+pub(crate) fn did_not_arrive(
+    tx: &mut WriteTx<'_>,
+    subscription: Uuid,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Error> {
+    tx.row(
+        "UPDATE webhook_subscription SET failing_since = COALESCE(failing_since, $2) WHERE id = $1
+         RETURNING failing_since",
+        &[subscription.into(), now.into()],
+        |row| row.get(0),
+    )
 }
 
 fn disable_subscription(tx: &mut WriteTx<'_>, subscription: Uuid, disabled: Disabled) -> Result<(), Error> {
