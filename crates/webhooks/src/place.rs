@@ -39,28 +39,21 @@ impl Places {
         if url.query().is_some() || url.fragment().is_some() {
             return Err("must not have a query or a fragment");
         }
-        let (ip, is_loopback_name) = match url.host() {
+        let (trusted, fit) = match url.host() {
             None => return Err("must have a host"),
-            Some(Host::Ipv4(ip)) => (Some(IpAddr::V4(ip)), false),
-            Some(Host::Ipv6(ip)) => (Some(IpAddr::V6(ip)), false),
-            Some(Host::Domain(name)) => (None, is_local_name(name)),
-        };
-        let trusted = match ip {
-            Some(ip) => self.is_trusted(ip),
-            None => self.loopback && is_loopback_name,
+            Some(Host::Ipv4(ip)) => (self.is_trusted(ip.into()), self.allows(ip.into())),
+            Some(Host::Ipv6(ip)) => (self.is_trusted(ip.into()), self.allows(ip.into())),
+            Some(Host::Domain(name)) => {
+                let this_machine = self.loopback && is_loopback_name(name);
+                (this_machine, this_machine || !is_local_name(name))
+            }
         };
         match url.scheme() {
             "https" => {}
             "http" if trusted => {}
-            "http" => return Err("must begin with https://"),
             _ => return Err("must begin with https://"),
         }
-        match ip {
-            Some(ip) if self.allows(ip) => Ok(()),
-            Some(_) => Err(NOT_PUBLIC),
-            None if is_loopback_name && !self.loopback => Err(NOT_PUBLIC),
-            None => Ok(()),
-        }
+        if fit { Ok(()) } else { Err(NOT_PUBLIC) }
     }
 
     /// Whether a delivery may connect to this address.
@@ -73,13 +66,20 @@ impl Places {
     }
 }
 
+/// Names that lead to this machine by their form.
+fn is_loopback_name(name: &str) -> bool {
+    last_label(name).eq_ignore_ascii_case("localhost")
+}
+
 /// Names that lead to this machine or this network by their form.
 fn is_local_name(name: &str) -> bool {
-    let name = name.trim_end_matches('.').to_ascii_lowercase();
-    let last = name.rsplit('.').next().unwrap_or_default();
-    name == "localhost"
-        || !name.contains('.')
-        || matches!(last, "localhost" | "local" | "internal" | "home" | "lan" | "arpa")
+    let last = last_label(name).to_ascii_lowercase();
+    !name.trim_end_matches('.').contains('.')
+        || matches!(last.as_str(), "localhost" | "local" | "internal" | "home" | "lan" | "arpa")
+}
+
+fn last_label(name: &str) -> &str {
+    name.trim_end_matches('.').rsplit('.').next().unwrap_or_default()
 }
 
 /// Whether an address is of the public internet. What is not known to be is not.
