@@ -31,7 +31,8 @@ impl Fixture for House {
     async fn start(engine: Engine) -> Self {
         let store = Store::new(engine);
         // It stands at the time of the machine, since the independent check of signatures asks that.
-        let clock = Clock::manual(Clock::system().now());
+        let now = Timestamp::from_microsecond(Clock::system().now().as_microsecond()).unwrap();
+        let clock = Clock::manual(now);
         let db = store.open("test", &[webhooks::MIGRATIONS]);
         let webhooks = Webhooks::open(settings(), db.clone(), clock.clone(), Chance::system()).unwrap();
         House { db, clock, webhooks, receiver: Receiver::start().await, store }

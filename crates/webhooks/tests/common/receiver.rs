@@ -18,7 +18,7 @@ use url::Url;
 use web::ConnectionLimits;
 
 /// How long a test waits for what must come before it says that it did not.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A delivery as it arrived.
 #[derive(Debug, Clone)]
