@@ -24,10 +24,12 @@ pub(crate) fn insert_event(
     payload: &str,
     now: Timestamp,
 ) -> Result<(), Error> {
-    // A few old ones go with every new one, so that they cannot pile up.
+    // A few old ones go with every new one, so that they cannot pile up; not those still on their way.
     tx.execute(
-        "DELETE FROM webhook_event WHERE id IN
-         (SELECT id FROM webhook_event WHERE created_at < $1 ORDER BY created_at LIMIT 10)",
+        "DELETE FROM webhook_event WHERE id IN (
+             SELECT id FROM webhook_event AS old WHERE created_at < $1 AND NOT EXISTS (
+                 SELECT 1 FROM webhook_delivery WHERE event_id = old.id AND due_at IS NOT NULL)
+             ORDER BY created_at LIMIT 10)",
         &[(now - KEPT).into()],
     )?;
     insert_bare_event(tx, event, kind, payload, now)?;
@@ -161,12 +163,14 @@ pub(crate) fn redeliver(
     event: Uuid,
     now: Timestamp,
 ) -> Result<bool, Error> {
-    enable(tx, subscription)?;
     let found = tx.execute(
         "UPDATE webhook_delivery SET status = 'pending', attempts = 0, due_at = $3
          WHERE subscription_id = $1 AND event_id = $2",
         &[subscription.into(), event.into(), now.into()],
     )?;
+    if found == 1 {
+        enable(tx, subscription)?;
+    }
     Ok(found == 1)
 }
 
