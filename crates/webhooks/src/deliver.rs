@@ -1,11 +1,14 @@
 //! Sends what is due, again and again until it arrives.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use jiff::{SignedDuration, Timestamp};
 use reqwest::{Response, StatusCode, header};
-use tokio::task::JoinSet;
+use tokio::{
+    task::JoinSet,
+    time::{Instant, timeout_at},
+};
 use url::Url;
 use uuid::Uuid;
 
@@ -115,9 +118,8 @@ impl Webhooks {
             return inner.db.write(move |tx| store::give_up(tx, &claimed)).await;
         };
         let start = Instant::now();
-        let sent = tokio::time::timeout(TIMEOUT, self.send(&claimed, &letter, at)).await;
+        let outcome = self.send(&claimed, &letter, at, start + TIMEOUT).await;
         let duration_ms = i64::try_from(start.elapsed().as_millis()).unwrap_or(i64::MAX);
-        let outcome = sent.unwrap_or_else(|_| Outcome::no_answer("no answer within 15 seconds"));
         let now = inner.clock.now();
         let attempt =
             Attempt { event: claimed.event, at, duration_ms, status: outcome.status, error: outcome.error };
@@ -153,7 +155,7 @@ impl Webhooks {
         Next::At(now + wait.max(asked))
     }
 
-    async fn send(&self, claimed: &Claimed, letter: &Letter, now: Timestamp) -> Outcome {
+    async fn send(&self, claimed: &Claimed, letter: &Letter, now: Timestamp, deadline: Instant) -> Outcome {
         let address = format!("{}/{}", letter.url.trim_end_matches('/'), letter.kind);
         let Ok(url) = Url::parse(&address) else { return Outcome::no_answer("the address is not valid") };
         // The settings may have changed since it was subscribed; names are checked when they are looked up.
@@ -174,14 +176,18 @@ impl Webhooks {
             .header("webhook-timestamp", seconds)
             .header("webhook-signature", signatures.join(" "))
             .body(letter.payload.clone());
-        if let Some(token_for) = &self.0.settings.token_for
-            && let Some(token) = token_for(letter.owner.clone(), letter.url.clone()).await
-        {
-            request = request.bearer_auth(token);
-        }
-        match request.send().await {
-            Ok(response) => Outcome::of(response).await,
-            Err(error) => Outcome::no_answer(explain(&error)),
+        let answer = async {
+            if let Some(token_for) = &self.0.settings.token_for
+                && let Some(token) = token_for(letter.owner.clone(), letter.url.clone()).await
+            {
+                request = request.bearer_auth(token);
+            }
+            request.send().await
+        };
+        match timeout_at(deadline, answer).await {
+            Ok(Ok(response)) => Outcome::of(response, now, deadline).await,
+            Ok(Err(error)) => Outcome::no_answer(explain(&error)),
+            Err(_) => Outcome::no_answer("no answer within 15 seconds"),
         }
     }
 }
@@ -198,16 +204,15 @@ impl Outcome {
         Outcome { status: None, error: Some(why.into()), retry_after: None }
     }
 
-    async fn of(response: Response) -> Self {
+    async fn of(response: Response, now: Timestamp, deadline: Instant) -> Self {
         let status = response.status();
-        let retry_after = response.headers().get(header::RETRY_AFTER).and_then(|value| {
-            let seconds = value.to_str().ok()?.trim().parse::<u32>().ok()?;
-            Some(SignedDuration::from_secs(seconds.into()))
-        });
-        // Read to its end, up to a point, so that the connection can be used again.
+        let retry_after = response.headers().get(header::RETRY_AFTER);
+        let retry_after = retry_after.and_then(|value| read_wait(value.to_str().ok()?.trim(), now));
+        // Read to its end, up to a point, so that the connection can be used again. What became of the delivery is said
+        // already: a body that breaks or does not end makes it no worse.
         let mut body = response.bytes_stream();
         let mut read = 0;
-        while let Some(Ok(piece)) = body.next().await {
+        while let Ok(Some(Ok(piece))) = timeout_at(deadline, body.next()).await {
             read += piece.len();
             if read > MOST_READ {
                 break;
@@ -223,6 +228,16 @@ impl Outcome {
         };
         Outcome { status: Some(status.as_u16()), error, retry_after }
     }
+}
+
+/// How long a subscriber asks us to wait: seconds, or a date.
+fn read_wait(text: &str, now: Timestamp) -> Option<SignedDuration> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        // More than there can be is still very long.
+        return Some(SignedDuration::from_secs(text.parse().unwrap_or(i64::MAX)));
+    }
+    let date = jiff::fmt::rfc2822::parse(text).ok()?;
+    Some(date.timestamp().duration_since(now))
 }
 
 /// Why there was no answer, in words that hold no address and no secret.
