@@ -233,6 +233,8 @@ pub(crate) struct Claimed {
     pub(crate) subscription: Uuid,
     pub(crate) event: Uuid,
     pub(crate) attempts: i64,
+    /// When its lease ends, which also tells whose it is.
+    until: Timestamp,
 }
 
 /// Takes on what is due for a subscription, so that nobody else does until the lease is over.
@@ -243,14 +245,15 @@ pub(crate) fn claim(
     now: Timestamp,
     lease: SignedDuration,
 ) -> Result<Vec<Claimed>, Error> {
+    let until = now + lease;
     tx.rows(
         "UPDATE webhook_delivery SET due_at = $4
          WHERE subscription_id = $1 AND due_at <= $2 AND event_id IN (
              SELECT event_id FROM webhook_delivery WHERE subscription_id = $1 AND due_at <= $2
              ORDER BY due_at LIMIT $3)
          RETURNING subscription_id, event_id, attempts",
-        &[subscription.into(), now.into(), most.into(), (now + lease).into()],
-        |row| Ok(Claimed { subscription: row.get(0)?, event: row.get(1)?, attempts: row.get(2)? }),
+        &[subscription.into(), now.into(), most.into(), until.into()],
+        |row| Ok(Claimed { subscription: row.get(0)?, event: row.get(1)?, attempts: row.get(2)?, until }),
     )
 }
 
@@ -305,15 +308,18 @@ pub(crate) fn record(
         Next::At(due_at) => ("pending", Some(*due_at)),
         Next::Failed => ("failed", None),
     };
+    // What arrived has arrived. What did not is left to whoever has it now, if it is not us any more: it was taken on by
+    // somebody else, asked for again, or given up.
     tx.execute(
         "UPDATE webhook_delivery SET status = $3, due_at = $4, attempts = $5
-         WHERE subscription_id = $1 AND event_id = $2",
+         WHERE subscription_id = $1 AND event_id = $2 AND (due_at = $6 OR $3 = 'delivered')",
         &[
             claimed.subscription.into(),
             claimed.event.into(),
             status.into(),
             due_at.into(),
             (claimed.attempts + 1).into(),
+            claimed.until.into(),
         ],
     )?;
     if let Some(disabled) = disable {
@@ -377,8 +383,9 @@ fn disable_subscription(tx: &mut WriteTx<'_>, subscription: Uuid, disabled: Disa
 /// Nothing is sent where nobody wants it any more.
 pub(crate) fn give_up(tx: &mut WriteTx<'_>, claimed: &Claimed) -> Result<(), Error> {
     tx.execute(
-        "UPDATE webhook_delivery SET status = 'failed', due_at = NULL WHERE subscription_id = $1 AND event_id = $2",
-        &[claimed.subscription.into(), claimed.event.into()],
+        "UPDATE webhook_delivery SET status = 'failed', due_at = NULL
+         WHERE subscription_id = $1 AND event_id = $2 AND due_at = $3",
+        &[claimed.subscription.into(), claimed.event.into(), claimed.until.into()],
     )
     .map(drop)
 }
