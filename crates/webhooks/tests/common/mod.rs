@@ -124,6 +124,20 @@ impl House {
         }
     }
 
+    /// Waits until the newest attempt that is written down is one at this event, and gives it.
+    pub async fn newest(&self, owner: &str, id: Uuid, event: Uuid) -> Attempt {
+        let look = async {
+            loop {
+                let newest = self.see(owner, id).await.1.into_iter().next();
+                match newest.filter(|newest| newest.event == event) {
+                    Some(newest) => return newest,
+                    None => tokio::task::yield_now().await,
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, look).await.expect("an attempt at this event")
+    }
+
     /// Waits until whatever is due by now has been taken on: two rounds of a marker, written after it, have gone out.
     pub async fn settle(&self) {
         if self.webhooks.subscriptions("marker").await.unwrap().is_empty() {

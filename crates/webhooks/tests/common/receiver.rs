@@ -12,10 +12,8 @@ use axum::{
     extract::State,
     http::{HeaderMap, Response, Uri},
 };
-use testkit::{Address, Server};
-use tokio::sync::watch;
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 use url::Url;
-use web::ConnectionLimits;
 
 /// How long a test waits for what must come before it says that it did not.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -88,7 +86,7 @@ struct Inner {
 pub struct Receiver {
     inner: Arc<Inner>,
     url: String,
-    _server: Server,
+    server: JoinHandle<()>,
 }
 
 impl Receiver {
@@ -98,10 +96,12 @@ impl Receiver {
             arrived: watch::Sender::new(0),
             released: watch::Sender::new(false),
         });
-        let address = Address::free().await;
-        let url = address.url();
+        // Not our own server, which would put our own words into refusals.
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
         let router = Router::new().fallback(receive).with_state(inner.clone());
-        Receiver { inner, url, _server: address.serve(ConnectionLimits::default(), router) }
+        let server = tokio::spawn(async { axum::serve(listener, router).await.unwrap() });
+        Receiver { inner, url, server }
     }
 
     /// The address of one of the subscribers here.
@@ -145,6 +145,12 @@ impl Receiver {
             assert!(waited, "{caller}: {} of {count} arrived for {name}", self.count(name));
             self.got(name)
         }
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.server.abort();
     }
 }
 

@@ -1,0 +1,203 @@
+//! Events are sent to whoever subscribed, once they are committed, and until they arrive.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{House, KIND, message, payload, reply};
+use jiff::SignedDuration;
+use testkit::Address;
+use uuid::Uuid;
+use web::Chance;
+use webhooks::{Attempt, SubscribeError};
+
+testkit::on_both_engines! {
+    async fn an_event_is_sent_with_its_transaction_or_not_at_all(house: House) {
+        let (id, _) = house.subscribe("ada", "a").await;
+        let _running = house.run();
+        let (webhooks, now) = (house.webhooks.clone(), house.clock.now());
+        let lost = Chance::system().uuid(now);
+        let write = move |tx: &mut db::WriteTx<'_>| {
+            webhooks.write(tx, "ada", lost, KIND, "{}", now)?;
+            Err::<(), _>(db::Error::Fault("the booking failed".into()))
+        };
+        house.db.write(write).await.unwrap_err();
+        house.webhooks.wake();
+        let event = house.write("ada").await;
+        house.attempts("ada", id, 1).await;
+        house.settle().await;
+        let got = house.receiver.got("a");
+        assert_eq!(got.iter().map(|got| got.id().to_owned()).collect::<Vec<_>>(), [message(event)]);
+        assert_eq!(house.delivery(id, lost).await, None);
+    }
+
+    async fn an_event_goes_to_each_subscription_of_its_owner_once_and_to_nobody_else(house: House) {
+        let (a, _) = house.subscribe("ada", "a").await;
+        let (b, _) = house.subscribe("ada", "b").await;
+        house.subscribe("bob", "c").await;
+        house.receiver.script("a", &[], reply(200).length(10 * 1024 * 1024));
+        house.receiver.script("b", &[], reply(299));
+        let _running = house.run();
+        let event = house.write("ada").await;
+        let at = house.clock.now();
+        for (id, status) in [(a, 200), (b, 299)] {
+            let attempt = house.attempts("ada", id, 1).await.remove(0);
+            assert!((0..15_000).contains(&attempt.duration_ms), "{attempt:?}");
+            let duration_ms = attempt.duration_ms;
+            assert_eq!(attempt, Attempt { event, at, duration_ms, status: Some(status), error: None });
+            assert_eq!(house.delivery(id, event).await, Some(("delivered".into(), None)));
+        }
+        // Not again, however long it takes; and whoever comes later does not get it.
+        house.subscribe("ada", "late").await;
+        for _ in 0..3 {
+            house.hours(24);
+            house.settle().await;
+        }
+        let counts = ["a", "b", "c", "late"].map(|name| house.receiver.count(name));
+        assert_eq!(counts, [1, 1, 0, 0]);
+    }
+
+    async fn an_answer_that_never_ends_counts_by_its_status(house: House) {
+        let address = Address::free().await;
+        let url = format!("{}/a", address.url()).parse().unwrap();
+        let (endless, sent) = (std::sync::Arc::new(tokio::sync::Semaphore::new(0)), Chance::system());
+        let taken = endless.clone();
+        let router = axum::Router::new().fallback(async move || {
+            let pieces = futures_util::stream::unfold((), move |()| {
+                let (taken, sent) = (taken.clone(), sent.clone());
+                async move {
+                    taken.add_permits(1);
+                    Some((Ok::<_, std::io::Error>(sent.bytes::<1024>().to_vec()), ()))
+                }
+            });
+            axum::body::Body::from_stream(pieces)
+        });
+        let _server = address.serve(web::ConnectionLimits::default(), router);
+        let (subscription, _) = house.webhooks.subscribe("ada", &url).await.unwrap();
+        let _running = house.run();
+        house.write("ada").await;
+        let attempt = house.attempts("ada", subscription.id, 1).await.remove(0);
+        assert_eq!((attempt.status, attempt.error), (Some(200), None));
+        // What is read is 64 KiB; what is on its way besides is a matter of the sockets' room.
+        assert!(endless.available_permits() < 16 * 1024, "{}", endless.available_permits());
+    }
+
+    async fn a_redirect_is_a_failure_and_is_not_followed(house: House) {
+        let target = house.receiver.url("target/newBooking").to_string();
+        for (name, status) in [("a", 301), ("b", 302), ("c", 307), ("d", 308)] {
+            let (id, _) = house.subscribe(name, name).await;
+            house.receiver.script(name, &[], reply(status).header("location", target.clone()));
+            let running = house.run();
+            house.write(name).await;
+            let attempt = house.attempts(name, id, 1).await.remove(0);
+            let error = format!("answered {status}: redirects are not followed");
+            assert_eq!((attempt.status, attempt.error), (Some(status), Some(error)));
+            running.kill().await;
+        }
+        assert_eq!(house.receiver.count("target"), 0);
+    }
+
+    async fn the_log_has_the_last_fifty_attempts_and_says_why_they_failed(house: House) {
+        let (id, secret) = house.subscribe("ada", "a").await;
+        let statuses = [200, 500, 404, 304];
+        let replies: Vec<_> = (0..60).map(|n| reply(statuses[n % 4])).collect();
+        house.receiver.script("a", &replies, reply(204));
+        let mut expected = Vec::new();
+        let mut running = house.run();
+        for n in 0..55_usize {
+            house.advance(SignedDuration::from_millis(1));
+            let (event, status) = (house.write("ada").await, statuses[n % 4]);
+            let error = match status {
+                200 => None,
+                304 => Some("answered 304: redirects are not followed".to_owned()),
+                status => Some(format!("answered {status}")),
+            };
+            expected.insert(0, (event, house.clock.now(), Some(status), error));
+            house.newest("ada", id, event).await;
+        }
+        let newest = house.see("ada", id).await.1;
+        let fields = |attempt: Attempt| (attempt.event, attempt.at, attempt.status, attempt.error);
+        expected.truncate(50);
+        assert_eq!(newest.into_iter().map(fields).collect::<Vec<_>>(), expected);
+        // Nobody listens any more: neither the address nor the secret is in the log.
+        running.kill().await;
+        let (free, _) = (Address::free().await, secret);
+        let url = format!("{}/hidden-in-the-path", free.url()).parse().unwrap();
+        let (gone, secret) = house.webhooks.subscribe("bob", &url).await.unwrap();
+        drop(free);
+        running = house.run();
+        house.write("bob").await;
+        let attempt = house.attempts("bob", gone.id, 1).await.remove(0);
+        assert_eq!((attempt.status, attempt.error.as_deref()), (None, Some("could not connect")));
+        assert!(!format!("{attempt:?}").contains(&secret.shown()));
+        running.kill().await;
+    }
+
+    async fn a_subscription_that_ends_while_something_is_on_its_way_leaves_nothing(house: House) {
+        let (id, _) = house.subscribe("ada", "a").await;
+        house.receiver.script("a", &[], reply(500).hangs());
+        let _running = house.run();
+        for _ in 0..6 {
+            house.write("ada").await;
+        }
+        house.receiver.wait_for("a", 4).await;
+        assert!(!house.webhooks.unsubscribe("bob", id).await.unwrap());
+        assert!(house.webhooks.unsubscribe("ada", id).await.unwrap());
+        assert!(!house.webhooks.unsubscribe("ada", id).await.unwrap());
+        house.receiver.release();
+        house.settle().await;
+        house.seconds(61);
+        house.settle().await;
+        assert_eq!((house.rows_of(id).await, house.receiver.count("a")), (0, 4));
+    }
+
+    async fn there_are_twenty_subscriptions_at_the_most_and_each_is_its_owners_alone(house: House) {
+        let mut ids = Vec::new();
+        for n in 0..20 {
+            ids.push(house.subscribe("ada", &n.to_string()).await.0);
+        }
+        let url = house.receiver.url("more");
+        let refused = house.webhooks.subscribe("ada", &url).await.unwrap_err();
+        assert!(matches!(refused, SubscribeError::TooMany));
+        assert_eq!(refused.to_string(), "there can be 20 subscriptions at the most");
+        house.subscribe("bob", "b").await;
+        let listed: Vec<_> = house.webhooks.subscriptions("ada").await.unwrap();
+        ids.sort();
+        assert_eq!(listed.iter().map(|listed| listed.id).collect::<Vec<_>>(), ids);
+        assert!(listed.iter().all(|listed| listed.failing_since.is_none() && listed.disabled.is_none()));
+
+        let (webhooks, id, now) = (&house.webhooks, ids[0], house.clock.now());
+        let event = house.write("ada").await;
+        let bob = "bob";
+        assert!(webhooks.subscription(bob, id).await.unwrap().is_none());
+        assert!(webhooks.rotate(bob, id).await.unwrap().is_none());
+        assert!(webhooks.send_to(bob, id, "test", "{}").await.unwrap().is_none());
+        assert!(!webhooks.redeliver(bob, id, event).await.unwrap());
+        assert!(webhooks.redeliver_failed(bob, id, now).await.unwrap().is_none());
+        assert!(!webhooks.unsubscribe(bob, id).await.unwrap());
+        assert!(webhooks.subscription("ada", Uuid::nil()).await.unwrap().is_none());
+        assert!(webhooks.unsubscribe("ada", id).await.unwrap());
+        webhooks.subscribe("ada", &url).await.unwrap();
+    }
+
+    async fn old_events_go_but_not_before_they_were_sent(house: House) {
+        let (id, _) = house.subscribe("ada", "a").await;
+        let (slow, _) = house.subscribe("bob", "b").await;
+        let running = house.run();
+        let sent = house.write("ada").await;
+        house.attempts("ada", id, 1).await;
+        running.kill().await;
+        let waiting = house.write("bob").await;
+        house.hours(24 * 30);
+        house.write("ada").await;
+        assert!(house.delivery(id, sent).await.is_some());
+        house.advance(SignedDuration::from_micros(1));
+        house.write("ada").await;
+        assert_eq!(house.delivery(id, sent).await, None);
+        assert!(!house.webhooks.redeliver("ada", id, sent).await.unwrap());
+        // The service was down for a month.
+        let _running = house.run();
+        house.attempts("bob", slow, 1).await;
+        assert_eq!(house.receiver.got("b")[0].body, payload(waiting).as_bytes());
+    }
+}
