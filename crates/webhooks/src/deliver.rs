@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::{
     Attempt, Disabled, Webhooks,
     place::Forbidden,
-    store::{self, Claimed, Letter, Next},
+    store::{self, Claimed, Letter, Next, Waiting},
 };
 
 /// How long after an attempt that failed the next one is made.
@@ -43,7 +43,12 @@ const LEASE: SignedDuration = SignedDuration::from_secs(60);
 
 /// How many attempts are made at once, for one subscription and in all.
 const AT_ONCE_EACH: usize = 4;
-pub(crate) const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 64;
+
+/// The same for subscriptions that are failing: one shows whether they still are, and all of them together leave room for
+/// those who are not, since it is the failing ones whose attempts take long.
+const AT_ONCE_EACH_FAILING: usize = 1;
+const AT_ONCE_FAILING: usize = AT_ONCE / 2;
 
 /// How often to look for what other processes have left, at the least.
 const AT_LEAST_EVERY: SignedDuration = SignedDuration::from_secs(5);
@@ -55,9 +60,10 @@ impl Webhooks {
     /// Sends for as long as the service runs.
     pub async fn run(self) {
         let mut sending = JoinSet::new();
+        let mut ring = Uuid::nil();
         loop {
             while sending.try_join_next().is_some() {}
-            let until = match self.start_due(&mut sending).await {
+            let until = match self.start_due(&mut sending, &mut ring).await {
                 Ok(until) => until,
                 Err(error) => {
                     tracing::warn!(%error, "webhooks could not be sent; trying again");
@@ -72,20 +78,31 @@ impl Webhooks {
         }
     }
 
-    /// Starts what is due and has a place, and gives when to look again.
-    async fn start_due(&self, sending: &mut JoinSet<()>) -> Result<Timestamp, db::Error> {
+    /// Starts what is due and has a place, and gives when to look again. Where places are short, whose turn it is goes round:
+    /// `ring` is who had the last one.
+    async fn start_due(&self, sending: &mut JoinSet<()>, ring: &mut Uuid) -> Result<Timestamp, db::Error> {
         let inner = &self.0;
         let now = inner.clock.now();
         let latest = now + AT_LEAST_EVERY;
-        for subscription in inner.db.read(move |tx| store::due_subscriptions(tx, now, BATCH)).await? {
-            let places = self.free_places(subscription, sending.len());
-            if places == 0 {
+        let after = *ring;
+        let due = inner.db.read(move |tx| store::due_subscriptions(tx, now, after, BATCH)).await?;
+        let mut short = due.len() as i64 == BATCH;
+        for Waiting { subscription, failing } in due {
+            let places = match self.free_places(subscription, failing) {
+                Ok(0) => continue,
+                Ok(places) => places,
                 // Somebody who is done will wake us.
-                continue;
-            }
-            let claim = move |tx: &mut db::WriteTx<'_>| store::claim(tx, subscription, places, now, LEASE);
+                Err(Short) => {
+                    short = true;
+                    continue;
+                }
+            };
+            // The lease begins now, not when the first of perhaps many others was taken on.
+            let taken_at = inner.clock.now();
+            let claim =
+                move |tx: &mut db::WriteTx<'_>| store::claim(tx, subscription, places, taken_at, LEASE);
             for claimed in inner.db.write(claim).await? {
-                self.enter(subscription);
+                self.enter(subscription, failing);
                 let webhooks = self.clone();
                 sending.spawn(async move {
                     let _place = Place(&webhooks, subscription);
@@ -95,19 +112,39 @@ impl Webhooks {
                     }
                 });
             }
+            *ring = subscription;
+        }
+        if !short {
+            *ring = Uuid::nil();
         }
         let next = inner.db.read(move |tx| store::next_due(tx, now)).await?;
         Ok(next.map_or(latest, |next| next.min(latest)))
     }
 
-    fn free_places(&self, subscription: Uuid, in_all: usize) -> i64 {
-        let here = self.in_flight().get(&subscription).copied().unwrap_or(0);
-        let places = AT_ONCE_EACH.saturating_sub(here).min(AT_ONCE.saturating_sub(in_all));
-        i64::try_from(places).unwrap_or(0)
+    /// How many more attempts may be made for a subscription, unless there are too many in all.
+    fn free_places(&self, subscription: Uuid, failing: bool) -> Result<i64, Short> {
+        let in_flight = self.in_flight();
+        let in_all: usize = in_flight.values().map(|flights| flights.count).sum();
+        let here = in_flight.get(&subscription).map_or(0, |flights| flights.count);
+        let (each, shared) = if failing {
+            let taken: usize =
+                in_flight.values().filter(|flights| flights.failing).map(|flights| flights.count).sum();
+            (AT_ONCE_EACH_FAILING, AT_ONCE_FAILING.saturating_sub(taken).min(AT_ONCE.saturating_sub(in_all)))
+        } else {
+            (AT_ONCE_EACH, AT_ONCE.saturating_sub(in_all))
+        };
+        match (each.saturating_sub(here), shared) {
+            (0, _) => Ok(0),
+            (_, 0) => Err(Short),
+            (each, shared) => Ok(i64::try_from(each.min(shared)).unwrap_or(0)),
+        }
     }
 
-    fn enter(&self, subscription: Uuid) {
-        *self.in_flight().entry(subscription).or_default() += 1;
+    fn enter(&self, subscription: Uuid, failing: bool) {
+        let mut in_flight = self.in_flight();
+        let flights = in_flight.entry(subscription).or_default();
+        flights.count += 1;
+        flights.failing = failing;
     }
 
     async fn attempt(&self, claimed: &Claimed) -> Result<(), db::Error> {
@@ -256,15 +293,26 @@ fn explain(error: &reqwest::Error) -> String {
     }
 }
 
+/// There are as many attempts as there may be in all.
+struct Short;
+
+/// The attempts that are being made for a subscription.
+#[derive(Default)]
+pub(crate) struct Flights {
+    count: usize,
+    /// Whether it was failing when the last of them began.
+    failing: bool,
+}
+
 /// A place among the attempts of a subscription; it is free when this goes.
 struct Place<'a>(&'a Webhooks, Uuid);
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         let mut in_flight = self.0.in_flight();
-        if let Some(count) = in_flight.get_mut(&self.1) {
-            *count -= 1;
-            if *count == 0 {
+        if let Some(flights) = in_flight.get_mut(&self.1) {
+            flights.count -= 1;
+            if flights.count == 0 {
                 in_flight.remove(&self.1);
             }
         }

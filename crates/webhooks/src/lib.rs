@@ -27,6 +27,8 @@ use url::Url;
 use uuid::Uuid;
 use web::{Chance, Clock};
 
+use deliver::Flights;
+
 pub use place::{LookUp, Places, Unfit, by_system};
 pub use sign::{NotASecret, Secret};
 
@@ -58,7 +60,7 @@ struct Inner {
     chance: Chance,
     http: reqwest::Client,
     woken: Notify,
-    in_flight: Mutex<HashMap<Uuid, usize>>,
+    in_flight: Mutex<HashMap<Uuid, Flights>>,
 }
 
 /// Somebody who is told about events.
@@ -265,7 +267,7 @@ impl Webhooks {
         Secret(self.0.chance.bytes::<32>().to_vec())
     }
 
-    fn in_flight(&self) -> MutexGuard<'_, HashMap<Uuid, usize>> {
+    fn in_flight(&self) -> MutexGuard<'_, HashMap<Uuid, Flights>> {
         self.0.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

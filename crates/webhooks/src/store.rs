@@ -199,23 +199,53 @@ fn enable(tx: &mut WriteTx<'_>, subscription: Uuid) -> Result<(), Error> {
     .map(drop)
 }
 
-/// The subscriptions that something is due for, each once, however much is: the index is searched for one after another.
-pub(crate) fn due_subscriptions(tx: &mut Tx<'_>, now: Timestamp, most: i64) -> Result<Vec<Uuid>, Error> {
-    let found: Vec<Option<Uuid>> = tx.rows(
+/// A subscription that something is due for.
+pub(crate) struct Waiting {
+    pub(crate) subscription: Uuid,
+    /// Whether the last delivery failed.
+    pub(crate) failing: bool,
+}
+
+/// The subscriptions that something is due for, each once, however much is, in the order of a ring that is entered after one
+/// of them: the index is searched for one after another.
+pub(crate) fn due_subscriptions(
+    tx: &mut Tx<'_>,
+    now: Timestamp,
+    after: Uuid,
+    most: i64,
+) -> Result<Vec<Waiting>, Error> {
+    let mut found = due_subscriptions_after(tx, now, after, most)?;
+    if !after.is_nil() && (found.len() as i64) < most {
+        let rest = due_subscriptions_after(tx, now, Uuid::nil(), most)?;
+        found.extend(rest.into_iter().filter(|waiting| waiting.subscription <= after));
+    }
+    Ok(found)
+}
+
+fn due_subscriptions_after(
+    tx: &mut Tx<'_>,
+    now: Timestamp,
+    after: Uuid,
+    most: i64,
+) -> Result<Vec<Waiting>, Error> {
+    tx.rows(
         "WITH RECURSIVE waiting (id) AS (
-             SELECT (SELECT subscription_id FROM webhook_delivery WHERE due_at IS NOT NULL
-                     ORDER BY subscription_id LIMIT 1)
+             SELECT (SELECT subscription_id FROM webhook_delivery
+                     WHERE due_at IS NOT NULL AND subscription_id > $3 ORDER BY subscription_id LIMIT 1)
              UNION ALL
              SELECT (SELECT subscription_id FROM webhook_delivery
                      WHERE due_at IS NOT NULL AND subscription_id > waiting.id ORDER BY subscription_id LIMIT 1)
              FROM waiting WHERE waiting.id IS NOT NULL)
-         SELECT id FROM waiting WHERE EXISTS (
+         SELECT id, (SELECT failing_since FROM webhook_subscription WHERE webhook_subscription.id = waiting.id)
+         FROM waiting WHERE EXISTS (
              SELECT 1 FROM webhook_delivery WHERE subscription_id = waiting.id AND due_at <= $1)
          LIMIT $2",
-        &[now.into(), most.into()],
-        |row| row.get(0),
-    )?;
-    Ok(found.into_iter().flatten().collect())
+        &[now.into(), most.into(), after.into()],
+        |row| {
+            let failing = row.get::<Option<Timestamp>>(1)?.is_some();
+            Ok(Waiting { subscription: row.get(0)?, failing })
+        },
+    )
 }
 
 /// When the next delivery after now is due.
