@@ -120,13 +120,15 @@ impl Receiver {
         self.inner.released.send_replace(true);
     }
 
-    /// What arrived for a subscriber, in order.
+    /// What arrived for a subscriber, or (`""`) for all, in order.
     pub fn got(&self, name: &str) -> Vec<Got> {
-        self.inner.seen.lock().unwrap().got.iter().filter(|got| got.name == name).cloned().collect()
+        let is_for = |got: &&Got| name.is_empty() || got.name == name;
+        self.inner.seen.lock().unwrap().got.iter().filter(is_for).cloned().collect()
     }
 
     pub fn count(&self, name: &str) -> usize {
-        self.inner.seen.lock().unwrap().got.iter().filter(|got| got.name == name).count()
+        let seen = self.inner.seen.lock().unwrap();
+        if name.is_empty() { seen.got.len() } else { seen.got.iter().filter(|got| got.name == name).count() }
     }
 
     /// How many deliveries were being answered at once at the most: of a subscriber, of an event, or (`""`) in all.
