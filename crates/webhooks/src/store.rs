@@ -137,6 +137,9 @@ pub(crate) fn delete_subscription(tx: &mut WriteTx<'_>, owner: &str, id: Uuid) -
         "DELETE FROM webhook_subscription WHERE owner = $1 AND id = $2",
         &[owner.into(), id.into()],
     )?;
+    if deleted == 1 {
+        tx.execute("DELETE FROM webhook_delivery WHERE subscription_id = $1", &[id.into()])?;
+    }
     Ok(deleted == 1)
 }
 
@@ -410,8 +413,13 @@ fn disable_subscription(tx: &mut WriteTx<'_>, subscription: Uuid, disabled: Disa
     .map(drop)
 }
 
-/// Nothing is sent where nobody wants it any more.
+/// Nothing is sent where nobody wants it any more, and nothing is left where nobody is.
 pub(crate) fn give_up(tx: &mut WriteTx<'_>, claimed: &Claimed) -> Result<(), Error> {
+    tx.execute(
+        "DELETE FROM webhook_delivery WHERE subscription_id = $1
+         AND NOT EXISTS (SELECT 1 FROM webhook_subscription WHERE id = $1)",
+        &[claimed.subscription.into()],
+    )?;
     tx.execute(
         "UPDATE webhook_delivery SET status = 'failed', due_at = NULL
          WHERE subscription_id = $1 AND event_id = $2 AND due_at = $3",

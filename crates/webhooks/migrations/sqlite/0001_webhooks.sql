@@ -25,7 +25,8 @@ CREATE INDEX webhook_event_created_at ON webhook_event (created_at);
 
 -- An event on its way to a subscriber.
 CREATE TABLE webhook_delivery (
-    subscription_id BLOB NOT NULL REFERENCES webhook_subscription (id) ON DELETE CASCADE,
+    -- No reference: an event is written also while one of its subscriptions goes. Whoever is to send it then removes it.
+    subscription_id BLOB NOT NULL,
     event_id BLOB NOT NULL REFERENCES webhook_event (id) ON DELETE CASCADE,
     -- pending, delivered or failed.
     status TEXT NOT NULL,
