@@ -140,12 +140,18 @@ impl House {
 
     /// Waits until whatever is due by now has been taken on: two rounds of a marker, written after it, have gone out.
     pub async fn settle(&self) {
+        self.settle_by(&self.webhooks).await;
+    }
+
+    /// The same where another process sends.
+    pub async fn settle_by(&self, sender: &Webhooks) {
         if self.webhooks.subscriptions("marker").await.unwrap().is_empty() {
             self.subscribe("marker", "marker").await;
         }
         for _ in 0..2 {
             let count = self.receiver.count("marker");
             self.write("marker").await;
+            sender.wake();
             self.receiver.wait_for("marker", count + 1).await;
         }
     }
