@@ -67,6 +67,17 @@ fn matches(shown: &Value, found: &Value) -> bool {
     }
 }
 
+/// A process that a document starts in the background, which ends with the test at the latest.
+struct Listener(PathBuf);
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Ok(id) = fs::read_to_string(&self.0) {
+            let _ = Command::new("kill").arg(id.trim()).output();
+        }
+    }
+}
+
 /// Runs a document's commands in order against a fresh demo, and gives how many there were.
 fn run(document: &str) -> usize {
     let path = root().join(document);
@@ -74,8 +85,11 @@ fn run(document: &str) -> usize {
     let program = house.serve();
     let services =
         [("petstore", "127.0.0.1:8080"), ("train", "127.0.0.1:8081"), ("museum", "127.0.0.1:8082")];
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let _listener = Listener(house.folder.path().join("listener"));
     let here = |text: &str| {
-        services.iter().fold(text.to_owned(), |text, (service, address)| {
+        let text = text.replace("9000", &port);
+        services.iter().fold(text, |text, (service, address)| {
             text.replace(address, &program.address(service).to_string())
         })
     };
@@ -104,7 +118,7 @@ fn run(document: &str) -> usize {
         }
         let Some(shown) = blocks.get(at + 1).filter(|next| next.language == "json") else { continue };
         let shown: Value =
-            serde_json::from_str(&shown.text).unwrap_or_else(|error| panic!("{place}: {error}"));
+            serde_json::from_str(&here(&shown.text)).unwrap_or_else(|error| panic!("{place}: {error}"));
         let found =
             serde_json::from_str(&answered).unwrap_or_else(|error| panic!("{place}: {error} in {answered}"));
         assert!(matches(&shown, &found), "{place} shows {shown:#}\nbut the answer is {found:#}");
@@ -133,6 +147,11 @@ fn the_train_guide() {
 }
 
 #[test]
+fn the_webhook_guide() {
+    assert_eq!(run("docs/webhooks.md"), 4);
+}
+
+#[test]
 fn the_sign_in_guide() {
     assert_eq!(run("docs/sign-in.md"), 12);
 }
@@ -156,6 +175,7 @@ fn no_other_document_has_commands_that_are_not_run() {
         "train-travel.md",
         "museum.md",
         "sign-in.md",
+        "webhooks.md",
         "operating.md",
         "architecture.md",
         "decisions.md",
@@ -169,7 +189,7 @@ fn no_other_document_has_commands_that_are_not_run() {
 #[test]
 fn the_toml_in_the_guides_is_a_settings_file() {
     let folder = tempfile::tempdir().unwrap();
-    for (document, expected) in [("docs/operating.md", 1), ("docs/sign-in.md", 2)] {
+    for (document, expected) in [("docs/operating.md", 1), ("docs/sign-in.md", 2), ("docs/webhooks.md", 1)] {
         let text = fs::read_to_string(root().join(document)).unwrap();
         let blocks: Vec<_> = blocks(&text).into_iter().filter(|block| block.language == "toml").collect();
         assert_eq!(blocks.len(), expected, "{document}");
