@@ -67,7 +67,9 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         self.queue = None;
-        for thread in self.threads.drain(..) {
+        let this = thread::current().id();
+        // A unit may hold the last clone of its database, and then this is one of its threads, which ends by itself.
+        for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != this) {
             let _ = thread.join();
         }
     }

@@ -47,7 +47,9 @@ impl Drop for Writer {
     /// What is queued is still written; the file is closed when this returns.
     fn drop(&mut self) {
         self.queue = None;
-        if let Some(thread) = self.thread.take() {
+        // A unit may hold the last clone of its database, and then this is the writer's own thread, which ends by itself.
+        let others = self.thread.take().filter(|thread| thread.thread().id() != thread::current().id());
+        if let Some(thread) = others {
             let _ = thread.join();
         }
     }
