@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{Booking, Status};
 use crate::{
     payment,
-    trip::store::{Wanted, free_seats, take_seat},
+    trip::store::{Wanted, free_seats, lock, take_seat},
 };
 
 /// Holds a seat; `false` when none is left.
@@ -79,13 +79,18 @@ pub(crate) fn confirm(tx: &mut WriteTx<'_>, id: Uuid, now: Timestamp) -> Result<
 
 /// Cancels a booking: its seat is free, and what was paid is to go back. `false` when there is none.
 pub(crate) fn cancel(tx: &mut WriteTx<'_>, owner: &str, id: Uuid, now: Timestamp) -> Result<bool, Error> {
-    let seated: Option<Uuid> = tx.row(
-        "UPDATE booking SET status = 'cancelled' WHERE id = $1 AND owner = $2 AND status IN ('held', 'confirmed')
-         RETURNING trip_id",
+    let trip = tx.row(
+        "SELECT trip_id FROM booking WHERE id = $1 AND owner = $2",
         &[id.into(), owner.into()],
         |row| row.get(0),
     )?;
-    if let Some(trip) = seated {
+    let Some(trip) = trip else { return Ok(false) };
+    lock(tx, trip)?;
+    let seated = tx.execute(
+        "UPDATE booking SET status = 'cancelled' WHERE id = $1 AND owner = $2 AND status IN ('held', 'confirmed')",
+        &[id.into(), owner.into()],
+    )?;
+    if seated == 1 {
         free_seats(tx, trip, 1)?;
         payment::store::give_back(tx, id, now)?;
         return Ok(true);

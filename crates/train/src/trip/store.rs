@@ -3,6 +3,9 @@
 //! `trip_seats.taken` counts the bookings that are held or confirmed. A hold whose time has run out still counts there until
 //! somebody takes it back: the sweeper now and then, a booking that needs the seat at once. Whoever reads how many are
 //! taken leaves such holds out.
+//!
+//! Whoever changes both does so in one order, the trip before its bookings and those before their payments: two who came from
+//! opposite ends would wait for each other.
 
 use db::{Error, Tx, WriteTx};
 use jiff::{Timestamp, civil::Date};
@@ -62,6 +65,11 @@ pub(crate) fn take_seat(tx: &mut WriteTx<'_>, wanted: Wanted, now: Timestamp) ->
     take_free_seat(tx, wanted)
 }
 
+/// Makes others who want to change a trip's seats or bookings wait until this transaction has ended.
+pub(crate) fn lock(tx: &mut WriteTx<'_>, trip: Uuid) -> Result<(), Error> {
+    tx.execute("UPDATE trip_seats SET taken = taken WHERE trip_id = $1", &[trip.into()]).map(drop)
+}
+
 fn take_free_seat(tx: &mut WriteTx<'_>, wanted: Wanted) -> Result<bool, Error> {
     let taken = tx.execute(
         "UPDATE trip_seats SET taken = taken + 1 WHERE trip_id = $1 AND taken < $2",
@@ -78,6 +86,15 @@ pub(crate) fn free_seats(tx: &mut WriteTx<'_>, trip: Uuid, seats: i64) -> Result
 
 /// Takes back the seats of a trip's holds that have run out, and gives how many.
 pub(crate) fn expire(tx: &mut WriteTx<'_>, trip: Uuid, now: Timestamp) -> Result<i64, Error> {
+    let due: Option<i64> = tx.row(
+        "SELECT 1 FROM booking WHERE trip_id = $1 AND status = 'held' AND expires_at <= $2 LIMIT 1",
+        &[trip.into(), now.into()],
+        |row| row.get(0),
+    )?;
+    if due.is_none() {
+        return Ok(0);
+    }
+    lock(tx, trip)?;
     let expired = tx.execute(
         "UPDATE booking SET status = 'expired' WHERE trip_id = $1 AND status = 'held' AND expires_at <= $2",
         &[trip.into(), now.into()],
