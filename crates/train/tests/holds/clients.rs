@@ -1,4 +1,7 @@
 //! Clients that fight for seats, each keeping a record of what it did and what it was told.
+//!
+//! On a machine that is busy with other things the service may be too, and say so (503). Nothing has happened then, but for
+//! payments, of which nothing is known; so there is nothing to write down.
 
 use std::{
     collections::VecDeque,
@@ -92,7 +95,7 @@ impl Fight {
             if answer.status != 401 {
                 return answer;
             }
-            // Whoever moves the clock renews the tokens first, and may be at it.
+            // Whoever moves the clock renews the tokens, and may be at it.
             drop(self.moving.lock().await);
         }
     }
@@ -130,11 +133,13 @@ impl Client {
     }
 
     async fn move_clock(&mut self) -> Option<Did> {
-        // Past what is pending, past what a process is given to answer, past a hold.
-        let by = [6, 6, 61, HOLD.as_secs() + 1][self.dice.below(4)];
+        // Past what is pending, past what a process is given to answer, past a hold; past what an answer is kept, too, now and
+        // then.
+        let hold = HOLD.as_secs() + 1;
+        let by = if self.dice.below(50) == 0 { 25 * 3600 } else { [6, 6, 61, hold][self.dice.below(4)] };
         let _moving = self.fight.moving.lock().await;
-        self.fight.users.renew().await;
         self.fight.clock.advance(SignedDuration::from_secs(by));
+        self.fight.users.renew().await;
         Some(Did::MovedClock { to: self.fight.clock.now() })
     }
 
@@ -155,11 +160,12 @@ impl Client {
                     let start = self.fight.tick();
                     let did = self.cancel_this(oldest).await;
                     let end = self.fight.tick();
-                    self.records.push(Record { start, end, did });
+                    self.records.extend(did.map(|did| Record { start, end, did }));
                 }
                 Some(Did::Booked { trip, booking, expires_at })
             }
             (409, Some("sold-out")) => Some(Did::FoundSoldOut { trip }),
+            (503, _) => None,
             _ => panic!("booking: {answer:?}"),
         }
     }
@@ -184,22 +190,23 @@ impl Client {
             }
             (404, _) => Some(Did::FoundNothing { booking }),
             (409, Some("already-paid")) => Some(Did::Saw { booking, status: "confirmed".into() }),
-            (409, Some("booking-expired" | "payment-under-way")) => None,
+            (409, Some("booking-expired" | "payment-under-way")) | (503, _) => None,
             _ => panic!("paying: {answer:?}"),
         }
     }
 
     async fn cancel(&mut self) -> Option<Did> {
         let booking = self.choose()?;
-        Some(self.cancel_this(booking).await)
+        self.cancel_this(booking).await
     }
 
-    async fn cancel_this(&mut self, booking: Uuid) -> Did {
+    async fn cancel_this(&mut self, booking: Uuid) -> Option<Did> {
         self.fight.at_hand[self.user].lock().unwrap().retain(|at_hand| *at_hand != booking);
         let answer = self.call(delete(&format!("/bookings/{booking}"))).await;
         match answer.status {
-            204 => Did::Cancelled { booking },
-            404 => Did::FoundNothing { booking },
+            204 => Some(Did::Cancelled { booking }),
+            404 => Some(Did::FoundNothing { booking }),
+            503 => None,
             _ => panic!("cancelling: {answer:?}"),
         }
     }
@@ -210,6 +217,7 @@ impl Client {
         match answer.status {
             200 => Some(Did::Saw { booking, status: answer.body["status"].as_str().unwrap().to_owned() }),
             404 => Some(Did::FoundNothing { booking }),
+            503 => None,
             _ => panic!("looking: {answer:?}"),
         }
     }
@@ -217,6 +225,9 @@ impl Client {
     async fn count_seats(&mut self) -> Option<Did> {
         let trip = self.fight.trips[self.dice.below(self.fight.trips.len())];
         let answer = self.call(get(&format!("/trips/{trip}"))).await;
+        if answer.status == 503 {
+            return None;
+        }
         assert_eq!(answer.status, 200, "{answer:?}");
         Some(Did::Counted { trip, available: answer.body["seats_available"].as_i64().unwrap() })
     }
@@ -243,14 +254,17 @@ impl Client {
         let call = post(path, body, Some(&key));
         let other = (self.process + 1) % self.fight.processes.len();
         let (one, two) = tokio::join!(self.call(call), self.fight.call(other, self.user, call));
-        let running = |answer: &Answer| answer.problem == Some("idempotency-key-in-use");
-        match (running(&one), running(&two)) {
+        let unknown =
+            |answer: &Answer| answer.status == 503 || answer.problem == Some("idempotency-key-in-use");
+        match (unknown(&one), unknown(&two)) {
             (false, true) => one,
             (true, false) => two,
             (false, false) => {
                 assert_eq!(one, two, "the same request had two answers");
                 one
             }
+            (true, true) if one.status == 503 => one,
+            (true, true) if two.status == 503 => two,
             (true, true) => panic!("nobody answered a request that was sent twice"),
         }
     }

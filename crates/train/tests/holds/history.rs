@@ -76,7 +76,8 @@ pub(crate) struct Summary {
     pub(crate) cancelled: usize,
     pub(crate) expired: usize,
     pub(crate) refunded: usize,
-    pub(crate) most_at_once: i64,
+    /// Trips whose last seat was sold.
+    pub(crate) full: usize,
 }
 
 /// What cannot be true. `seats` are those of each trip; the dump was made when nothing was under way any more.
@@ -105,7 +106,7 @@ pub(crate) fn check(
         let of_trip: Vec<_> = stories.values().filter(|story| story.trip == *trip).collect();
         let sure = Count::of(of_trip.iter().map(|story| story.surely()));
         let possible = Count::of(of_trip.iter().map(|story| story.possibly()));
-        summary.most_at_once = summary.most_at_once.max(sure.most());
+        summary.full += usize::from(sure.most() >= *seats);
         if sure.most() > *seats {
             faults.push(format!("{} bookings had one of the {seats} seats of {trip} at once", sure.most()));
         }

@@ -31,7 +31,7 @@ const AT_MOST: Duration = Duration::from_secs(30 * 60);
 
 /// From Luzern to Interlaken: two trains a day with 12 seats, one with 16, one with 24.
 const FEW_SEATS: &str = "/trips?origin=b819f0ae-fb48-52a9-9626-82fbe00490df\
-                         &destination=3256f587-2dfd-5b5a-a8f8-2b063fd37f50&date=2026-04-15";
+                         &destination=3256f587-2dfd-5b5a-a8f8-2b063fd37f50&date=2026-05-27";
 
 testkit::on_both_engines! {
     async fn no_seat_is_sold_twice(store: Store) {
@@ -75,6 +75,7 @@ async fn fight_it_out(store: &Store, number: usize, operations: u64) {
     // As a crash would: whatever they were at is for others to bring to its end.
     background.shutdown().await;
     let db = &fight.processes[0].db;
+    assert_eq!(deadlocks(store, db).await, 0, "two waited for each other");
     let end_of_holds = fight.settle_everything().await;
     let dump = Dump::of(db).await;
     let mut history = history;
@@ -87,9 +88,9 @@ async fn fight_it_out(store: &Store, number: usize, operations: u64) {
     );
     assert!(faults.is_empty(), "{} faults, such as {:#?}", faults.len(), &faults[..faults.len().min(10)]);
     // They did fight, and came to every end there is.
-    let Summary { sold_out, confirmed, cancelled, expired, refunded, most_at_once, .. } = summary;
+    let Summary { sold_out, confirmed, cancelled, expired, refunded, full } = summary;
     assert!(sold_out > 0 && confirmed > 0 && cancelled > 0 && expired > 0 && refunded > 0, "{summary:?}");
-    assert_eq!(most_at_once, *seats.values().max().unwrap(), "the last seat was never sold");
+    assert!(full > 0, "the last seat was never sold: {summary:?}");
 
     fight.cancel_everything(&dump).await;
     let dump = Dump::of(db).await;
@@ -100,6 +101,20 @@ async fn fight_it_out(store: &Store, number: usize, operations: u64) {
         let answer = fight.processes[0].call(&fight.users.token(0), get(&format!("/trips/{trip}"))).await;
         assert_eq!(answer.body["seats_available"].as_i64(), Some(*seats));
     }
+}
+
+/// How often PostgreSQL had to end a transaction since two waited for each other. They are run again, but all others who want
+/// the same wait for a second.
+async fn deadlocks(store: &Store, db: &db::Db) -> i64 {
+    if store.engine() == Engine::Sqlite {
+        return 0;
+    }
+    let read = db.read(|tx| {
+        let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+        tx.row(deadlocks, &[], |row| row.get(0))
+    });
+    let found: Result<Option<i64>, db::Error> = read.await;
+    found.unwrap().unwrap()
 }
 
 /// The trips to fight for, and how many seats they have.
