@@ -1,5 +1,6 @@
-//! Measures the data layer beside plain rusqlite on the same machine and disk, and an operation that wants sign-in beside
-//! the same one without, and fails when one falls behind.
+//! Measures the data layer beside plain rusqlite on the same machine and disk, an operation that wants sign-in beside the
+//! same one without, a search for trips among a million beside one among a thousand, and a million pets on their way out, and fails when one falls
+//! behind.
 //!
 //! Both sides take turns, round by round, so that whatever else the machine does hits both alike. Of the data layer the
 //! best round of each counts, as noise only ever makes a round slower; of whole requests the median.
@@ -7,10 +8,12 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod inserts;
+mod load;
 mod pets;
 mod reads;
 mod sign_in;
 mod table;
+mod trips;
 
 use std::{
     process::ExitCode,
@@ -79,6 +82,9 @@ fn main() -> ExitCode {
     println!();
     let pets = pets::measure(&runtime, &folder.path().join("pets"));
     pets.print();
+    println!();
+    let trips = trips::measure(&runtime, &folder.path().join("trips"));
+    trips.print();
     let mut code = ExitCode::SUCCESS;
     for result in &results {
         if let Some(target) = result.target.filter(|target| result.ratio() < *target) {
@@ -86,9 +92,14 @@ fn main() -> ExitCode {
             code = ExitCode::FAILURE;
         }
     }
-    for missed in [sign_in.missed(), pets.missed()].into_iter().flatten() {
+    for missed in [sign_in.missed(), pets.missed(), trips.missed()].into_iter().flatten() {
         println!("missed: {missed}");
         code = ExitCode::FAILURE;
     }
     code
+}
+
+fn median<T: Copy + PartialOrd>(mut all: Vec<T>) -> T {
+    all.sort_by(|one, other| one.partial_cmp(other).unwrap());
+    all[all.len() / 2]
 }

@@ -2,7 +2,6 @@
 //! the loopback interface, and what a check costs when nothing is remembered yet. Whoever calls shares the machine's cores
 //! with the service, so what calling costs is part of both rates.
 
-mod load;
 mod service;
 
 use std::{
@@ -16,8 +15,11 @@ use identity::oauth::{self, AuthorizationServer};
 use tokio::runtime::Runtime;
 use uuid::Uuid;
 
-use crate::table::{self, FILL, ROWS, WORDS};
-use load::Load;
+use crate::{
+    load::{self, Load},
+    median,
+    table::{self, FILL, ROWS, WORDS},
+};
 
 /// How much of its speed an operation keeps when it wants a token.
 const TARGET: f64 = 0.9;
@@ -106,11 +108,6 @@ fn requests(operation: &str, token: Option<&str>) -> &'static [Vec<u8>] {
     let ids = (0..REQUESTS).map(|number| number * (ROWS / REQUESTS) + 1);
     let requests: Vec<_> = ids.map(|id| load::request(&format!("/v1/{operation}/{id}"), token)).collect();
     requests.leak()
-}
-
-fn median<T: Copy + PartialOrd>(mut all: Vec<T>) -> T {
-    all.sort_by(|one, other| one.partial_cmp(other).unwrap());
-    all[all.len() / 2]
 }
 
 /// What a token costs that was never seen: its signature, and asking whether it was revoked.

@@ -28,6 +28,16 @@ pub(crate) fn request(path: &str, token: Option<&str>) -> Vec<u8> {
         .into_bytes()
 }
 
+/// The same for one that sends JSON.
+pub(crate) fn post(path: &str, token: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!(
+        "POST {path} HTTP/1.1\r\nhost: bench.example\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+    .into_bytes()
+}
+
 impl Load {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
         let mut connections = Vec::new();
@@ -37,6 +47,13 @@ impl Load {
             connections.push(Connection { stream, buffer: Vec::with_capacity(4096) });
         }
         Load(connections)
+    }
+
+    /// Sends one request, and gives the body of its answer.
+    pub(crate) async fn body(&mut self, request: &[u8]) -> String {
+        self.0[0].call(request).await;
+        let answer = String::from_utf8_lossy(&self.0[0].buffer);
+        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
     }
 
     /// Sends one request, and gives the status that it was answered with.
@@ -72,10 +89,10 @@ impl Load {
 }
 
 impl Connection {
-    /// Sends one request, whose answer must be 200.
+    /// Sends one request, which must be answered as it wishes.
     async fn call(&mut self, request: &[u8]) {
         let answer = self.exchange(request).await;
-        assert!(answer.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(answer));
+        assert!(answer.starts_with(b"HTTP/1.1 20"), "{}", String::from_utf8_lossy(answer));
     }
 
     /// Sends one request and reads its whole answer.
