@@ -1,7 +1,7 @@
 //! SIGKILL while seats are fought for and paid for: every booking and every payment that was acknowledged is there
 //! afterwards, each card is charged once at the most, and whatever was being done comes to its end.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;
 #[path = "../../train/tests/holds/dump.rs"]
@@ -217,7 +217,7 @@ impl TrainClient {
             if gone {
                 return;
             }
-            if turn % 2 == 0 {
+            if turn.is_multiple_of(2) {
                 let path = format!("/bookings/{booking}");
                 let answer = self.http.delete(&path).header("authorization", &self.token).try_send().await;
                 let _ = tell.send(Told::Cancel(booking, answer.is_ok()));

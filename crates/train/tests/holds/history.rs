@@ -122,10 +122,10 @@ pub(crate) fn check(
                         ));
                     }
                 }
-                Did::Counted { trip: counted, available } if counted == trip => {
-                    if !(seats - most()..=*seats).contains(available) {
-                        faults.push(format!("at most {} seats were taken: {record:?}", most()));
-                    }
+                Did::Counted { trip: counted, available }
+                    if counted == trip && !(seats - most()..=*seats).contains(available) =>
+                {
+                    faults.push(format!("at most {} seats were taken: {record:?}", most()));
                 }
                 _ => {}
             }

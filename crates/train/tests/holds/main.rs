@@ -5,7 +5,7 @@
 //! - [`every_order`]: every order of steps, beside a [`model`] that is simple enough to be right.
 //! - [`process`]: the service as these tests have it, called without a socket.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod clients;
 mod crash_points;
