@@ -42,6 +42,7 @@ pub(crate) struct Trips {
     /// How many times as long a search takes among many.
     cost: f64,
     holds: f64,
+    webhook_networks: Vec::new(),
 }
 
 pub(crate) fn measure(runtime: &Runtime, folder: &Path) -> Trips {
