@@ -1,6 +1,6 @@
 //! Sends what is due, again and again until it arrives.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use futures_util::StreamExt;
 use jiff::{SignedDuration, Timestamp};
@@ -54,7 +54,7 @@ const AT_ONCE_FAILING: usize = AT_ONCE / 2;
 const AT_LEAST_EVERY: SignedDuration = SignedDuration::from_secs(5);
 
 /// How many subscriptions are looked at in one go.
-const BATCH: i64 = 1000;
+const BATCH: usize = 1000;
 
 impl Webhooks {
     /// Sends for as long as the service runs.
@@ -86,65 +86,70 @@ impl Webhooks {
         let latest = now + AT_LEAST_EVERY;
         let after = *ring;
         let due = inner.db.read(move |tx| store::due_subscriptions(tx, now, after, BATCH)).await?;
-        let mut short = due.len() as i64 == BATCH;
-        for Waiting { subscription, failing } in due {
-            let places = match self.free_places(subscription, failing) {
-                Ok(0) => continue,
-                Ok(places) => places,
-                // Somebody who is done will wake us.
-                Err(Short) => {
-                    short = true;
-                    continue;
-                }
-            };
-            // The lease begins now, not when the first of perhaps many others was taken on.
+        let shares = self.share_out(&due, ring);
+        if !shares.is_empty() {
+            // The lease begins now, not before the search.
             let taken_at = inner.clock.now();
-            let claim =
-                move |tx: &mut db::WriteTx<'_>| store::claim(tx, subscription, places, taken_at, LEASE);
+            let claim = {
+                let shares = shares.clone();
+                move |tx: &mut db::WriteTx<'_>| store::claim(tx, &shares, taken_at, LEASE)
+            };
             for claimed in inner.db.write(claim).await? {
-                self.enter(subscription, failing);
+                let failing = shares.get(&claimed.subscription).is_some_and(|share| share.failing);
+                let place = self.enter(claimed.subscription, failing);
                 let webhooks = self.clone();
                 sending.spawn(async move {
-                    let _place = Place(&webhooks, subscription);
+                    let _place = place;
                     if let Err(error) = webhooks.attempt(&claimed).await {
                         // Its lease ends, and it is sent again.
                         tracing::warn!(%error, "an attempt to deliver a webhook could not be recorded");
                     }
                 });
             }
-            *ring = subscription;
-        }
-        if !short {
-            *ring = Uuid::nil();
         }
         let next = inner.db.read(move |tx| store::next_due(tx, now)).await?;
         Ok(next.map_or(latest, |next| next.min(latest)))
     }
 
-    /// How many more attempts may be made for a subscription, unless there are too many in all.
-    fn free_places(&self, subscription: Uuid, failing: bool) -> Result<i64, Short> {
+    /// Gives the places that are free to those whose turn it is.
+    fn share_out(&self, due: &[Waiting], ring: &mut Uuid) -> BTreeMap<Uuid, Share> {
         let in_flight = self.in_flight();
-        let in_all: usize = in_flight.values().map(|flights| flights.count).sum();
-        let here = in_flight.get(&subscription).map_or(0, |flights| flights.count);
-        let (each, shared) = if failing {
-            let taken: usize =
-                in_flight.values().filter(|flights| flights.failing).map(|flights| flights.count).sum();
-            (AT_ONCE_EACH_FAILING, AT_ONCE_FAILING.saturating_sub(taken).min(AT_ONCE.saturating_sub(in_all)))
-        } else {
-            (AT_ONCE_EACH, AT_ONCE.saturating_sub(in_all))
-        };
-        match (each.saturating_sub(here), shared) {
-            (0, _) => Ok(0),
-            (_, 0) => Err(Short),
-            (each, shared) => Ok(i64::try_from(each.min(shared)).unwrap_or(0)),
+        let count = |flights: &Flights| flights.count;
+        let mut free = AT_ONCE.saturating_sub(in_flight.values().map(count).sum());
+        let failing = in_flight.values().filter(|flights| flights.failing).map(count).sum();
+        let mut free_failing = AT_ONCE_FAILING.saturating_sub(failing);
+        let mut shares = BTreeMap::new();
+        // Whoever is done will wake us, if somebody has to wait.
+        let mut short = due.len() >= BATCH;
+        let mut last = *ring;
+        for Waiting { subscription, failing } in due {
+            let here = in_flight.get(subscription).map_or(0, count);
+            let (each, in_all) = match failing {
+                true => (AT_ONCE_EACH_FAILING, free_failing.min(free)),
+                false => (AT_ONCE_EACH, free),
+            };
+            let wanted = each.saturating_sub(here);
+            let places = wanted.min(in_all);
+            short |= places < wanted;
+            if places > 0 {
+                free -= places;
+                if *failing {
+                    free_failing -= places;
+                }
+                shares.insert(*subscription, Share { places, failing: *failing });
+                last = *subscription;
+            }
         }
+        *ring = if short { last } else { Uuid::nil() };
+        shares
     }
 
-    fn enter(&self, subscription: Uuid, failing: bool) {
+    fn enter(&self, subscription: Uuid, failing: bool) -> Place {
         let mut in_flight = self.in_flight();
         let flights = in_flight.entry(subscription).or_default();
         flights.count += 1;
         flights.failing = failing;
+        Place(self.clone(), subscription)
     }
 
     async fn attempt(&self, claimed: &Claimed) -> Result<(), db::Error> {
@@ -293,8 +298,12 @@ fn explain(error: &reqwest::Error) -> String {
     }
 }
 
-/// There are as many attempts as there may be in all.
-struct Short;
+/// How many attempts may be begun for a subscription.
+#[derive(Clone)]
+pub(crate) struct Share {
+    pub(crate) places: usize,
+    failing: bool,
+}
 
 /// The attempts that are being made for a subscription.
 #[derive(Default)]
@@ -305,9 +314,9 @@ pub(crate) struct Flights {
 }
 
 /// A place among the attempts of a subscription; it is free when this goes.
-struct Place<'a>(&'a Webhooks, Uuid);
+struct Place(Webhooks, Uuid);
 
-impl Drop for Place<'_> {
+impl Drop for Place {
     fn drop(&mut self) {
         let mut in_flight = self.0.in_flight();
         if let Some(flights) = in_flight.get_mut(&self.1) {

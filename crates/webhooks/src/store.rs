@@ -1,10 +1,12 @@
 //! Subscriptions, events and deliveries in the database.
 
+use std::collections::BTreeMap;
+
 use db::{Error, Row, Tx, WriteTx};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use crate::{Attempt, Disabled, Secret, Subscription};
+use crate::{Attempt, Disabled, Secret, Subscription, deliver::Share};
 
 /// How long events are kept for being sent again.
 const KEPT: SignedDuration = SignedDuration::from_hours(24 * 30);
@@ -215,10 +217,10 @@ pub(crate) fn due_subscriptions(
     tx: &mut Tx<'_>,
     now: Timestamp,
     after: Uuid,
-    most: i64,
+    most: usize,
 ) -> Result<Vec<Waiting>, Error> {
     let mut found = due_subscriptions_after(tx, now, after, most)?;
-    if !after.is_nil() && (found.len() as i64) < most {
+    if !after.is_nil() && found.len() < most {
         let rest = due_subscriptions_after(tx, now, Uuid::nil(), most)?;
         found.extend(rest.into_iter().filter(|waiting| waiting.subscription <= after));
     }
@@ -229,8 +231,9 @@ fn due_subscriptions_after(
     tx: &mut Tx<'_>,
     now: Timestamp,
     after: Uuid,
-    most: i64,
+    most: usize,
 ) -> Result<Vec<Waiting>, Error> {
+    // Not EXISTS, which PostgreSQL would make a join of, over all that is due and in no order.
     tx.rows(
         "WITH RECURSIVE waiting (id) AS (
              SELECT (SELECT subscription_id FROM webhook_delivery
@@ -239,11 +242,15 @@ fn due_subscriptions_after(
              SELECT (SELECT subscription_id FROM webhook_delivery
                      WHERE due_at IS NOT NULL AND subscription_id > waiting.id ORDER BY subscription_id LIMIT 1)
              FROM waiting WHERE waiting.id IS NOT NULL)
-         SELECT id, (SELECT failing_since FROM webhook_subscription WHERE webhook_subscription.id = waiting.id)
-         FROM waiting WHERE EXISTS (
-             SELECT 1 FROM webhook_delivery WHERE subscription_id = waiting.id AND due_at <= $1)
-         LIMIT $2",
-        &[now.into(), most.into(), after.into()],
+         SELECT id, failing_since FROM (
+             SELECT id,
+                 (SELECT failing_since FROM webhook_subscription WHERE webhook_subscription.id = waiting.id)
+                 AS failing_since,
+                 (SELECT due_at FROM webhook_delivery
+                  WHERE subscription_id = waiting.id AND due_at IS NOT NULL ORDER BY due_at LIMIT 1) AS due_at
+             FROM waiting WHERE id IS NOT NULL) AS first_due
+         WHERE due_at <= $1 ORDER BY id LIMIT $2",
+        &[now.into(), count(most).into(), after.into()],
         |row| {
             let failing = row.get::<Option<Timestamp>>(1)?.is_some();
             Ok(Waiting { subscription: row.get(0)?, failing })
@@ -270,24 +277,32 @@ pub(crate) struct Claimed {
     until: Timestamp,
 }
 
-/// Takes on what is due for a subscription, so that nobody else does until the lease is over.
+/// Takes on what is due for these subscriptions, so that nobody else does until the lease is over. They come in their order,
+/// so that nobody waits for somebody who waits for them.
 pub(crate) fn claim(
     tx: &mut WriteTx<'_>,
-    subscription: Uuid,
-    most: i64,
+    shares: &BTreeMap<Uuid, Share>,
     now: Timestamp,
     lease: SignedDuration,
 ) -> Result<Vec<Claimed>, Error> {
     let until = now + lease;
-    tx.rows(
-        "UPDATE webhook_delivery SET due_at = $4
-         WHERE subscription_id = $1 AND due_at <= $2 AND event_id IN (
-             SELECT event_id FROM webhook_delivery WHERE subscription_id = $1 AND due_at <= $2
-             ORDER BY due_at LIMIT $3)
-         RETURNING subscription_id, event_id, attempts",
-        &[subscription.into(), now.into(), most.into(), until.into()],
-        |row| Ok(Claimed { subscription: row.get(0)?, event: row.get(1)?, attempts: row.get(2)?, until }),
-    )
+    let mut claimed = Vec::new();
+    for (subscription, share) in shares {
+        claimed.extend(tx.rows(
+            "UPDATE webhook_delivery SET due_at = $4
+             WHERE subscription_id = $1 AND due_at <= $2 AND event_id IN (
+                 SELECT event_id FROM webhook_delivery WHERE subscription_id = $1 AND due_at <= $2
+                 ORDER BY due_at LIMIT $3)
+             RETURNING subscription_id, event_id, attempts",
+            &[(*subscription).into(), now.into(), count(share.places).into(), until.into()],
+            |row| Ok(Claimed { subscription: row.get(0)?, event: row.get(1)?, attempts: row.get(2)?, until }),
+        )?);
+    }
+    Ok(claimed)
+}
+
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// What a delivery needs to be sent.
