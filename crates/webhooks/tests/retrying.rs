@@ -116,12 +116,14 @@ testkit::on_both_engines! {
         let _running = house.run();
         let first = house.write("ada").await;
         house.attempts("ada", id, 1).await;
+        house.advance(SignedDuration::from_millis(1));
         let second = house.write("ada").await;
         let attempt = house.attempts("ada", id, 2).await.remove(0);
         let error = Some("answered 410: nothing is sent there any more");
         assert_eq!((attempt.status, attempt.error.as_deref()), (Some(410), error));
         assert_eq!(house.see("ada", id).await.0.disabled, Some(Disabled::Gone));
         let third = house.write("ada").await;
+        house.attempts("ada", other, 3).await;
         house.hours(24);
         house.settle().await;
         for event in [first, second] {

@@ -1,7 +1,7 @@
 //! A subscriber that writes down what it gets, and answers as it is told.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -16,7 +16,7 @@ use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 use url::Url;
 
 /// How long a test waits for what must come before it says that it did not.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A delivery as it arrived.
 #[derive(Debug, Clone)]
@@ -72,6 +72,7 @@ impl Reply {
 #[derive(Default)]
 struct Seen {
     got: Vec<Got>,
+    counts: HashMap<String, usize>,
     scripts: HashMap<String, (VecDeque<Reply>, Reply)>,
     /// By whom or what: how many are being answered, and how many were at the most.
     at_once: HashMap<String, (usize, usize)>,
@@ -127,8 +128,7 @@ impl Receiver {
     }
 
     pub fn count(&self, name: &str) -> usize {
-        let seen = self.inner.seen.lock().unwrap();
-        if name.is_empty() { seen.got.len() } else { seen.got.iter().filter(|got| got.name == name).count() }
+        self.inner.seen.lock().unwrap().counts.get(name).copied().unwrap_or(0)
     }
 
     /// How many deliveries were being answered at once at the most: of a subscriber, of an event, or (`""`) in all.
@@ -139,12 +139,27 @@ impl Receiver {
     /// Waits until so many have arrived for a subscriber, and gives them.
     #[track_caller]
     pub fn wait_for(&self, name: &str, count: usize) -> impl Future<Output = Vec<Got>> {
+        self.wait_until(name, move || self.count(name) >= count)
+    }
+
+    /// Waits until each of these events has arrived for a subscriber, however often.
+    #[track_caller]
+    pub fn wait_for_events(&self, name: &str, ids: &HashSet<String>) -> impl Future<Output = Vec<Got>> {
+        let all = move || {
+            let seen = self.inner.seen.lock().unwrap();
+            let of_this = seen.got.iter().filter(|got| got.name == name);
+            of_this.map(Got::id).collect::<HashSet<_>>().len() >= ids.len()
+        };
+        self.wait_until(name, move || self.count(name) >= ids.len() && all())
+    }
+
+    #[track_caller]
+    fn wait_until(&self, name: &str, enough: impl Fn() -> bool) -> impl Future<Output = Vec<Got>> {
         let caller = std::panic::Location::caller();
         async move {
             let mut arrived = self.inner.arrived.subscribe();
-            let enough = arrived.wait_for(|_| self.count(name) >= count);
-            let waited = tokio::time::timeout(PATIENCE, enough).await.is_ok();
-            assert!(waited, "{caller}: {} of {count} arrived for {name}", self.count(name));
+            let waited = tokio::time::timeout(PATIENCE, arrived.wait_for(|_| enough())).await.is_ok();
+            assert!(waited, "{caller}: {} arrived for {name}", self.count(name));
             self.got(name)
         }
     }
@@ -186,6 +201,9 @@ async fn receive(
             *most = (*most).max(*now);
         }
         seen.got.push(got);
+        for of in &of[..2] {
+            *seen.counts.entry(of.clone()).or_default() += 1;
+        }
         let reply = match seen.scripts.get_mut(&name) {
             Some((first, then)) => first.pop_front().unwrap_or_else(|| then.clone()),
             None => reply(204),

@@ -1,0 +1,124 @@
+//! Subscribers ask for events again, or for one to try out.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{House, message, reply};
+use jiff::SignedDuration;
+use uuid::Uuid;
+use webhooks::Disabled;
+
+testkit::on_both_engines! {
+    async fn an_event_is_sent_again_whether_it_arrived_or_not(house: House) {
+        let (id, _) = house.subscribe("ada", "a").await;
+        let (other, _) = house.subscribe("ada", "b").await;
+        house.receiver.script("a", &[reply(204), reply(410)], reply(204));
+        let _running = house.run();
+        let delivered = house.write("ada").await;
+        house.attempts("ada", id, 1).await;
+        let failed = house.write("ada").await;
+        house.attempts("ada", id, 2).await;
+        house.attempts("ada", other, 2).await;
+        for (n, event) in [(3, delivered), (4, failed)] {
+            assert!(house.webhooks.redeliver("ada", id, event).await.unwrap());
+            house.attempts("ada", id, n).await;
+            let got = house.receiver.got("a").pop().unwrap();
+            assert_eq!((got.id(), &got.body), (message(event).as_str(), &common::payload(event).into_bytes()));
+            assert_eq!(house.delivery(id, event).await, Some(("delivered".into(), None)));
+        }
+        assert_eq!((house.receiver.count("a"), house.receiver.count("b")), (4, 2));
+    }
+
+    async fn an_event_that_is_sent_again_has_all_its_attempts_again(house: House) {
+        let (id, _) = house.subscribe("ada", "a").await;
+        house.receiver.script("a", &[], reply(500));
+        let _running = house.run();
+        let event = house.write("ada").await;
+        house.attempts("ada", id, 1).await;
+        house.seconds(6);
+        house.attempts("ada", id, 2).await;
+        assert!(house.webhooks.redeliver("ada", id, event).await.unwrap());
+        house.attempts("ada", id, 3).await;
+        let due_at = house.delivery(id, event).await.unwrap().1.unwrap();
+        assert!(due_at <= house.clock.now() + SignedDuration::from_secs(6), "{due_at}");
+    }
+
+    async fn what_is_not_known_is_not_sent_and_changes_nothing(house: House) {
+        let (id, _) = house.subscribe("ada", "a").await;
+        let (other, _) = house.subscribe("bob", "b").await;
+        house.receiver.script("a", &[], reply(410));
+        let _running = house.run();
+        house.write("ada").await;
+        let foreign = house.write("bob").await;
+        house.attempts("ada", id, 1).await;
+        house.attempts("bob", other, 1).await;
+        let (webhooks, nobody, now) = (&house.webhooks, Uuid::nil(), house.clock.now());
+        assert!(!webhooks.redeliver("ada", id, nobody).await.unwrap());
+        assert!(!webhooks.redeliver("ada", id, foreign).await.unwrap());
+        assert!(!webhooks.redeliver("ada", nobody, foreign).await.unwrap());
+        assert_eq!(webhooks.redeliver_failed("ada", nobody, now).await.unwrap(), None);
+        assert_eq!(webhooks.send_to("ada", nobody, "test", "{}").await.unwrap(), None);
+        assert_eq!(house.see("ada", id).await.0.disabled, Some(Disabled::Gone));
+        house.settle().await;
+        assert_eq!((house.receiver.count("a"), house.receiver.count("b")), (1, 1));
+    }
+
+    async fn what_failed_since_a_time_is_sent_again(house: House) {
+        let (id, _) = house.subscribe("ada", "a").await;
+        let mut running = house.run();
+        let arrived = house.write("ada").await;
+        house.attempts("ada", id, 1).await;
+        running.kill().await;
+        // Four wait, a second apart, and fail together when the subscriber says that it is gone.
+        let mut events = Vec::new();
+        for _ in 0..4 {
+            house.seconds(1);
+            events.push(house.write("ada").await);
+        }
+        let since = house.clock.now() - SignedDuration::from_secs(2);
+        house.receiver.script("a", &[], reply(410));
+        running = house.run();
+        while house.see("ada", id).await.0.disabled.is_none() {
+            tokio::task::yield_now().await;
+        }
+        house.settle().await;
+        running.kill().await;
+        let sent = house.receiver.count("a");
+        house.receiver.script("a", &[], reply(204));
+        let later = house.clock.now() + SignedDuration::from_micros(1);
+        assert_eq!(house.webhooks.redeliver_failed("ada", id, later).await.unwrap(), Some(0));
+        assert_eq!(house.webhooks.redeliver_failed("ada", id, since).await.unwrap(), Some(3));
+        assert_eq!(house.see("ada", id).await.0.disabled, None);
+        let _running = house.run();
+        let got = house.receiver.wait_for("a", sent + 3).await;
+        house.settle().await;
+        assert_eq!(house.receiver.count("a"), sent + 3);
+        let mut ids: Vec<_> = got[sent..].iter().map(|got| got.id().to_owned()).collect();
+        let mut expected: Vec<_> = events[1..].iter().map(|event| message(*event)).collect();
+        ids.sort();
+        expected.sort();
+        assert_eq!(ids, expected);
+        assert_eq!(house.delivery(id, arrived).await.unwrap().0, "delivered");
+        assert_eq!(house.delivery(id, events[0]).await.unwrap().0, "failed");
+    }
+
+    async fn an_event_to_try_out_goes_to_one_subscription(house: House) {
+        let (id, secret) = house.subscribe("ada", "a").await;
+        house.subscribe("ada", "b").await;
+        let _running = house.run();
+        let event = house.webhooks.send_to("ada", id, "test", r#"{"a":1}"#).await.unwrap().unwrap();
+        let attempt = house.attempts("ada", id, 1).await.remove(0);
+        assert_eq!((attempt.event, attempt.status), (event, Some(204)));
+        let got = house.receiver.got("a").remove(0);
+        assert_eq!((got.path.as_str(), got.id()), ("/a/test", message(event).as_str()));
+        assert_eq!(got.body, br#"{"a":1}"#);
+        let (timestamp, signature) = (got.header("webhook-timestamp"), got.header("webhook-signature"));
+        assert_eq!(secret.verify(got.id(), timestamp, signature, &got.body, house.clock.now()), Ok(()));
+        house.settle().await;
+        assert_eq!(house.receiver.count("b"), 0);
+        // It can be asked for again, as any other.
+        assert!(house.webhooks.redeliver("ada", id, event).await.unwrap());
+        house.attempts("ada", id, 2).await;
+    }
+}
