@@ -112,7 +112,8 @@ testkit::on_both_engines! {
         let private = Door::open(("127.0.0.2", allowed.port)).await;
         let (look_up, _) = names([("hooks.example.com", &[&["127.0.0.1"], &["127.0.0.2"]])]);
         let networks = vec!["127.0.0.1/32".parse().unwrap()];
-        let webhooks = house.with(Settings { places: Places { loopback: false, networks }, look_up, token_for: None });
+        let places = Places { loopback: false, networks };
+        let webhooks = house.with(Settings { places, look_up, token_for: None });
         let id = subscribe(&webhooks, "ada", "hooks.example.com", allowed.port).await;
         house.write("ada").await;
         let _running = Running::new(&webhooks);

@@ -182,6 +182,30 @@ testkit::on_both_engines! {
         assert_eq!((found.failing_since, found.disabled), (None, None));
     }
 
+    /// This one takes as long as a subscriber may.
+    async fn whoever_hangs_is_cut_off_and_counts_by_what_they_said(house: House) {
+        house.receiver.script("a", &[], reply(204).hangs());
+        house.receiver.script("b", &[], reply(200).unending());
+        house.receiver.script("c", &[], reply(503).header("retry-after", "60").unending());
+        let mut ids = Vec::new();
+        for name in ["a", "b", "c"] {
+            ids.push(house.subscribe("ada", name).await.0);
+        }
+        let _running = house.run();
+        let event = house.write("ada").await;
+        let mut found = Vec::new();
+        for id in &ids {
+            let attempt = house.attempts("ada", *id, 1).await.remove(0);
+            assert!((15_000..60_000).contains(&attempt.duration_ms), "{attempt:?}");
+            found.push((attempt.status, attempt.error));
+        }
+        let slow = Some("no answer within 15 seconds".to_owned());
+        assert_eq!(found, [(None, slow), (Some(200), None), (Some(503), Some("answered 503".into()))]);
+        assert_eq!(house.delivery(ids[1], event).await.unwrap().0, "delivered");
+        let asked = due(&house, ids[2], event).await.duration_since(house.clock.now());
+        assert_eq!(asked, SignedDuration::from_secs(60));
+    }
+
     async fn whoever_gets_something_is_not_failing(house: House) {
         let (id, _) = house.subscribe("ada", "a").await;
         house.receiver.script("a", &[reply(500), reply(204), reply(500)], reply(204));

@@ -1,6 +1,6 @@
 //! Ten thousand events for fifty subscribers, of whom some misbehave.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;
 

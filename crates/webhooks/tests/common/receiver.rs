@@ -12,6 +12,7 @@ use axum::{
     extract::State,
     http::{HeaderMap, Response, Uri},
 };
+use futures_util::{StreamExt, stream};
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 use url::Url;
 
@@ -46,10 +47,11 @@ pub struct Reply {
     headers: Vec<(&'static str, String)>,
     length: usize,
     hangs: bool,
+    unending: bool,
 }
 
 pub fn reply(status: u16) -> Reply {
-    Reply { status, headers: Vec::new(), length: 0, hangs: false }
+    Reply { status, headers: Vec::new(), length: 0, hangs: false, unending: false }
 }
 
 impl Reply {
@@ -61,6 +63,11 @@ impl Reply {
     /// With a body of so many bytes.
     pub fn length(self, length: usize) -> Self {
         Reply { length, ..self }
+    }
+
+    /// With a body that begins and does not go on.
+    pub fn unending(self) -> Self {
+        Reply { unending: true, ..self }
     }
 
     /// Not before [`Receiver::release`].
@@ -218,6 +225,11 @@ async fn receive(
     for (name, value) in reply.headers {
         response = response.header(name, value);
     }
-    let body = if reply.length == 0 { Body::empty() } else { Body::from(vec![b'x'; reply.length]) };
+    let body = if reply.unending {
+        let begins = stream::once(async { Ok::<_, std::io::Error>(Bytes::from_static(b"x")) });
+        Body::from_stream(begins.chain(stream::pending()))
+    } else {
+        Body::from(vec![b'x'; reply.length])
+    };
     response.body(body).unwrap()
 }
