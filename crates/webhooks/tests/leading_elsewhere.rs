@@ -140,7 +140,8 @@ testkit::on_both_engines! {
         let webhooks = house.with(Settings { places: Places::default(), ..settings() });
         let url = "https://169.254.169.254/latest".parse().unwrap();
         let refused = webhooks.subscribe("ada", &url).await.unwrap_err().to_string();
-        assert_eq!(refused, "the address must lead to a public address, not to a private, local or reserved one");
+        let expected = "the address must lead to a public address, not to a private, local or reserved one";
+        assert_eq!(refused, expected);
         assert_eq!(webhooks.subscriptions("ada").await.unwrap(), []);
     }
 }

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{House, message, reply};
+use common::{House, message, payload, reply};
 use jiff::SignedDuration;
 use uuid::Uuid;
 use webhooks::Disabled;
@@ -24,7 +24,7 @@ testkit::on_both_engines! {
             assert!(house.webhooks.redeliver("ada", id, event).await.unwrap());
             house.attempts("ada", id, n).await;
             let got = house.receiver.got("a").pop().unwrap();
-            assert_eq!((got.id(), &got.body), (message(event).as_str(), &common::payload(event).into_bytes()));
+            assert_eq!((got.id(), got.body.as_slice()), (message(event).as_str(), payload(event).as_bytes()));
             assert_eq!(house.delivery(id, event).await, Some(("delivered".into(), None)));
         }
         assert_eq!((house.receiver.count("a"), house.receiver.count("b")), (4, 2));

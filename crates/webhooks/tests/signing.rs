@@ -40,9 +40,8 @@ testkit::on_both_engines! {
         let now = house.clock.now();
         assert_eq!(got.path, "/a/newBooking");
         assert_eq!(got.body, payload(event).as_bytes());
-        let headers: Vec<_> = ["webhook-id", "webhook-timestamp", "content-type", "user-agent", "authorization"]
-            .map(|name| got.header(name).to_owned())
-            .into();
+        let names = ["webhook-id", "webhook-timestamp", "content-type", "user-agent", "authorization"];
+        let headers = names.map(|name| got.header(name).to_owned());
         let agent = format!("triptych/{}", env!("CARGO_PKG_VERSION"));
         let seconds = now.as_second().to_string();
         assert_eq!(headers, [message(event), seconds, "application/json".into(), agent, String::new()]);
