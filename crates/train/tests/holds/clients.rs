@@ -36,6 +36,8 @@ pub(crate) struct Fight {
     ticks: AtomicU64,
     operations: AtomicU64,
     moving: tokio::sync::Mutex<()>,
+    /// Whoever sends the same request twice shares it: an answer that is no longer kept cannot be given again.
+    kept: tokio::sync::RwLock<()>,
 }
 
 pub(crate) struct Client {
@@ -81,6 +83,7 @@ impl Fight {
             ticks: AtomicU64::new(0),
             operations: AtomicU64::new(0),
             moving: tokio::sync::Mutex::default(),
+            kept: tokio::sync::RwLock::default(),
         }
     }
 
@@ -136,7 +139,10 @@ impl Client {
         // Past what is pending, past what a process is given to answer, past a hold; past what an answer is kept, too, now and
         // then.
         let hold = HOLD.as_secs() + 1;
-        let by = if self.dice.below(50) == 0 { 25 * 3600 } else { [6, 6, 61, hold][self.dice.below(4)] };
+        let a_day = self.dice.below(50) == 0;
+        let by = if a_day { 25 * 3600 } else { [6, 6, 61, hold][self.dice.below(4)] };
+        // First this and then the other: whoever sends twice may wait for the clock to have moved.
+        let _kept = if a_day { Some(self.fight.kept.write().await) } else { None };
         let _moving = self.fight.moving.lock().await;
         self.fight.clock.advance(SignedDuration::from_secs(by));
         self.fight.users.renew().await;
@@ -253,6 +259,7 @@ impl Client {
         let key = format!("{}-{}", self.number, self.keys);
         let call = post(path, body, Some(&key));
         let other = (self.process + 1) % self.fight.processes.len();
+        let _kept = self.fight.kept.read().await;
         let (one, two) = tokio::join!(self.call(call), self.fight.call(other, self.user, call));
         let unknown =
             |answer: &Answer| answer.status == 503 || answer.problem == Some("idempotency-key-in-use");
