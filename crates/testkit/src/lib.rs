@@ -4,6 +4,7 @@
 //! - [`Store`] is an empty database of one test's own; a service's tests build their [`Fixture`] on it.
 //! - [`Server`] serves a router on a free port, [`Client`] calls it over a real socket.
 //! - [`Program`] is the program itself as a process, which can be killed.
+//! - [`openapi`] looks into the documents of services.
 //! - [`Browser`] is a real browser, for pages that people see.
 
 #![allow(clippy::unwrap_used)]
@@ -12,6 +13,7 @@ mod browser;
 mod cluster;
 mod engine;
 mod http;
+pub mod openapi;
 mod process;
 mod server;
 

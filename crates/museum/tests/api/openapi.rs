@@ -1,9 +1,10 @@
 //! The OpenAPI document: what it promises, and that it is whole.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use http::Method;
 use serde_json::{Value, json};
+use testkit::openapi::{is_whole, keys, resolve};
 
 use crate::fixture::Open;
 
@@ -38,21 +39,6 @@ pub(crate) fn operations() -> Vec<Operation> {
 
 fn document() -> Value {
     serde_json::from_str(&web::document_text(&museum::openapi())).unwrap()
-}
-
-/// What a `$ref` points at, or the thing itself.
-fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
-    match value.get("$ref").and_then(Value::as_str) {
-        Some(reference) => {
-            let target = reference.strip_prefix('#').and_then(|pointer| document.pointer(pointer));
-            target.unwrap_or_else(|| panic!("{reference} leads nowhere"))
-        }
-        None => value,
-    }
-}
-
-fn keys(value: &Value) -> Vec<&str> {
-    value.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect()
 }
 
 testkit::on_both_engines! {
@@ -148,27 +134,5 @@ fn every_body_has_its_type_and_schema() {
 
 #[test]
 fn every_reference_leads_somewhere_and_every_component_is_used() {
-    fn collect(value: &Value, found: &mut BTreeSet<String>) {
-        match value {
-            Value::Object(members) => {
-                if let Some(Value::String(reference)) = members.get("$ref") {
-                    found.insert(reference.clone());
-                }
-                members.values().for_each(|member| collect(member, found));
-            }
-            Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
-            _ => {}
-        }
-    }
-    let document = document();
-    let mut references = BTreeSet::new();
-    collect(&document, &mut references);
-    let mut components = BTreeSet::new();
-    for kind in ["schemas", "responses"] {
-        components.extend(
-            keys(&document["components"][kind]).iter().map(|name| format!("#/components/{kind}/{name}")),
-        );
-    }
-    assert_eq!(references, components);
-    assert!(!references.is_empty());
+    is_whole(&document());
 }

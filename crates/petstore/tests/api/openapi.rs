@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use http::Method;
 use serde_json::{Value, json};
+use testkit::openapi::{is_whole, keys, resolve};
 
 use crate::fixture::Open;
 
@@ -41,21 +42,6 @@ pub(crate) fn operations() -> Vec<Operation> {
 
 fn document() -> Value {
     serde_json::from_str(&web::document_text(&petstore::openapi("http://127.0.0.1:8080"))).unwrap()
-}
-
-/// What a `$ref` points at, or the thing itself.
-fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
-    match value.get("$ref").and_then(Value::as_str) {
-        Some(reference) => {
-            let target = reference.strip_prefix('#').and_then(|pointer| document.pointer(pointer));
-            target.unwrap_or_else(|| panic!("{reference} leads nowhere"))
-        }
-        None => value,
-    }
-}
-
-fn keys(value: &Value) -> Vec<&str> {
-    value.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect()
 }
 
 testkit::on_both_engines! {
@@ -280,27 +266,5 @@ fn nothing_is_null() {
 
 #[test]
 fn every_reference_leads_somewhere_and_every_component_is_used() {
-    fn collect(value: &Value, found: &mut BTreeSet<String>) {
-        match value {
-            Value::Object(members) => {
-                if let Some(Value::String(reference)) = members.get("$ref") {
-                    found.insert(reference.clone());
-                }
-                members.values().for_each(|member| collect(member, found));
-            }
-            Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
-            _ => {}
-        }
-    }
-    let document = document();
-    let mut references = BTreeSet::new();
-    collect(&document, &mut references);
-    let mut components = BTreeSet::new();
-    for kind in ["schemas", "responses"] {
-        components.extend(
-            keys(&document["components"][kind]).iter().map(|name| format!("#/components/{kind}/{name}")),
-        );
-    }
-    assert_eq!(references, components);
-    assert!(!references.is_empty());
+    is_whole(&document());
 }
