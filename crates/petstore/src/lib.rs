@@ -194,19 +194,12 @@ pub async fn add_user(
         hash: Some(hash),
         profile: user::Profile::default(),
     };
-    let insert = |ids: Vec<i64>| {
-        let rows = [user::store::NewRow { id: ids[0], ..row.clone() }];
-        let db = db.clone();
-        async move {
-            match db.write(move |tx| user::store::insert_all(tx, &rows, now)).await {
-                Ok(()) => Ok(Some(())),
-                Err(Refused::AssignedTaken) => Ok(None),
-                Err(Refused::Db(error)) => Err(error.into()),
-                Err(_) => Err(identity::ChangeError::Taken),
-            }
-        }
-    };
-    Ids::new("user", db.clone(), chance.clone()).assign(1, insert).await
+    let ids = Ids::new("user", db.clone(), chance);
+    match user::insert(&db, &ids, vec![row], now).await {
+        Ok(_) => Ok(()),
+        Err(Refused::Db(error)) => Err(error.into()),
+        Err(_) => Err(identity::ChangeError::Taken),
+    }
 }
 
 /// The authorization server of this service, for whoever manages its clients without serving.

@@ -94,28 +94,8 @@ impl Petstore {
                 profile: user.profile,
             });
         }
-        let unnumbered = rows.iter().filter(|row| row.assigned).count();
-        let insert = |ids: Vec<i64>| {
-            // Another user of the same list may have chosen one of them.
-            let chosen = rows.iter().any(|row| !row.assigned && ids.contains(&row.id));
-            let mut rows = rows.clone();
-            for (row, id) in rows.iter_mut().filter(|row| row.assigned).zip(ids) {
-                row.id = id;
-            }
-            async move {
-                if chosen {
-                    return Ok(None);
-                }
-                let last = rows.last();
-                let last = last.map(|row| User::new(row.id, row.username.to_string(), row.profile.clone()));
-                match self.db.write(move |tx| store::insert_all(tx, &rows, now)).await {
-                    Ok(()) => Ok(last),
-                    Err(Refused::AssignedTaken) => Ok(None),
-                    Err(refused) => Err(refused.into()),
-                }
-            }
-        };
-        self.user_ids.assign(unnumbered, insert).await
+        let last = super::insert(&self.db, &self.user_ids, rows, now).await?;
+        last.ok_or_else(|| Problem::internal("no user was to be made"))
     }
 }
 

@@ -5,7 +5,9 @@ pub(crate) mod session;
 pub(crate) mod store;
 mod xml;
 
+use db::Db;
 use identity::account::{self, Name};
+use jiff::Timestamp;
 use secrecy::SecretString;
 use serde::Serialize;
 use utoipa::{
@@ -20,6 +22,9 @@ use web::{
     input::{Field, Fields, Input, rules},
     problem::{Kind, UNPROCESSABLE},
 };
+
+use crate::ids::Ids;
+use store::{NewRow, Refused};
 
 const LONGEST: usize = 200;
 /// How many users can be made at once: each password costs as much as a log-in.
@@ -200,4 +205,35 @@ fn password(field: &mut Field<'_>) -> Option<SecretString> {
 pub(crate) struct Account {
     pub(crate) account: Uuid,
     pub(crate) user: User,
+}
+
+/// Adds users, all or none, and gives the last one. Those whose ids are ours to choose get others until all are free.
+pub(crate) async fn insert(
+    db: &Db,
+    ids: &Ids,
+    rows: Vec<NewRow>,
+    now: Timestamp,
+) -> Result<Option<User>, Refused> {
+    let unnumbered = rows.iter().filter(|row| row.assigned).count();
+    let insert = |ids: Vec<i64>| {
+        // Another user of the same list may have chosen one of them.
+        let chosen = rows.iter().any(|row| !row.assigned && ids.contains(&row.id));
+        let mut rows = rows.clone();
+        for (row, id) in rows.iter_mut().filter(|row| row.assigned).zip(ids) {
+            row.id = id;
+        }
+        async move {
+            if chosen {
+                return Ok(None);
+            }
+            let last = rows.last();
+            let last = last.map(|row| User::new(row.id, row.username.to_string(), row.profile.clone()));
+            match db.write(move |tx| store::insert_all(tx, &rows, now)).await {
+                Ok(()) => Ok(Some(last)),
+                Err(Refused::AssignedTaken) => Ok(None),
+                Err(refused) => Err(refused),
+            }
+        }
+    };
+    ids.assign(unnumbered, insert).await
 }
