@@ -1,19 +1,9 @@
 //! The kinds of problem that only this service has.
 
-use http::StatusCode;
 use web::problem::Kind;
 
-macro_rules! kinds {
-    ($($constant:ident, $status:ident, $name:literal, $title:literal, $help:literal;)*) => {
-        $(pub(crate) const $constant: Kind = Kind {
-            name: $name, status: StatusCode::$status, title: $title, help: $help,
-        };)*
-
-        pub(crate) const KINDS: &[&Kind] = &[$(&$constant),*];
-    };
-}
-
-kinds! {
+web::problem_kinds! {
+    pub(crate) KINDS:
     DEPARTED, CONFLICT, "departed", "Departed",
         "The trip has left its first station, so it cannot be booked any more.";
     SOLD_OUT, CONFLICT, "sold-out", "Sold out",

@@ -1,21 +1,23 @@
 //! The kinds of problem that every service has. A service adds its own beside these.
 
-use http::StatusCode;
-
-use super::Kind;
-
-macro_rules! kinds {
-    ($($constant:ident, $status:ident, $name:literal, $title:literal, $help:literal;)*) => {
-        $(pub const $constant: Kind = Kind {
-            name: $name, status: StatusCode::$status, title: $title, help: $help,
+/// Declares kinds of problem as constants, and the list of them all: a constant, its status, the name in `/problems/…`, the title
+/// and the help for each.
+#[macro_export]
+macro_rules! problem_kinds {
+    ($(#[$meta:meta])* $visible:vis $all:ident:
+        $($constant:ident, $status:ident, $name:literal, $title:literal, $help:literal;)*) => {
+        $($visible const $constant: $crate::problem::Kind = $crate::problem::Kind {
+            name: $name, status: ::http::StatusCode::$status, title: $title, help: $help,
         };)*
 
-        /// The kinds that every service has, in order of their status.
-        pub const STANDARD: &[&Kind] = &[$(&$constant),*];
+        $(#[$meta])*
+        $visible const $all: &[&$crate::problem::Kind] = &[$(&$constant),*];
     };
 }
 
-kinds! {
+problem_kinds! {
+    /// The kinds that every service has, in order of their status.
+    pub STANDARD:
     INVALID_REQUEST, BAD_REQUEST, "invalid-request", "Invalid request",
         "Something in the request is malformed or breaks a rule. The errors member lists each place and what to change there.";
     UNAUTHORIZED, UNAUTHORIZED, "unauthorized", "Sign-in needed",
