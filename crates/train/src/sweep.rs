@@ -15,9 +15,13 @@ const AFTER_A_FAILURE: SignedDuration = SignedDuration::from_secs(1);
 const BATCH: i64 = 500;
 
 impl Train {
-    /// Works for as long as the service runs.
-    pub async fn run(self) {
-        tokio::join!(self.bring_to_an_end(), self.webhooks.clone().run());
+    /// Works until it is told to stop; webhooks that are being sent then may still arrive.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        // Holds and payments can stop anywhere: whoever starts next goes on with them.
+        tokio::select! {
+            () = self.webhooks.clone().run(stop) => {}
+            () = self.bring_to_an_end() => {}
+        }
     }
 
     async fn bring_to_an_end(&self) {

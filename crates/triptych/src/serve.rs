@@ -98,7 +98,8 @@ impl<'s> House<'s> {
         let db = open("train", train::MIGRATIONS, settings).await?;
         let train = Train::open(settings.train(address), db, self.clock.clone(), self.chance.clone()).await?;
         self.spawn("train", listener, train.router(settings.limits.request()));
-        self.background.spawn(train.run());
+        let stop = self.stopped();
+        self.tasks.spawn(train.run(stop));
         let (name, password) = train::DEMO_USERS[0];
         let sign_in = settings.demo().then(|| format!("OAuth, {name} / {password}"));
         self.started.push(Started { name: "train", address, prefix: train::PREFIX, sign_in });
@@ -124,14 +125,19 @@ impl<'s> House<'s> {
     }
 
     fn spawn(&mut self, name: &'static str, listener: TcpListener, router: Router) {
-        let mut stopped = self.stop.subscribe();
         let limits = self.settings.limits.connection();
-        let stop = async move {
-            // The sender going away means the same.
-            let _ = stopped.wait_for(|stop| *stop).await;
-        };
+        let stop = self.stopped();
         let proxies = Proxies::new(self.settings.trusted_proxies.clone());
         self.tasks.spawn(web::serve(name, listener, router, self.chance.clone(), proxies, limits, stop));
+    }
+
+    /// Ends when the program is to stop.
+    fn stopped(&self) -> impl Future<Output = ()> + use<> {
+        let mut stopped = self.stop.subscribe();
+        async move {
+            // The sender going away means the same.
+            let _ = stopped.wait_for(|stop| *stop).await;
+        }
     }
 
     /// Says where everything is, and runs until it is told to stop.

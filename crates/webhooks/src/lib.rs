@@ -6,18 +6,17 @@
 //!
 //! - [`place`]: where deliveries may go
 //! - [`sign`]: how a subscriber knows that they are ours
-//! - [`deliver`]: when they are sent, and again
+//! - [`sender`]: whose turn it is
+//! - [`attempt`]: how they are sent, and when again
 //! - [`store`]: the SQL
 
-mod deliver;
+mod attempt;
 mod place;
+mod sender;
 mod sign;
 mod store;
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::Arc;
 
 use db::{Db, Error, Migrations, WriteTx};
 use futures_util::future::BoxFuture;
@@ -27,16 +26,20 @@ use url::Url;
 use uuid::Uuid;
 use web::{Chance, Clock};
 
-use deliver::Flights;
+use sender::Sender;
+use store::Rotated;
 
 pub use place::{LookUp, Places, Unfit, by_system};
 pub use sign::{NotASecret, Secret};
 
 /// The tables of this crate, to be migrated with those of the service.
-pub const MIGRATIONS: Migrations = db::migrations!("webhooks": "0001_webhooks");
+pub const MIGRATIONS: Migrations = db::migrations!("webhooks": "0001_webhooks", "0002_turns");
 
 /// How many subscriptions somebody can have.
 pub const MOST_SUBSCRIPTIONS: i64 = 20;
+
+/// How many secrets that were replaced can sign along.
+pub const MOST_OLD_SECRETS: usize = 10;
 
 /// Makes a bearer token for a delivery, from whose event it is and where it goes.
 pub type TokenFor = Arc<dyn Fn(String, String) -> BoxFuture<'static, Option<String>> + Send + Sync>;
@@ -60,7 +63,6 @@ struct Inner {
     chance: Chance,
     http: reqwest::Client,
     woken: Notify,
-    in_flight: Mutex<HashMap<Uuid, Flights>>,
 }
 
 /// Somebody who is told about events.
@@ -119,6 +121,17 @@ pub enum SubscribeError {
     Db(#[from] Error),
 }
 
+/// Why a secret is not replaced.
+#[derive(Debug, thiserror::Error)]
+pub enum RotateError {
+    #[error("there is no such subscription")]
+    Unknown,
+    #[error("{MOST_OLD_SECRETS} secrets that were replaced within 24 hours still sign")]
+    TooOften,
+    #[error(transparent)]
+    Db(#[from] Error),
+}
+
 /// Why webhooks cannot be sent.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot make connections for webhooks: {0}")]
@@ -129,12 +142,18 @@ impl Webhooks {
         let checked = place::Checked { places: settings.places.clone(), look_up: settings.look_up.clone() };
         let http = reqwest::Client::builder()
             .no_proxy()
+            // What is read of an answer is counted as it arrives.
+            .gzip(false)
             .redirect(reqwest::redirect::Policy::none())
             .dns_resolver(Arc::new(checked))
             .user_agent(concat!("triptych/", env!("CARGO_PKG_VERSION")))
             .build()?;
-        let (woken, in_flight) = (Notify::new(), Mutex::default());
-        Ok(Webhooks(Arc::new(Inner { settings, db, clock, chance, http, woken, in_flight })))
+        Ok(Webhooks(Arc::new(Inner { settings, db, clock, chance, http, woken: Notify::new() })))
+    }
+
+    /// Sends until it is told to stop; what is under way then may still come to its end.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        Sender::new(self).run(stop).await;
     }
 
     /// Writes an event of an owner's, in the transaction of what it is about. [`Webhooks::wake`] sends it at once after that.
@@ -163,10 +182,7 @@ impl Webhooks {
         let url = url.as_str().trim_end_matches('/').to_owned();
         let subscription = Subscription { id, url: url.clone(), failing_since: None, disabled: None };
         let (owner, stored) = (owner.to_owned(), secret.clone());
-        let added = self
-            .0
-            .db
-            .write(move |tx| store::insert_subscription(tx, &owner, id, &url, &stored, MOST_SUBSCRIPTIONS));
+        let added = self.0.db.write(move |tx| store::insert_subscription(tx, &owner, id, &url, &stored));
         if added.await? { Ok((subscription, secret)) } else { Err(SubscribeError::TooMany) }
     }
 
@@ -198,14 +214,18 @@ impl Webhooks {
     }
 
     /// Gives a subscription another secret; the old one signs along for a day.
-    pub async fn rotate(&self, owner: &str, id: Uuid) -> Result<Option<Secret>, Error> {
+    pub async fn rotate(&self, owner: &str, id: Uuid) -> Result<Secret, RotateError> {
         let secret = self.new_secret();
         let (owner, stored, now) = (owner.to_owned(), secret.clone(), self.0.clock.now());
-        let rotated = self.0.db.write(move |tx| store::rotate(tx, &owner, id, &stored, now)).await?;
-        Ok(rotated.then_some(secret))
+        match self.0.db.write(move |tx| store::rotate(tx, &owner, id, &stored, now)).await? {
+            Rotated::Done => Ok(secret),
+            Rotated::Unknown => Err(RotateError::Unknown),
+            Rotated::TooOften => Err(RotateError::TooOften),
+        }
     }
 
-    /// Sends an event to one subscription alone; gives the event's id, or nothing when there is no such subscription.
+    /// Sends an event to one subscription alone, which is enabled by that; gives the event's id, or nothing when there is no
+    /// such subscription.
     pub async fn send_to(
         &self,
         owner: &str,
@@ -216,14 +236,8 @@ impl Webhooks {
         let (owner, kind, payload) = (owner.to_owned(), kind.to_owned(), payload.to_owned());
         let now = self.0.clock.now();
         let event = self.0.chance.uuid(now);
-        let sent = self
-            .0
-            .db
-            .write(move |tx| match store::subscription(tx, &owner, id)? {
-                Some(_) => store::insert_event_for(tx, id, event, &kind, &payload, now).map(|()| true),
-                None => Ok::<_, Error>(false),
-            })
-            .await?;
+        let send = move |tx: &mut WriteTx<'_>| store::send_to(tx, &owner, id, event, &kind, &payload, now);
+        let sent = self.0.db.write(send).await?;
         self.wake();
         Ok(sent.then_some(event))
     }
@@ -231,43 +245,34 @@ impl Webhooks {
     /// Sends an event again; `false` when it never went to this subscription.
     pub async fn redeliver(&self, owner: &str, id: Uuid, event: Uuid) -> Result<bool, Error> {
         let (owner, now) = (owner.to_owned(), self.0.clock.now());
-        let found = self
-            .0
-            .db
-            .write(move |tx| match store::subscription(tx, &owner, id)? {
-                Some(_) => store::redeliver(tx, id, event, now),
-                None => Ok::<_, Error>(false),
-            })
-            .await?;
+        let found = self.0.db.write(move |tx| store::redeliver(tx, &owner, id, event, now)).await?;
         self.wake();
         Ok(found)
     }
 
-    /// Sends again what failed and was made since then; how many events, or nothing when there is no such subscription.
+    /// Sends again what did not arrive and was made since then; how many events, or nothing when there is no such subscription.
     pub async fn redeliver_failed(
         &self,
         owner: &str,
         id: Uuid,
         since: Timestamp,
-    ) -> Result<Option<u64>, Error> {
-        let (owner, now) = (owner.to_owned(), self.0.clock.now());
-        let found = self
-            .0
-            .db
-            .write(move |tx| match store::subscription(tx, &owner, id)? {
-                Some(_) => store::redeliver_failed(tx, id, since, now).map(Some),
-                None => Ok::<_, Error>(None),
-            })
-            .await?;
-        self.wake();
-        Ok(found)
+    ) -> Result<Option<usize>, Error> {
+        let now = self.0.clock.now();
+        let (mut events, mut after) = (0, Uuid::nil());
+        loop {
+            let owner = owner.to_owned();
+            let send = move |tx: &mut WriteTx<'_>| store::redeliver_failed(tx, &owner, id, since, after, now);
+            let Some((found, last)) = self.0.db.write(send).await? else { return Ok(None) };
+            self.wake();
+            events += found;
+            match last {
+                Some(last) => after = last,
+                None => return Ok(Some(events)),
+            }
+        }
     }
 
     fn new_secret(&self) -> Secret {
         Secret(self.0.chance.bytes::<32>().to_vec())
-    }
-
-    fn in_flight(&self) -> MutexGuard<'_, HashMap<Uuid, Flights>> {
-        self.0.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -44,8 +44,14 @@ impl Places {
             Some(Host::Ipv4(ip)) => (self.is_trusted(ip.into()), self.allows(ip.into())),
             Some(Host::Ipv6(ip)) => (self.is_trusted(ip.into()), self.allows(ip.into())),
             Some(Host::Domain(name)) => {
-                let this_machine = self.loopback && is_loopback_name(name);
-                (this_machine, this_machine || !is_local_name(name))
+                let this_machine = is_loopback_name(name);
+                // A name of the operator's own may lead to a network of theirs; where it leads is seen when it is used.
+                let fit = if this_machine {
+                    self.loopback
+                } else {
+                    !is_local_name(name) || !self.networks.is_empty()
+                };
+                (this_machine && self.loopback, fit)
             }
         };
         match url.scheme() {
@@ -71,11 +77,11 @@ fn is_loopback_name(name: &str) -> bool {
     last_label(name).eq_ignore_ascii_case("localhost")
 }
 
-/// Names that lead to this machine or this network by their form.
+/// Names that lead to this network by their form.
 fn is_local_name(name: &str) -> bool {
     let last = last_label(name).to_ascii_lowercase();
     !name.trim_end_matches('.').contains('.')
-        || matches!(last.as_str(), "localhost" | "local" | "internal" | "home" | "lan" | "arpa")
+        || matches!(last.as_str(), "local" | "internal" | "home" | "lan" | "arpa")
 }
 
 fn last_label(name: &str) -> &str {

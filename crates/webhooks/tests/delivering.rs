@@ -4,12 +4,14 @@
 
 mod common;
 
-use common::{House, KIND, message, payload, reply};
+use std::sync::Arc;
+
+use common::{House, KIND, Running, message, payload, reply, settings};
 use jiff::SignedDuration;
 use testkit::Address;
 use uuid::Uuid;
 use web::Chance;
-use webhooks::{Attempt, SubscribeError};
+use webhooks::{Attempt, RotateError, Settings, SubscribeError, TokenFor};
 
 testkit::on_both_engines! {
     async fn an_event_is_sent_with_its_transaction_or_not_at_all(house: House) {
@@ -170,7 +172,7 @@ testkit::on_both_engines! {
         let event = house.write("ada").await;
         let bob = "bob";
         assert!(webhooks.subscription(bob, id).await.unwrap().is_none());
-        assert!(webhooks.rotate(bob, id).await.unwrap().is_none());
+        assert!(matches!(webhooks.rotate(bob, id).await, Err(RotateError::Unknown)));
         assert!(webhooks.send_to(bob, id, "test", "{}").await.unwrap().is_none());
         assert!(!webhooks.redeliver(bob, id, event).await.unwrap());
         assert!(webhooks.redeliver_failed(bob, id, now).await.unwrap().is_none());
@@ -178,6 +180,26 @@ testkit::on_both_engines! {
         assert!(webhooks.subscription("ada", Uuid::nil()).await.unwrap().is_none());
         assert!(webhooks.unsubscribe("ada", id).await.unwrap());
         webhooks.subscribe("ada", &url).await.unwrap();
+    }
+
+    async fn as_many_as_come_at_once_there_are_twenty(house: House) {
+        let others = [house.another(), house.another()];
+        let calls = (0..60).map(|n| {
+            let (webhooks, url) = (others[n % 2].clone(), house.receiver.url(&n.to_string()));
+            tokio::spawn(async move { webhooks.subscribe("ada", &url).await.map(|(subscription, _)| subscription.id) })
+        });
+        let mut made = Vec::new();
+        for call in calls.collect::<Vec<_>>() {
+            match call.await.unwrap() {
+                Ok(id) => made.push(id),
+                Err(refused) => assert!(matches!(refused, SubscribeError::TooMany), "{refused}"),
+            }
+        }
+        assert_eq!((made.len(), house.webhooks.subscriptions("ada").await.unwrap().len()), (20, 20));
+        for id in made {
+            assert!(house.webhooks.unsubscribe("ada", id).await.unwrap());
+        }
+        house.subscribe("ada", "again").await;
     }
 
     async fn old_events_go_but_not_before_they_were_sent(house: House) {
@@ -189,15 +211,78 @@ testkit::on_both_engines! {
         running.kill().await;
         let waiting = house.write("bob").await;
         house.hours(24 * 30);
-        house.write("ada").await;
+        let running = house.run();
+        house.settle().await;
         assert!(house.delivery(id, sent).await.is_some());
-        house.advance(SignedDuration::from_micros(1));
-        house.write("ada").await;
-        assert_eq!(house.delivery(id, sent).await, None);
-        assert!(!house.webhooks.redeliver("ada", id, sent).await.unwrap());
-        // The service was down for a month.
-        let _running = house.run();
+        // It arrives though the service was down for a month.
         house.attempts("bob", slow, 1).await;
         assert_eq!(house.receiver.got("b")[0].body, payload(waiting).as_bytes());
+        running.kill().await;
+        let old = house.write("ada").await;
+        house.hours(24 * 30);
+        house.receiver.script("a", &[], reply(500).header("retry-after", "600"));
+        let _running = house.run();
+        house.attempts("ada", id, 2).await;
+        house.seconds(6);
+        house.settle().await;
+        assert_eq!(house.delivery(id, sent).await, None);
+        assert_eq!(house.delivery(slow, waiting).await, None);
+        assert!(!house.webhooks.redeliver("ada", id, sent).await.unwrap());
+        // One that is still to be sent is not too old.
+        assert_eq!(house.delivery(id, old).await.unwrap().0, "waiting");
+    }
+
+    async fn what_is_under_way_when_it_is_to_stop_is_brought_to_its_end(house: House) {
+        let (id, _) = house.subscribe("ada", "a").await;
+        house.receiver.script("a", &[], reply(204).hangs());
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let running = tokio::spawn(house.webhooks.clone().run(async { stopped.await.unwrap() }));
+        let mut events = Vec::new();
+        for _ in 0..4 {
+            events.push(house.write("ada").await);
+        }
+        house.receiver.wait_for("a", 4).await;
+        // There is no place for this one, and when there is, nothing more is begun.
+        let late = house.write("ada").await;
+        stop.send(()).unwrap();
+        house.receiver.release();
+        running.await.unwrap();
+        for event in events {
+            assert_eq!(house.delivery(id, event).await, Some(("delivered".into(), None)));
+        }
+        assert_eq!((house.delivery(id, late).await.unwrap().0.as_str(), house.receiver.count("a")), ("ready", 4));
+    }
+
+    async fn no_token_and_no_secret_is_ever_in_the_log(house: House) {
+        let token_for: TokenFor = Arc::new(|_, _| Box::pin(async { Some("a-token-nobody-may-see".into()) }));
+        let webhooks = house.with(Settings { token_for: Some(token_for), ..settings() });
+        let replies = [reply(204), reply(500), reply(302).header("location", "/a-token-nobody-may-see"), reply(410)];
+        let closed = Address::free().await;
+        let nobody = format!("{}/a", closed.url()).parse().unwrap();
+        let mut secrets = vec![webhooks.subscribe("nobody", &nobody).await.unwrap().1];
+        drop(closed);
+        let _running = Running::new(&webhooks);
+        house.write("nobody").await;
+        for (n, reply) in replies.into_iter().enumerate() {
+            let name = format!("owner-{n}");
+            house.receiver.script(&name, &[], reply);
+            let (id, secret) = house.subscribe(&name, &name).await;
+            secrets.extend([secret, webhooks.rotate(&name, id).await.unwrap()]);
+            house.write(&name).await;
+            webhooks.wake();
+            house.attempts(&name, id, 1).await;
+            assert_eq!(house.receiver.got(&name)[0].header("authorization"), "Bearer a-token-nobody-may-see");
+        }
+        let listed = webhooks.subscriptions("nobody").await.unwrap();
+        house.attempts("nobody", listed[0].id, 1).await;
+        let log = house.db.read(|tx| {
+            tx.rows("SELECT error FROM webhook_attempt", &[], |row| row.get::<Option<String>>(0))
+        });
+        let log: Result<Vec<_>, db::Error> = log.await;
+        let log = log.unwrap();
+        assert_eq!(log.len(), 5);
+        let log = format!("{log:?}");
+        assert!(!log.contains("a-token") && !log.contains("Bearer"), "{log}");
+        assert!(secrets.iter().all(|secret| !log.contains(&secret.shown()["whsec_".len()..])), "{log}");
     }
 }

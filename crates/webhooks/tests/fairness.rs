@@ -107,4 +107,81 @@ testkit::on_both_engines! {
         // By the time that the last one got its first event, none had got much more than its share.
         assert!(counts.values().all(|count| *count <= 20), "{counts:?}");
     }
+
+    async fn slow_ones_have_half_of_the_places_and_turns_among_themselves(house: House) {
+        // Forty that fail once, and then take their time; somebody healthy is busy all along.
+        let _running = house.run();
+        let mut ids = Vec::new();
+        for n in 0..40 {
+            let name = format!("slow-{n}");
+            house.receiver.script(&name, &[reply(500)], reply(204).hangs());
+            let (id, _) = house.subscribe(&name, &name).await;
+            house.write(&name).await;
+            house.attempts(&name, id, 1).await;
+            ids.push(id);
+        }
+        house.subscribe("ada", "healthy").await;
+        for n in 0..40 {
+            write_many(&house, &format!("slow-{n}"), 3).await;
+        }
+        house.webhooks.wake();
+        // 32 have a place.
+        let began = || (0..40).filter(|n| house.receiver.count(&format!("slow-{n}")) == 2).count();
+        house.receiver.wait_for("", 40 + 32).await;
+        for round in 1..20 {
+            write_many(&house, "ada", 10).await;
+            house.webhooks.wake();
+            house.receiver.wait_for("healthy", round * 10).await;
+        }
+        assert_eq!(began(), 32);
+        // As soon as they let go, those who have not had their turn have it before anybody has another one.
+        house.receiver.release();
+        house.receiver.wait_for("", 40 + 190 + 40 * 3).await;
+        let mut counts = HashMap::new();
+        for got in house.receiver.got("").iter().filter(|got| got.name.starts_with("slow")).skip(40) {
+            *counts.entry(got.name.clone()).or_insert(0) += 1;
+            if counts.len() == 40 {
+                break;
+            }
+        }
+        assert_eq!(counts.len(), 40);
+        // Those who were quick again are among the others by then, where they have four places each.
+        assert!(counts.values().all(|count| *count <= 3), "{counts:?}");
+    }
+
+    async fn many_slow_ones_ahead_hide_nobody(house: House) {
+        // As many as would fill a lane, each with something ready, and all before the healthy one in every order.
+        let write = move |tx: &mut db::WriteTx<'_>| {
+            for n in 0..2500_u128 {
+                let id = uuid::Uuid::from_u128(n + 1);
+                tx.execute(
+                    "INSERT INTO webhook_subscription (id, owner, url, secret, slow) VALUES ($1, $2, $3, $4, $5)",
+                    &[id.into(), format!("slow-{n}").as_str().into(), "http://127.0.0.1:9/x".into(),
+                      [0_u8; 32].as_slice().into(), true.into()],
+                )?;
+            }
+            Ok::<_, db::Error>(())
+        };
+        house.db.write(write).await.unwrap();
+        let (webhooks, now) = (house.webhooks.clone(), house.clock.now());
+        let write = move |tx: &mut db::WriteTx<'_>| {
+            for n in 0..2500 {
+                let event = web::Chance::system().uuid(now);
+                webhooks.write(tx, &format!("slow-{n}"), event, common::KIND, "{}", now)?;
+            }
+            Ok::<_, db::Error>(())
+        };
+        house.db.write(write).await.unwrap();
+        house.subscribe("ada", "healthy").await;
+        write_many(&house, "ada", 20).await;
+        let _running = house.run();
+        house.receiver.wait_for("healthy", 20).await;
+        // And each of them has its turn.
+        let tried = |tx: &mut db::Tx<'_>| {
+            tx.row("SELECT count(DISTINCT subscription_id) FROM webhook_attempt", &[], |row| row.get::<i64>(0))
+        };
+        while house.db.read::<_, db::Error, _>(tried).await.unwrap() != Some(2501) {
+            tokio::task::yield_now().await;
+        }
+    }
 }

@@ -102,7 +102,7 @@ testkit::on_both_engines! {
             let expected = if *host == "unknown" { "could not connect" } else { FORBIDDEN };
             let found = (attempt.event, attempt.at, attempt.status, attempt.error.as_deref());
             assert_eq!(found, (event, house.clock.now(), None, Some(expected)), "{host}");
-            assert_eq!(house.delivery(id, event).await.unwrap().0, "pending", "{host}");
+            assert_eq!(house.delivery(id, event).await.unwrap().0, "waiting", "{host}");
         }
         assert_eq!((door.knocks(), asked.load(Ordering::Relaxed)), (0, 6));
     }

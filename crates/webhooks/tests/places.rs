@@ -256,6 +256,9 @@ fn networks_of_the_operators_are_good_and_their_neighbours_are_not() {
     all(&own, Err(NOT_PUBLIC), &["https://[::ffff:10.1.0.1]", "https://localhost"]);
     all(&own, Err(HTTPS), &["http://10.2.0.0", "http://example.com", "http://localhost"]);
     all(&own, Ok(()), &["https://example.com", "https://8.8.8.8"]);
+    // Names of the operator's own may lead there, which is seen when they are used.
+    all(&own, Ok(()), &["https://hooks.internal", "https://intranet/hooks", "https://printer.local"]);
+    all(&own, Err(HTTPS), &["http://hooks.internal"]);
 }
 
 #[test]

@@ -121,4 +121,73 @@ testkit::on_both_engines! {
         assert!(house.webhooks.redeliver("ada", id, event).await.unwrap());
         house.attempts("ada", id, 2).await;
     }
+
+    async fn an_event_to_try_out_enables_a_subscription_again(house: House) {
+        let (id, _) = house.subscribe("ada", "a").await;
+        house.receiver.script("a", &[reply(410)], reply(204));
+        let _running = house.run();
+        house.write("ada").await;
+        house.attempts("ada", id, 1).await;
+        assert_eq!(house.see("ada", id).await.0.disabled, Some(Disabled::Gone));
+        house.webhooks.send_to("ada", id, "test", "{}").await.unwrap().unwrap();
+        house.attempts("ada", id, 2).await;
+        let found = house.see("ada", id).await.0;
+        assert_eq!((found.failing_since, found.disabled), (None, None));
+        house.write("ada").await;
+        house.attempts("ada", id, 3).await;
+    }
+
+    async fn what_waits_for_its_next_attempt_did_not_arrive_either(house: House) {
+        let (id, _) = house.subscribe("ada", "a").await;
+        house.receiver.script("a", &[reply(500), reply(204).hangs()], reply(204));
+        let _running = house.run();
+        let since = house.clock.now();
+        let waiting = house.write("ada").await;
+        house.attempts("ada", id, 1).await;
+        let hanging = house.write("ada").await;
+        house.receiver.wait_for("a", 2).await;
+        // What is being sent just now is not sent a second time at once.
+        assert_eq!(house.webhooks.redeliver_failed("ada", id, since).await.unwrap(), Some(1));
+        assert!(house.webhooks.redeliver("ada", id, hanging).await.unwrap());
+        house.settle().await;
+        house.receiver.release();
+        house.attempts("ada", id, 3).await;
+        for event in [waiting, hanging] {
+            assert_eq!(house.delivery(id, event).await, Some(("delivered".into(), None)));
+        }
+        assert_eq!((house.receiver.most_at_once(&message(hanging)), house.receiver.count("a")), (1, 3));
+    }
+
+    async fn more_can_be_asked_for_than_goes_into_one_transaction(house: House) {
+        let (id, _) = house.subscribe("ada", "a").await;
+        house.receiver.script("a", &[reply(410)], reply(204));
+        let (webhooks, now) = (house.webhooks.clone(), house.clock.now());
+        let write = move |tx: &mut db::WriteTx<'_>| {
+            for _ in 0..1201 {
+                webhooks.write(tx, "ada", web::Chance::system().uuid(now), "test", "{}", now)?;
+            }
+            Ok::<_, db::Error>(())
+        };
+        house.db.write(write).await.unwrap();
+        let running = house.run();
+        while house.see("ada", id).await.0.disabled.is_none() {
+            tokio::task::yield_now().await;
+        }
+        // All that was ready is given up, some at a time.
+        let failed = async || {
+            let read = |tx: &mut db::Tx<'_>| {
+                tx.row("SELECT count(*) FROM webhook_delivery WHERE status = 'failed'", &[], |row| row.get::<i64>(0))
+            };
+            house.db.read::<_, db::Error, _>(read).await.unwrap().unwrap() as usize
+        };
+        let all = 1201 - (house.receiver.count("a") - 1);
+        while failed().await < all {
+            tokio::task::yield_now().await;
+        }
+        running.kill().await;
+        let failed = failed().await;
+        assert_eq!(house.webhooks.redeliver_failed("ada", id, now).await.unwrap(), Some(failed));
+        let _running = house.run();
+        house.receiver.wait_for("a", house.receiver.count("a") + failed).await;
+    }
 }

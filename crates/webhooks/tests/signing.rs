@@ -10,7 +10,7 @@ use axum::http::HeaderMap;
 use common::{Got, House, Running, message, payload, settings};
 use jiff::{SignedDuration, Timestamp};
 use standardwebhooks::Webhook;
-use webhooks::{Secret, Settings};
+use webhooks::{RotateError, Secret, Settings};
 
 /// What an implementation that is not ours says.
 fn theirs(secret: &Secret, headers: &HeaderMap, body: &[u8]) -> bool {
@@ -104,9 +104,9 @@ testkit::on_both_engines! {
 
     async fn an_old_secret_signs_along_for_a_day(house: House) {
         let (id, old) = house.subscribe("ada", "a").await;
-        assert!(house.webhooks.rotate("bob", id).await.unwrap().is_none());
+        assert!(matches!(house.webhooks.rotate("bob", id).await, Err(RotateError::Unknown)));
         house.hours(-48);
-        let new = house.webhooks.rotate("ada", id).await.unwrap().unwrap();
+        let new = house.webhooks.rotate("ada", id).await.unwrap();
         assert_ne!(old.shown(), new.shown());
         let _running = house.run();
         house.advance(SignedDuration::from_hours(24) - SignedDuration::from_micros(1));
@@ -127,11 +127,55 @@ testkit::on_both_engines! {
         house.attempts("ada", id, 2).await;
         // Now, as the machine has it: both again, and the one before the old one never.
         house.hours(24);
-        let newer = house.webhooks.rotate("ada", id).await.unwrap().unwrap();
+        let newer = house.webhooks.rotate("ada", id).await.unwrap();
         house.write("ada").await;
         let both = house.receiver.wait_for("a", 3).await.remove(2);
         let verified = [&old, &new, &newer].map(|secret| theirs(secret, &both.headers, &both.body));
         assert_eq!(verified, [false, true, true]);
+    }
+
+    async fn every_secret_that_was_replaced_signs_along_for_its_day(house: House) {
+        let (id, first) = house.subscribe("ada", "a").await;
+        let mut secrets = vec![first];
+        for _ in 0..10 {
+            secrets.push(house.webhooks.rotate("ada", id).await.unwrap());
+            house.seconds(60);
+        }
+        let refused = house.webhooks.rotate("ada", id).await.unwrap_err();
+        assert_eq!(refused.to_string(), "10 secrets that were replaced within 24 hours still sign");
+        let running = house.run();
+        house.write("ada").await;
+        let got = house.receiver.wait_for("a", 1).await.remove(0);
+        assert_eq!(got.header("webhook-signature").split(' ').count(), 11);
+        assert!(secrets.iter().all(|secret| ours(secret, &got, house.clock.now()).is_ok()));
+        house.attempts("ada", id, 1).await;
+        running.kill().await;
+        // A day after the first was replaced it signs no more, and there is room for another.
+        house.advance(SignedDuration::from_hours(24) - SignedDuration::from_secs(600));
+        secrets.push(house.webhooks.rotate("ada", id).await.unwrap());
+        let _running = house.run();
+        house.write("ada").await;
+        let got = house.receiver.wait_for("a", 2).await.remove(1);
+        let verified: Vec<_> = secrets.iter().map(|secret| ours(secret, &got, house.clock.now())).collect();
+        assert_eq!(verified[0], NOT_OURS);
+        assert_eq!(verified[1..], [Ok(()); 11]);
+    }
+
+    async fn whoever_replaces_a_secret_at_the_same_time_has_one_that_signs(house: House) {
+        let (id, _) = house.subscribe("ada", "a").await;
+        let others = [house.another(), house.another()];
+        let calls = (0..8).map(|n| {
+            let webhooks = others[n % 2].clone();
+            tokio::spawn(async move { webhooks.rotate("ada", id).await.unwrap() })
+        });
+        let mut secrets = Vec::new();
+        for call in calls.collect::<Vec<_>>() {
+            secrets.push(call.await.unwrap());
+        }
+        let _running = house.run();
+        house.write("ada").await;
+        let got = house.receiver.wait_for("a", 1).await.remove(0);
+        assert!(secrets.iter().all(|secret| ours(secret, &got, house.clock.now()).is_ok()));
     }
 
     async fn a_token_is_made_for_whose_event_it_is_and_where_it_goes(house: House) {

@@ -8,9 +8,9 @@ use web::{
     Body, Path, Problem, Query, Result, Wanted,
     problem::{CONFLICT, NOT_FOUND},
 };
-use webhooks::SubscribeError;
+use webhooks::{RotateError, SubscribeError};
 
-use super::{NEW_BOOKING, NewWebhook, Redeliver, Redelivered, WebhookAnswer};
+use super::{NEW_BOOKING, NewWebhook, Redeliver, RedeliverInput, Redelivered, WebhookAnswer};
 use crate::{
     Train,
     booking::{
@@ -27,7 +27,7 @@ use crate::{
 #[schema(as = WebhookPage, xml(name = "data"))]
 #[expect(dead_code, reason = "the OpenAPI document reads it")]
 pub(crate) struct WebhookPage {
-    #[schema(xml(wrapped, name = "webhooks"))]
+    #[schema(xml(wrapped(name = "webhooks")))]
     data: Vec<WebhookAnswer>,
     links: PageLinks,
 }
@@ -142,6 +142,7 @@ pub(crate) async fn delete(
         (status = 200, description = "The subscription, with its new secret.",
             content((WebhookAnswer = "application/json"), (WebhookAnswer = "application/xml"))),
         (status = 404, description = "The caller has no such subscription."),
+        (status = 409, description = "As many secrets still sign as can."),
     ),
     security(("OAuth2" = ["write"])),
 )]
@@ -151,7 +152,11 @@ pub(crate) async fn rotate(
     State(train): State<Train>,
     Path(id): Path<Uuid>,
 ) -> Result<Response> {
-    let secret = train.webhooks.rotate(&caller.subject, id).await?.ok_or_else(unknown)?;
+    let secret = train.webhooks.rotate(&caller.subject, id).await.map_err(|error| match error {
+        RotateError::Unknown => unknown(),
+        RotateError::TooOften => Problem::new(&CONFLICT, format!("Wait before replacing it again: {error}.")),
+        RotateError::Db(error) => error.into(),
+    })?;
     let (subscription, _) = train.webhooks.subscription(&caller.subject, id).await?.ok_or_else(unknown)?;
     let answer = WebhookAnswer::new(subscription, &train.address);
     let answer = WebhookAnswer { secret: Some(secret.shown()), ..answer };
@@ -160,7 +165,8 @@ pub(crate) async fn rotate(
 
 /// Send a test event
 ///
-/// A booking that does not exist, of nobody on no trip, is sent to this subscription alone.
+/// A booking that does not exist, of nobody on no trip, is sent to this subscription alone. One that was disabled is sent to
+/// again.
 #[utoipa::path(
     post, path = "/webhooks/{webhookId}/test", operation_id = "test-webhook", tag = "Webhooks",
     params(("webhookId" = Uuid, Path, description = "The subscription's id.")),
@@ -192,11 +198,11 @@ pub(crate) async fn test(
 
 /// Send events again
 ///
-/// One event, or all that failed since a time. A subscription that was disabled is sent to again.
+/// One event, or all that did not arrive and were made since a time. A subscription that was disabled is sent to again.
 #[utoipa::path(
     post, path = "/webhooks/{webhookId}/redeliver", operation_id = "redeliver-webhook", tag = "Webhooks",
     params(("webhookId" = Uuid, Path, description = "The subscription's id.")),
-    request_body(content((Redeliver = "application/json"), (Redeliver = "application/xml"))),
+    request_body(content((RedeliverInput = "application/json"), (RedeliverInput = "application/xml"))),
     responses(
         (status = 200, description = "How many events are sent again.",
             content((Redelivered = "application/json"), (Redelivered = "application/xml"))),
@@ -209,13 +215,12 @@ pub(crate) async fn redeliver(
     wanted: Wanted,
     State(train): State<Train>,
     Path(id): Path<Uuid>,
-    Body(Redeliver { event_id, since }): Body<Redeliver>,
+    Body(what): Body<Redeliver>,
 ) -> Result<Response> {
     let owner = &caller.subject;
-    let events = match (event_id, since) {
-        (Some(event), _) => train.webhooks.redeliver(owner, id, event).await?.then_some(1),
-        (None, Some(since)) => train.webhooks.redeliver_failed(owner, id, since).await?,
-        (None, None) => None,
+    let events = match what {
+        Redeliver::Event(event) => train.webhooks.redeliver(owner, id, event).await?.then_some(1),
+        Redeliver::Since(since) => train.webhooks.redeliver_failed(owner, id, since).await?,
     };
     let events = events.ok_or_else(unknown)?;
     Ok(cached(wanted.reply(&Redelivered { events }), NOT_CACHED))

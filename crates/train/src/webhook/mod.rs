@@ -2,7 +2,7 @@
 
 pub(crate) mod api;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use identity::oauth::AuthorizationServer;
 use jiff::Timestamp;
@@ -23,10 +23,12 @@ pub(crate) const NEW_BOOKING: &str = "newBooking";
 
 /// How many tokens for subscribers are remembered: making one costs about as much as a delivery.
 const TOKENS: u64 = 10_000;
+const TOKEN_KEPT: Duration = Duration::from_secs(60);
 
 /// Makes the bearer tokens that deliveries carry. One lasts five minutes, and is used for one.
 pub(crate) fn token_for(server: AuthorizationServer, clock: Clock) -> TokenFor {
-    let made: Cache<(String, String, i64), String> = Cache::new(TOKENS);
+    let made: Cache<(String, String, i64), String> =
+        Cache::builder().max_capacity(TOKENS).time_to_live(TOKEN_KEPT).build();
     Arc::new(move |owner, subscriber| {
         let minute = clock.now().as_second().div_euclid(60);
         let key = (owner, subscriber, minute);
@@ -72,7 +74,7 @@ pub(crate) struct WebhookAnswer {
     secret: Option<String>,
     /// The last attempts to deliver, the newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Vec<Delivery>, required = false, xml(wrapped, name = "deliveries"))]
+    #[schema(value_type = Vec<Delivery>, required = false, xml(wrapped(name = "deliveries")))]
     deliveries: Option<Vec<Delivery>>,
     links: WebhookLinks,
 }
@@ -199,17 +201,33 @@ impl Input for NewWebhook {
     }
 }
 
+/// How long an address can be. It counts as it is kept and sent, with whatever has to be percent-encoded.
+const LONGEST_URL: usize = 2000;
+
 fn url(field: &mut Field<'_>) -> Option<Url> {
-    let text = rules::text(1..=2000)(field)?;
-    Url::parse(&text)
-        .map_or_else(|_| field.fail("must be a complete address like https://app.example.com/hooks"), Some)
+    let text = rules::text(1..=LONGEST_URL)(field)?;
+    match Url::parse(&text) {
+        Ok(url) if url.as_str().len() > LONGEST_URL => {
+            field.fail("must be at most 2000 characters long when it is percent-encoded")
+        }
+        Ok(url) => Some(url),
+        Err(_) => field.fail("must be a complete address like https://app.example.com/hooks"),
+    }
 }
 
-/// What is to be sent again: one event, or all that failed since a time.
+/// What is to be sent again: one event, or all that did not arrive and were made since a time.
+pub(crate) enum Redeliver {
+    Event(Uuid),
+    Since(Timestamp),
+}
+
+/// The same as it is sent.
 #[derive(ToSchema)]
 #[schema(as = RedeliverInput, xml(name = "redeliver"))]
-pub(crate) struct Redeliver {
-    #[schema(value_type = Uuid, required = false)]
+#[expect(dead_code, reason = "the OpenAPI document reads it")]
+pub(crate) struct RedeliverInput {
+    /// An event's id as a delivery tells it, or as the header `webhook-id` of the event has it.
+    #[schema(value_type = String, required = false, examples("msg_0192f3c4a5b67c8d9e0f1a2b3c4d5e6f"))]
     event_id: Option<Uuid>,
     #[schema(value_type = String, required = false, format = DateTime)]
     since: Option<Timestamp>,
@@ -219,13 +237,21 @@ impl Input for Redeliver {
     const XML_ROOT: Option<&'static str> = Some("redeliver");
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let event_id = fields.optional("event_id", rules::uuid);
+        let event_id = fields.optional("event_id", event_id);
         let since = fields.optional("since", rules::timestamp);
-        let (event_id, since) = (event_id?, since?);
-        if event_id.is_some() == since.is_some() {
-            return fields.fail("event_id", "must be given, or else since; not both");
+        match (event_id?, since?) {
+            (Some(event), None) => Some(Redeliver::Event(event)),
+            (None, Some(since)) => Some(Redeliver::Since(since)),
+            _ => fields.fail("event_id", "must be given, or else since; not both"),
         }
-        Some(Redeliver { event_id, since })
+    }
+}
+
+fn event_id(field: &mut Field<'_>) -> Option<Uuid> {
+    let text = rules::text(1..=100)(field)?;
+    match Uuid::try_parse(text.strip_prefix("msg_").unwrap_or(&text)) {
+        Ok(id) => Some(id),
+        Err(_) => field.fail("must be the id of an event, as a delivery or the header webhook-id has it"),
     }
 }
 
@@ -233,7 +259,7 @@ impl Input for Redeliver {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Redelivered, xml(name = "redelivered"))]
 pub(crate) struct Redelivered {
-    events: u64,
+    events: usize,
 }
 
 impl ToXml for Redelivered {

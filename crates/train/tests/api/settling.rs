@@ -79,7 +79,7 @@ testkit::on_both_engines! {
     }
 
     async fn the_task_of_the_service_does_it_by_itself(open: Open) {
-        let task = tokio::spawn(open.train.clone().run());
+        let task = tokio::spawn(open.train.clone().run(std::future::pending()));
         let made = open.ada.hold(TRIP).await;
         let unpaid = open.ada.hold(TRIP).await;
         open.pay_pending(&made).await;

@@ -28,7 +28,7 @@ impl Fixture for Told {
         let router = Router::new().route("/hooks/{*path}", post(receive)).with_state(sender);
         let subscriber = Server::start(ConnectionLimits::default(), |_| router).await;
         let url = format!("http://{}/hooks", subscriber.address());
-        let running = tokio::spawn(open.train.clone().run());
+        let running = tokio::spawn(open.train.clone().run(std::future::pending()));
         Told { open, url, messages, running, _subscriber: subscriber }
     }
 }

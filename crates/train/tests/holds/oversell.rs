@@ -60,7 +60,7 @@ async fn fight_it_out(store: &Store, number: usize, operations: u64) {
     let seats = trips(&processes[0], &users).await;
     let mut background = JoinSet::new();
     for process in &processes {
-        background.spawn(process.train.clone().run());
+        background.spawn(process.train.clone().run(std::future::pending()));
     }
     let trips = seats.keys().copied().collect();
     let fight = Arc::new(Fight::new(processes, users, USERS, clock, trips));

@@ -6,7 +6,7 @@ mod receiver;
 
 use std::sync::Arc;
 
-use db::{Db, Error};
+use db::{Db, Migrations};
 use jiff::{SignedDuration, Timestamp};
 use testkit::{Engine, Fixture, Store};
 use tokio::task::JoinHandle;
@@ -29,11 +29,16 @@ pub struct House {
 
 impl Fixture for House {
     async fn start(engine: Engine) -> Self {
-        let store = Store::new(engine);
+        House::on(Store::new(engine), &[webhooks::MIGRATIONS]).await
+    }
+}
+
+impl House {
+    pub async fn on(store: Store, migrations: &[Migrations]) -> Self {
         // It stands at the time of the machine, since the independent check of signatures asks that.
         let now = Timestamp::from_microsecond(Clock::system().now().as_microsecond()).unwrap();
         let clock = Clock::manual(now);
-        let db = store.open("test", &[webhooks::MIGRATIONS]);
+        let db = store.open("test", migrations);
         let webhooks = Webhooks::open(settings(), db.clone(), clock.clone(), Chance::system()).unwrap();
         House { db, clock, webhooks, receiver: Receiver::start().await, store }
     }
@@ -50,7 +55,7 @@ pub struct Running(JoinHandle<()>);
 
 impl Running {
     pub fn new(webhooks: &Webhooks) -> Self {
-        Running(tokio::spawn(webhooks.clone().run()))
+        Running(tokio::spawn(webhooks.clone().run(std::future::pending())))
     }
 
     /// Ends it in the middle of whatever it does.

@@ -1,0 +1,171 @@
+//! One attempt: a delivery is sent, and what the subscriber said.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use jiff::{SignedDuration, Timestamp};
+use reqwest::{Response, StatusCode, header};
+use tokio::time::{Instant, timeout_at};
+use url::Url;
+
+use crate::{
+    Attempt, Webhooks,
+    place::Forbidden,
+    store::{Claimed, Done, Letter, Next},
+};
+
+/// How long after an attempt that failed the next one is made.
+const SCHEDULE: [SignedDuration; 9] = [
+    SignedDuration::from_secs(5),
+    SignedDuration::from_mins(5),
+    SignedDuration::from_mins(30),
+    SignedDuration::from_hours(2),
+    SignedDuration::from_hours(5),
+    SignedDuration::from_hours(10),
+    SignedDuration::from_hours(14),
+    SignedDuration::from_hours(20),
+    SignedDuration::from_hours(24),
+];
+
+/// How long an attempt may take.
+const TIMEOUT: Duration = Duration::from_secs(15);
+
+/// How much of the answer is read, and for how long: only so that the connection can be used again.
+const MOST_READ: usize = 64 * 1024;
+const READ_FOR: Duration = Duration::from_secs(1);
+
+/// How long an attempt takes that is slow.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// How long whoever takes a delivery on has it for themselves: longer than an attempt can take.
+pub(crate) const LEASE: SignedDuration = SignedDuration::from_secs(60);
+
+impl Webhooks {
+    /// Makes an attempt; nothing when there is not enough time left for it.
+    pub(crate) async fn attempt(&self, letter: Letter) -> Option<Done> {
+        let inner = &self.0;
+        let (claimed, at) = (letter.claimed, inner.clock.now());
+        // To take it on took so long that somebody else will have it before we are done.
+        if claimed.until.duration_since(at) < SignedDuration::try_from(TIMEOUT).unwrap_or_default() {
+            return None;
+        }
+        let start = Instant::now();
+        let outcome = self.send(letter, at, start + TIMEOUT).await;
+        let took = start.elapsed();
+        let now = inner.clock.now();
+        let next = match outcome.error {
+            None => Next::Delivered,
+            Some(_) => self.next(&claimed, outcome.retry_after, now),
+        };
+        let duration_ms = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
+        let attempt =
+            Attempt { event: claimed.event, at, duration_ms, status: outcome.status, error: outcome.error };
+        Some(Done { claimed, id: inner.chance.uuid(now), attempt, slow: took >= SLOW, next })
+    }
+
+    /// When an attempt that failed is made again, with some chance in it, so that not all come at once.
+    fn next(&self, claimed: &Claimed, retry_after: Option<SignedDuration>, now: Timestamp) -> Next {
+        let attempt = usize::try_from(claimed.attempts).unwrap_or(usize::MAX);
+        let Some(wait) = SCHEDULE.get(attempt) else { return Next::Failed };
+        let [chance] = self.0.chance.bytes();
+        let wait = *wait + *wait * i32::from(chance) / 2550;
+        let asked = retry_after.unwrap_or_default().min(SCHEDULE[SCHEDULE.len() - 1]);
+        Next::At(now + wait.max(asked))
+    }
+
+    async fn send(&self, letter: Letter, now: Timestamp, deadline: Instant) -> Outcome {
+        let Letter { claimed, to, kind, payload } = letter;
+        let address = format!("{}/{kind}", to.url.trim_end_matches('/'));
+        let Ok(url) = Url::parse(&address) else { return Outcome::no_answer("the address is not valid") };
+        // The settings may have changed since it was subscribed; names are checked when they are looked up.
+        if let Err(unfit) = self.0.settings.places.check(&url) {
+            return Outcome::no_answer(format!("the address {unfit}"));
+        }
+        let id = format!("msg_{}", claimed.event.simple());
+        let seconds = now.as_second();
+        let signatures: Vec<_> =
+            to.secrets.iter().map(|secret| secret.sign(&id, seconds, payload.as_bytes())).collect();
+        let mut request = self
+            .0
+            .http
+            .post(url)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header("webhook-id", &id)
+            .header("webhook-timestamp", seconds)
+            .header("webhook-signature", signatures.join(" "))
+            .body(payload);
+        let answer = async {
+            if let Some(token_for) = &self.0.settings.token_for
+                && let Some(token) = token_for(to.owner.clone(), to.url.clone()).await
+            {
+                request = request.bearer_auth(token);
+            }
+            request.send().await
+        };
+        match timeout_at(deadline, answer).await {
+            Ok(Ok(response)) => Outcome::of(response, now, deadline).await,
+            Ok(Err(error)) => Outcome::no_answer(explain(&error)),
+            Err(_) => Outcome::no_answer("no answer within 15 seconds"),
+        }
+    }
+}
+
+/// What became of an attempt. It is good if there is no error.
+struct Outcome {
+    status: Option<u16>,
+    error: Option<String>,
+    retry_after: Option<SignedDuration>,
+}
+
+impl Outcome {
+    fn no_answer(why: impl Into<String>) -> Self {
+        Outcome { status: None, error: Some(why.into()), retry_after: None }
+    }
+
+    async fn of(response: Response, now: Timestamp, deadline: Instant) -> Self {
+        let status = response.status();
+        let retry_after = response.headers().get(header::RETRY_AFTER);
+        let retry_after = retry_after.and_then(|value| read_wait(value.to_str().ok()?.trim(), now));
+        // What became of the delivery is said already: a body that breaks or does not end makes it no worse.
+        let deadline = deadline.min(Instant::now() + READ_FOR);
+        let mut body = response.bytes_stream();
+        let mut read = 0;
+        while let Ok(Some(Ok(piece))) = timeout_at(deadline, body.next()).await {
+            read += piece.len();
+            if read > MOST_READ {
+                break;
+            }
+        }
+        let error = match status {
+            status if status.is_success() => None,
+            StatusCode::GONE => Some("answered 410: nothing is sent there any more".to_owned()),
+            status if status.is_redirection() => {
+                Some(format!("answered {}: redirects are not followed", status.as_u16()))
+            }
+            status => Some(format!("answered {}", status.as_u16())),
+        };
+        Outcome { status: Some(status.as_u16()), error, retry_after }
+    }
+}
+
+/// How long a subscriber asks us to wait: seconds, or a date.
+fn read_wait(text: &str, now: Timestamp) -> Option<SignedDuration> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        // More than there can be is still very long.
+        return Some(SignedDuration::from_secs(text.parse().unwrap_or(i64::MAX)));
+    }
+    let date = jiff::fmt::rfc2822::parse(text).ok()?;
+    Some(date.timestamp().duration_since(now))
+}
+
+/// Why there was no answer, in words that hold no address and no secret.
+fn explain(error: &reqwest::Error) -> String {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(cause) = source {
+        if cause.is::<Forbidden>() {
+            return Forbidden.to_string();
+        }
+        source = cause.source();
+    }
+    if error.is_connect() { "could not connect".into() } else { "the connection broke".into() }
+}
