@@ -10,7 +10,7 @@ test: tools
 run:
 	cargo run --release
 
-bench:
+bench: tools
 	cargo run --release --locked -p bench
 
 # A million operations on the train service's last seats, on SQLite, on PostgreSQL and by three processes, and every order of

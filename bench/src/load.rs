@@ -1,15 +1,19 @@
 //! A small load generator: calls over connections that stay open, for as long as it is told.
 
 use std::{
-    net::SocketAddr,
+    future::pending,
+    net::{Ipv4Addr, SocketAddr},
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
+use axum::Router;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
+    net::{TcpListener, TcpStream},
     task::JoinSet,
 };
+use web::{Chance, ConnectionLimits, Proxies};
 
 const CONNECTIONS: usize = 64;
 
@@ -19,6 +23,15 @@ pub(crate) struct Load(Vec<Connection>);
 struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
+}
+
+/// Serves a router the way the program serves its services.
+pub(crate) async fn listen(router: Router) -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (chance, proxies, limits) = (Chance::system(), Proxies::default(), ConnectionLimits::default());
+    tokio::spawn(web::serve("bench", listener, router, chance, proxies, limits, pending()));
+    address
 }
 
 /// The bytes of a request, with a token or without.
@@ -85,6 +98,33 @@ impl Load {
         let calls: u64 = done.iter().map(|(_, calls)| calls).sum();
         self.0.extend(done.into_iter().map(|(connection, _)| connection));
         calls as f64 / elapsed
+    }
+
+    /// Sends each of these requests once, so many a second or as fast as they are answered, and notes when each was to begin:
+    /// a service that falls behind does not look better by that.
+    pub(crate) async fn each(
+        &mut self,
+        requests: &'static [Vec<u8>],
+        began: &'static [OnceLock<Instant>],
+        rate: Option<f64>,
+    ) {
+        let start = Instant::now();
+        let mut running = JoinSet::new();
+        for (number, mut connection) in self.0.drain(..).enumerate() {
+            running.spawn(async move {
+                for number in (number..requests.len()).step_by(CONNECTIONS) {
+                    let due = match rate {
+                        Some(rate) => start + Duration::from_secs_f64(number as f64 / rate),
+                        None => Instant::now(),
+                    };
+                    tokio::time::sleep_until(due.into()).await;
+                    began[number].set(due).unwrap();
+                    connection.call(&requests[number]).await;
+                }
+                connection
+            });
+        }
+        self.0.extend(running.join_all().await);
     }
 }
 

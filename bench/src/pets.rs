@@ -3,7 +3,7 @@
 
 use std::{
     fs,
-    net::{Ipv4Addr, SocketAddr},
+    net::SocketAddr,
     path::Path,
     sync::{
         Arc,
@@ -16,11 +16,14 @@ use db::{Db, Limits, Location};
 use petstore::Petstore;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     runtime::Runtime,
 };
-use web::{Chance, Clock, ConnectionLimits, Proxies, RequestLimits};
+use web::{Chance, Clock, RequestLimits};
 
+use crate::load;
+
+const ADDRESS: &str = "https://pets.example";
 const PETS: i64 = 1_000_000;
 const BATCH: i64 = 50_000;
 
@@ -45,6 +48,7 @@ impl Pets {
         println!("{streamed} pets streamed in {seconds:.1} s, {:.0} MiB/s", *bytes as f64 / seconds / MIB);
         println!("  the process grew by {growth:.1} MiB at the most (less than {MOST_GROWTH:.0})");
         println!("  meanwhile {reads} reads by id: {median:.1?} in the middle, {slowest:.1?} the slowest");
+        println!();
     }
 
     pub(crate) fn missed(&self) -> Option<String> {
@@ -118,32 +122,20 @@ async fn fill(db: &Db) {
 
 /// Serves the pet store as the program does, and makes a token for it.
 async fn serve(db: &Db) -> (SocketAddr, String) {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-    let address = listener.local_addr().unwrap();
     let settings = petstore::Settings {
-        address: format!("http://{address}"),
+        address: ADDRESS.into(),
         issuer: None,
         registration_token: None,
         calls_per_hour: u32::MAX,
         demo: true,
     };
     let (clock, chance) = (Clock::system(), Chance::system());
-    let url = settings.address.clone();
     let petstore = Petstore::open(settings, db.clone(), clock.clone(), chance.clone()).await.unwrap();
-    let router = petstore.router(RequestLimits::default());
-    let (proxies, limits) = (Proxies::default(), ConnectionLimits::default());
-    tokio::spawn(web::serve(
-        "bench",
-        listener,
-        router,
-        chance.clone(),
-        proxies,
-        limits,
-        std::future::pending(),
-    ));
+    let address = load::listen(petstore.router(RequestLimits::default())).await;
     let accounts = petstore::accounts(db.clone(), true, clock.clone(), chance.clone()).unwrap();
     let demo = accounts.find("demo").await.unwrap().unwrap();
-    let server = petstore::authorization_server(url, true, db.clone(), clock, chance).await.unwrap();
+    let server =
+        petstore::authorization_server(ADDRESS.into(), true, db.clone(), clock, chance).await.unwrap();
     (address, server.token_for(demo, None).await.unwrap())
 }
 

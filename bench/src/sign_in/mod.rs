@@ -90,6 +90,7 @@ impl SignIn {
         println!("{:<34}{:>12}", "Sign-in, microseconds", "each");
         println!("{:<34}{:>12}", "check a new token (RS256)", self.cold_token.as_micros());
         println!("{:<34}{:>12}", "check a new password (argon2)", self.cold_password.as_micros());
+        println!();
     }
 
     /// What was missed, if anything was.

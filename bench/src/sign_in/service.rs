@@ -1,10 +1,7 @@
 //! A service with one operation, once for everybody and once for those who signed in: it reads a row by its key and
 //! answers with it as JSON.
 
-use std::{
-    future::pending,
-    net::{Ipv4Addr, SocketAddr},
-};
+use std::net::SocketAddr;
 
 use axum::{
     Router,
@@ -20,8 +17,9 @@ use identity::{
     },
 };
 use serde::Serialize;
-use tokio::net::TcpListener;
-use web::{Chance, Clock, ConnectionLimits, Proxies, Reply, RequestLimits, Service};
+use web::{Chance, Clock, Reply, RequestLimits, Service};
+
+use crate::load;
 
 struct Read;
 impl Scopes for Read {
@@ -93,7 +91,7 @@ pub(super) async fn serve(db: &Db, server: &AuthorizationServer) -> SocketAddr {
         .route("/protected/{id}", get(protected))
         .route("/open/{id}", get(open))
         .with_state(App { db: db.clone(), verifier: server.verifier() });
-    let router = Service {
+    let service = Service {
         title: "Bench",
         about: "",
         api,
@@ -106,11 +104,6 @@ pub(super) async fn serve(db: &Db, server: &AuthorizationServer) -> SocketAddr {
         beside: Router::new(),
         exposed: &[],
         documentation_client: None,
-    }
-    .into_router();
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let (chance, proxies, limits) = (Chance::system(), Proxies::default(), ConnectionLimits::default());
-    tokio::spawn(web::serve("bench", listener, router, chance, proxies, limits, pending()));
-    address
+    };
+    load::listen(service.into_router()).await
 }

@@ -3,20 +3,15 @@
 
 mod timetable;
 
-use std::{
-    future::pending,
-    net::{Ipv4Addr, SocketAddr},
-    path::Path,
-    time::Duration,
-};
+use std::{net::SocketAddr, path::Path, time::Duration};
 
 use db::{Db, Limits, Location};
 use jiff::{SignedDuration, ToSpan, civil::Date, tz::TimeZone};
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, runtime::Runtime};
+use tokio::runtime::Runtime;
 use train::{Sandbox, Settings, Timetable, Train};
 use uuid::Uuid;
-use web::{Chance, Clock, ConnectionLimits, Proxies, RequestLimits};
+use web::{Chance, Clock, RequestLimits};
 
 use crate::{
     load::{self, Load},
@@ -73,6 +68,7 @@ impl Trips {
         println!("{:<34}{:>12}{:>12}{:>9}{:>9}", "HTTP, per second", "1,000,000", "1,000", "cost", "target");
         println!("{:<34}{many:>12.0}{few:>12.0}{cost:>9.2}{TARGET:>9.2}", "find trips among so many");
         println!("{:<34}{holds:>12.0}", "hold a seat, 64 at once");
+        println!();
     }
 
     /// What was missed, if anything was.
@@ -110,11 +106,7 @@ impl Installation {
         let processor = Box::new(Sandbox::new(db.clone(), clock.clone()));
         let train =
             Train::open_with(settings, timetable, processor, db.clone(), clock.clone(), chance.clone()).await;
-        let router = train.unwrap().router(RequestLimits::default());
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let (proxies, limits) = (Proxies::default(), ConnectionLimits::default());
-        tokio::spawn(web::serve("bench", listener, router, chance.clone(), proxies, limits, pending()));
+        let address = load::listen(train.unwrap().router(RequestLimits::default())).await;
 
         let accounts = train::accounts(db.clone(), false, clock.clone(), chance.clone()).unwrap();
         let ada = accounts.add("ada", "correct horse".into()).await.unwrap();
