@@ -10,7 +10,7 @@ use utoipa::{
     },
 };
 
-use crate::SCOPES;
+use crate::{SCOPES, webhook};
 
 /// The document without its operations, of a service at this address.
 pub(crate) fn empty(address: &str) -> utoipa::openapi::OpenApi {
@@ -46,6 +46,7 @@ pub(crate) fn complete(document: utoipa::openapi::OpenApi) -> utoipa::openapi::O
         forbidden.description = "The access token lacks the scope that the operation needs.".into();
         responses.insert("Forbidden".into(), forbidden.into());
     }
+    document.webhooks = Some(webhook::document::webhooks());
     document
 }
 

@@ -1,6 +1,7 @@
 //! Webhooks: who is told about new bookings.
 
 pub(crate) mod api;
+pub(crate) mod document;
 
 use std::{sync::Arc, time::Duration};
 

@@ -58,7 +58,7 @@ fn every_operation_is_there_with_its_answers() {
         ("POST /webhooks", "create-webhook: 201 400 401 403 406 408 409 413 415 429 503"),
         ("GET /webhooks/{webhookId}", "get-webhook: 200 400 401 403 404 406 429 503"),
         ("DELETE /webhooks/{webhookId}", "delete-webhook: 204 400 401 403 404 406 429 503"),
-        ("POST /webhooks/{webhookId}/secret", "rotate-webhook-secret: 200 400 401 403 404 406 429 503"),
+        ("POST /webhooks/{webhookId}/secret", "rotate-webhook-secret: 200 400 401 403 404 406 409 429 503"),
         ("POST /webhooks/{webhookId}/test", "test-webhook: 202 400 401 403 404 406 429 503"),
         (
             "POST /webhooks/{webhookId}/redeliver",
@@ -252,4 +252,19 @@ fn a_source_is_told_by_its_object() {
 #[test]
 fn every_reference_leads_somewhere_and_every_component_is_used() {
     is_whole(&document());
+}
+
+#[test]
+fn the_call_that_subscribers_get_is_described() {
+    let document = document();
+    assert_eq!(keys(&document["webhooks"]), ["newBooking"]);
+    let call = &document["webhooks"]["newBooking"]["post"];
+    let body = resolve(&document, &call["requestBody"]["content"]["application/json"]["schema"]);
+    let answer =
+        &document["paths"]["/bookings"]["post"]["responses"]["201"]["content"]["application/json"]["schema"];
+    assert_eq!(body, resolve(&document, answer));
+    let headers: Vec<_> =
+        call["parameters"].as_array().unwrap().iter().map(|header| &header["name"]).collect();
+    assert_eq!(headers, ["webhook-id", "webhook-timestamp", "webhook-signature"]);
+    assert_eq!(keys(&call["responses"]), ["2XX", "410", "default"]);
 }

@@ -1,6 +1,12 @@
 //! Webhooks: who is told of new bookings, and how.
 
-use axum::{Router, body::Bytes, extract::State, http::HeaderMap, http::Uri, routing::post};
+use axum::{
+    Extension, Router,
+    body::Bytes,
+    extract::State,
+    http::{HeaderMap, StatusCode, Uri},
+    routing::post,
+};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, jwk::JwkSet};
 use serde_json::{Value, json};
 use testkit::{Engine, Fixture, Server, Store};
@@ -44,8 +50,11 @@ async fn receive(
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
-) {
-    let _ = sender.send((uri.path().to_owned(), headers, body));
+) -> (StatusCode, Extension<web::Verbatim>) {
+    let path = uri.path().to_owned();
+    let status = if path.starts_with("/hooks/gone/") { StatusCode::GONE } else { StatusCode::OK };
+    let _ = sender.send((path, headers, body));
+    (status, Extension(web::Verbatim))
 }
 
 impl Told {
@@ -195,6 +204,12 @@ testkit::on_both_engines! {
         // Nothing failed.
         let failed = json!({"since": "2026-01-01T00:00:00Z"});
         told.open.ada.post(&redeliver).json(&failed).send().await.is(200, &json!({"events": 0}));
+        // As the subscriber has it, too.
+        let again = json!({"event_id": header(&first, "webhook-id")});
+        told.open.ada.post(&redeliver).json(&again).send().await.is(200, &json!({"events": 1}));
+        assert_eq!(header(&told.next().await, "webhook-id"), header(&first, "webhook-id"));
+        let nonsense = told.open.ada.post(&redeliver).json(&json!({"event_id": "msg_1"})).send().await;
+        nonsense.is_invalid(&[("#/event_id", "must be the id of an event, as a delivery or the header webhook-id has it")]);
         let unknown = json!({"event_id": NOTHING});
         told.open.ada.post(&redeliver).json(&unknown).send().await.is_problem(404, "not-found");
         for body in [json!({}), json!({"event_id": NOTHING, "since": "2026-01-01T00:00:00Z"})] {
@@ -213,6 +228,33 @@ testkit::on_both_engines! {
             let signature = header(&message, "webhook-signature");
             secret.verify(id, time, signature, &message.2, told.open.clock.now()).unwrap();
         }
+        for _ in 1..10 {
+            told.open.ada.post(&format!("{path}/secret")).send().await.has_status(200);
+        }
+        let refused = told.open.ada.post(&format!("{path}/secret")).send().await.is_problem(409, "conflict");
+        assert_eq!(
+            refused,
+            "Wait before replacing it again: 10 secrets that were replaced within 24 hours still sign."
+        );
+    }
+
+    async fn whoever_was_disabled_is_shown_so_and_enabled_by_a_test(told: Told) {
+        let mut told = told;
+        let body = json!({"url": format!("{}/gone", told.url)});
+        let made = told.open.ada.post("/webhooks").json(&body).send().await.has_status(201).json();
+        let path = format!("/webhooks/{}", text(&made, "id"));
+        told.open.ada.hold(TRIP).await;
+        told.next().await;
+        let found = told.with_deliveries(text(&made, "id"), 1).await;
+        assert_eq!((&found["status"], &found["disabled_because"]), (&json!("disabled"), &json!("gone")));
+        let delivery = &found["deliveries"][0];
+        assert_eq!(
+            (&delivery["status"], &delivery["error"]),
+            (&json!(410), &json!("answered 410: nothing is sent there any more"))
+        );
+        told.open.ada.post(&format!("{path}/test")).send().await.has_status(202);
+        assert_eq!(told.next().await.0, "/hooks/gone/newBooking");
+        told.with_deliveries(text(&made, "id"), 2).await;
     }
 
     async fn addresses_that_lead_where_nobody_should_send_are_refused(open: Open) {
@@ -232,6 +274,10 @@ testkit::on_both_engines! {
             ("https://app.example.com/hooks?x=1", "must not have a query or a fragment"),
             ("app.example.com/hooks", COMPLETE),
             ("https://", COMPLETE),
+            (
+                &format!("https://app.example.com/{}", "ä".repeat(400)),
+                "must be at most 2000 characters long when it is percent-encoded",
+            ),
         ] {
             let answer = open.ada.post("/webhooks").json(&json!({"url": url})).send().await;
             answer.is_invalid(&[("#/url", why)]);
