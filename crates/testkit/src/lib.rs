@@ -4,6 +4,7 @@
 //! - [`Store`] is an empty database of one test's own; a service's tests build their [`Fixture`] on it.
 //! - [`Server`] serves a router on a free port, [`Client`] calls it over a real socket.
 //! - [`Program`] is the program itself as a process, which can be killed.
+//! - [`receiver`] has a subscriber of webhooks.
 //! - [`openapi`] looks into the documents of services.
 //! - [`Browser`] is a real browser, for pages that people see.
 
@@ -15,6 +16,7 @@ mod engine;
 mod http;
 pub mod openapi;
 mod process;
+pub mod receiver;
 mod server;
 
 pub use browser::{Browser, ENTER, TAB};

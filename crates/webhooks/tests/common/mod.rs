@@ -2,8 +2,6 @@
 
 #![allow(dead_code, unreachable_pub, unused_imports, reason = "each test binary uses its part")]
 
-mod receiver;
-
 use std::sync::Arc;
 
 use db::{Db, Migrations};
@@ -14,7 +12,7 @@ use uuid::Uuid;
 use web::{Chance, Clock};
 use webhooks::{Attempt, Places, Secret, Settings, Subscription, Webhooks, by_system};
 
-pub use receiver::{Got, PATIENCE, Receiver, Reply, reply};
+pub use testkit::receiver::{Got, PATIENCE, Receiver, Reply, reply};
 
 pub const KIND: &str = "newBooking";
 

@@ -1,4 +1,4 @@
-//! A subscriber that writes down what it gets, and answers as it is told.
+//! Subscribers of webhooks at one address, which write down what they get and answer as they are told.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
