@@ -10,7 +10,10 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use tokio::task::{Id, JoinError, JoinSet};
+use tokio::{
+    task::{Id, JoinError, JoinSet},
+    time::Instant,
+};
 use uuid::Uuid;
 
 use crate::{
@@ -32,6 +35,10 @@ const AT_LEAST_EVERY: SignedDuration = SignedDuration::from_secs(5);
 
 /// How long to wait when something went wrong.
 const AFTER_A_FAILURE: SignedDuration = SignedDuration::from_secs(1);
+
+/// How long a turn lasts at the least: what comes at almost the same time shares a transaction. Whoever comes after a while of
+/// nothing does not wait.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// How long attempts that are under way may take when it is to stop.
 const LAST_ONES: Duration = Duration::from_secs(5);
@@ -88,6 +95,7 @@ impl Sender {
     pub(crate) async fn run(mut self, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
         loop {
+            let next_turn = Instant::now() + PAUSE;
             let until = match self.turn().await {
                 Ok(()) => self.look_at,
                 Err(error) => {
@@ -106,6 +114,7 @@ impl Sender {
                 () = self.webhooks.0.woken.notified() => {}
                 Some(ended) = self.sending.join_next_with_id() => self.ended(ended),
             }
+            tokio::time::sleep_until(next_turn).await;
             while let Some(ended) = self.sending.try_join_next_with_id() {
                 self.ended(ended);
             }
