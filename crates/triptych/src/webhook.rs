@@ -54,13 +54,16 @@ async fn receive(State(receiver): State<Receiver>, uri: Uri, headers: HeaderMap,
         Ok(said) => (said, StatusCode::NO_CONTENT),
         Err(why) => (why, StatusCode::BAD_REQUEST),
     };
-    let body = String::from_utf8_lossy(&body);
-    // Whoever sent it may have put anything there; a terminal is to see text.
-    let shown: String = body.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let id: String = id.chars().filter(|c| c.is_ascii_graphic()).collect();
-    match print(&format!("{} {id} ({said})\n  {shown}\n", uri.path())) {
+    let (path, body) = (as_text(uri.path()), as_text(&String::from_utf8_lossy(&body)));
+    let id: String = id.chars().filter(char::is_ascii_graphic).collect();
+    match print(&format!("{path} {id} ({said})\n  {body}\n")) {
         Ok(()) => status,
         // Nobody reads it any more.
         Err(_) => StatusCode::SERVICE_UNAVAILABLE,
     }
+}
+
+/// Whoever sent this may have put anything there; a terminal is to see text.
+fn as_text(sent: &str) -> String {
+    sent.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
