@@ -21,7 +21,7 @@ use cli::{Cli, Command, ServiceName, WebhookAction};
 use settings::Settings;
 
 /// What keeps a command from doing its work.
-type Failure = Box<dyn std::error::Error>;
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> ExitCode {
     match run(Cli::parse()) {

@@ -1,6 +1,6 @@
 //! `triptych webhook listen`: a small receiver, to see on one machine what a subscriber sees.
 
-use std::net::Ipv4Addr;
+use std::{io, net::Ipv4Addr};
 
 use axum::{
     Router,
@@ -9,7 +9,7 @@ use axum::{
     http::{HeaderMap, StatusCode, Uri},
     routing::any,
 };
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::mpsc};
 use web::Clock;
 use webhooks::Secret;
 
@@ -19,24 +19,39 @@ use crate::{Failure, print};
 struct Receiver {
     secret: Option<Secret>,
     clock: Clock,
+    /// Told why events cannot be printed any more.
+    ended: mpsc::UnboundedSender<Failure>,
 }
 
 pub(crate) fn listen(port: u16, secret: Option<&str>) -> Result<(), Failure> {
     let secret = secret.map(Secret::parse).transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(|error| {
-            format!("cannot listen on 127.0.0.1:{port}: {error} (choose another with --port)")
-        })?;
-        let address = listener.local_addr()?;
-        let checked =
-            if secret.is_some() { "" } else { ", without checking signatures: no --secret was given" };
-        print(&format!("Ready. Subscribe http://{address}{checked}.\n"))?;
-        let router =
-            Router::new().fallback(any(receive)).with_state(Receiver { secret, clock: Clock::system() });
-        axum::serve(listener, router).await?;
-        Ok(())
-    })
+    match runtime.block_on(receive_all(port, secret)) {
+        // Whoever read this has gone, and with them what there was to do.
+        Err(failure) if is_broken_pipe(&failure) => Ok(()),
+        ended => ended,
+    }
+}
+
+fn is_broken_pipe(failure: &Failure) -> bool {
+    failure.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Receives for as long as what arrives can be printed.
+async fn receive_all(port: u16, secret: Option<Secret>) -> Result<(), Failure> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(|error| {
+        format!("cannot listen on 127.0.0.1:{port}: {error} (choose another with --port)")
+    })?;
+    let address = listener.local_addr()?;
+    let checked = if secret.is_some() { "" } else { ", without checking signatures: no --secret was given" };
+    print(&format!("Ready. Subscribe http://{address}{checked}.\n"))?;
+    let (ended, mut failures) = mpsc::unbounded_channel();
+    let receiver = Receiver { secret, clock: Clock::system(), ended };
+    let router = Router::new().fallback(any(receive)).with_state(receiver);
+    tokio::select! {
+        served = axum::serve(listener, router) => Ok(served?),
+        Some(failure) = failures.recv() => Err(failure),
+    }
 }
 
 /// Prints an event, and answers what a careful subscriber would.
@@ -58,8 +73,11 @@ async fn receive(State(receiver): State<Receiver>, uri: Uri, headers: HeaderMap,
     let id: String = id.chars().filter(char::is_ascii_graphic).collect();
     match print(&format!("{path} {id} ({said})\n  {body}\n")) {
         Ok(()) => status,
-        // Nobody reads it any more.
-        Err(_) => StatusCode::SERVICE_UNAVAILABLE,
+        Err(failure) => {
+            // The first to say so ends the program. Nobody saw this event; it is to come again.
+            let _ = receiver.ended.send(failure);
+            StatusCode::SERVICE_UNAVAILABLE
+        }
     }
 }
 

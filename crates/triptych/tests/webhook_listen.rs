@@ -1,11 +1,11 @@
-//! `triptych webhook listen`: what it prints and answers.
+//! `triptych webhook listen`: what it prints and answers, and how it ends.
 
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
 use std::{
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read},
     process::{Child, ChildStdout, Stdio},
 };
 
@@ -18,7 +18,7 @@ const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 /// A listener, and whoever reads what it prints.
 struct Listener {
     child: Child,
-    out: BufReader<ChildStdout>,
+    out: Option<BufReader<ChildStdout>>,
     ready: String,
     client: Client,
 }
@@ -32,7 +32,7 @@ impl Listener {
         out.read_line(&mut ready).unwrap();
         let address = ready.split("http://").nth(1).unwrap().trim_end_matches(".\n");
         let client = Client::new(address.split(',').next().unwrap().parse().unwrap());
-        Listener { child, out, ready, client }
+        Listener { child, out: Some(out), ready, client }
     }
 
     /// Sends an event that anybody could have signed.
@@ -46,9 +46,14 @@ impl Listener {
     fn event(&mut self) -> String {
         let mut printed = String::new();
         for _ in 0..2 {
-            self.out.read_line(&mut printed).unwrap();
+            self.out.as_mut().unwrap().read_line(&mut printed).unwrap();
         }
         printed
+    }
+
+    /// Closes its standard output.
+    fn stop_reading(&mut self) {
+        self.out = None;
     }
 }
 
@@ -94,6 +99,24 @@ async fn what_would_steer_a_terminal_does_not_reach_it() {
     let answer = listener.client.raw(request.as_bytes()).await;
     assert!(answer.starts_with("HTTP/1.1 204 "), "{answer}");
     assert_eq!(listener.event(), "/a 31m b msg (not checked)\n   [2J   é  \n");
+}
+
+#[tokio::test]
+async fn it_ends_without_a_word_when_nobody_reads_any_more() {
+    let mut listener = Listener::start(&[]);
+    listener.send("0").await.has_status(204);
+    listener.stop_reading();
+    // It notices when it has something to print; what nobody saw was not taken.
+    let mut sent = 0;
+    while let Ok(answer) = listener.client.post("/unread").try_send().await {
+        answer.has_status(503);
+        sent += 1;
+        assert!(sent < 1000, "it goes on, and nobody reads it");
+    }
+    let mut said = String::new();
+    listener.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(said, "");
+    assert_eq!(listener.child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
