@@ -98,14 +98,9 @@ testkit::on_both_engines! {
 impl House {
     /// The train service alone, and a client of it.
     fn serve_train(&self) -> (Program, TrainClient) {
-        let mut command = self.command(&["serve", "train"]);
-        let program =
-            Program::start(command.args(["--train-listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0"]));
-        let token = self.command(&["token", "train"]).output().unwrap();
-        assert!(token.status.success(), "{}", String::from_utf8_lossy(&token.stderr));
-        let token = format!("Bearer {}", String::from_utf8(token.stdout).unwrap().trim_end());
+        let program = Program::start(&mut self.serving_train());
         let http = Client::new(program.address("train"));
-        (program, TrainClient { http, token })
+        (program, TrainClient { http, token: self.train_token() })
     }
 
     /// What the database holds after two more hours, in which everything has come to its end.

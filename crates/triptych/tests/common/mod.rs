@@ -48,6 +48,20 @@ impl House {
         command.args(FREE_PORTS);
         command
     }
+
+    /// The train service alone, about to be started.
+    pub(crate) fn serving_train(&self) -> Command {
+        let mut command = self.command(&["serve", "train"]);
+        command.args(["--train-listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0"]);
+        command
+    }
+
+    /// What the demo's user says in the Authorization header to the train service that was started last.
+    pub(crate) fn train_token(&self) -> String {
+        let token = self.command(&["token", "train"]).output().unwrap();
+        assert!(token.status.success(), "{}", String::from_utf8_lossy(&token.stderr));
+        format!("Bearer {}", String::from_utf8(token.stdout).unwrap().trim_end())
+    }
 }
 
 /// The program without any of the surroundings' settings.
