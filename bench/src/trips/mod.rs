@@ -100,6 +100,7 @@ impl Installation {
             calls_per_hour: u32::MAX,
             hold: SignedDuration::from_hours(1),
             webhook_networks: Vec::new(),
+            webhooks_to_this_machine: false,
             demo: false,
         };
         let timetable = Timetable::of_services(&timetable::of(TRAINS, trains)).unwrap();

@@ -77,6 +77,9 @@ pub struct Settings {
     pub hold: SignedDuration,
     /// Networks of the operator's to which webhooks may go, beside public addresses.
     pub webhook_networks: Vec<IpNet>,
+    /// Whether webhooks may go to this machine too: for a service that nobody else can reach, since whoever subscribes has it
+    /// call its own ports.
+    pub webhooks_to_this_machine: bool,
     pub demo: bool,
 }
 
@@ -140,8 +143,16 @@ impl Train {
         clock: Clock,
         chance: Chance,
     ) -> Result<Self, OpenError> {
-        let Settings { address, issuer, registration_token, calls_per_hour, hold, webhook_networks, demo } =
-            settings;
+        let Settings {
+            address,
+            issuer,
+            registration_token,
+            calls_per_hour,
+            hold,
+            webhook_networks,
+            webhooks_to_this_machine,
+            demo,
+        } = settings;
         let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
         if demo {
             for (name, password) in DEMO_USERS {
@@ -163,8 +174,7 @@ impl Train {
         let sign_in =
             TokenSource::open(own, issuer, accounts, db.clone(), clock.clone(), chance.clone()).await?;
         let webhooks = webhooks::Settings {
-            // Whoever tries things out on one machine receives them there.
-            places: Places { loopback: demo, networks: webhook_networks },
+            places: Places { loopback: webhooks_to_this_machine, networks: webhook_networks },
             look_up: webhooks::by_system(),
             token_for: sign_in.server.map(|server| webhook::token_for(server, clock.clone())),
         };

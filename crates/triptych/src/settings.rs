@@ -16,6 +16,7 @@ use ipnet::IpNet;
 use jiff::SignedDuration;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
+use url::Host;
 use web::{ConnectionLimits, RequestLimits};
 
 use crate::cli::Flags;
@@ -134,6 +135,16 @@ pub(crate) fn address(said: &str, listening: SocketAddr) -> String {
         ip => ip,
     };
     format!("http://{}", SocketAddr::new(ip, listening.port()))
+}
+
+/// Whether what the operator says of an address, if anything, leads to this machine only.
+fn leads_here(said: &str) -> bool {
+    match url::Url::parse(said).ok().as_ref().and_then(url::Url::host) {
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        None => said.is_empty(),
+    }
 }
 
 fn check_address(section: &str, address: &str) -> Result<(), SettingsError> {
@@ -278,6 +289,8 @@ impl Settings {
             calls_per_hour: *calls_per_hour,
             hold: SignedDuration::from_secs((*hold_seconds).into()),
             webhook_networks: webhook_networks.clone(),
+            // Whoever tries things out on one machine receives them there.
+            webhooks_to_this_machine: self.demo() && self.is_private() && leads_here(said),
             demo: self.demo(),
         }
     }
@@ -375,6 +388,26 @@ mod tests {
         assert_eq!(format!("{limits:?}"), format!("{own:?}"));
         let (limits, own) = (settings.limits.database(), db::Limits::default());
         assert_eq!(format!("{limits:?}"), format!("{own:?}"));
+    }
+
+    #[test]
+    fn an_address_leads_here_or_elsewhere() {
+        for here in
+            ["", "http://127.0.0.1:8081", "http://[::1]", "http://localhost:81", "https://a.localhost"]
+        {
+            assert!(leads_here(here), "{here}");
+        }
+        for elsewhere in [
+            "https://trains.example.com",
+            "http://localhost.example.com",
+            "http://notlocalhost",
+            "http://10.0.0.1:8081",
+            "http://0.0.0.0:8081",
+            "http://[::]:8081",
+            "nonsense",
+        ] {
+            assert!(!leads_here(elsewhere), "{elsewhere}");
+        }
     }
 
     #[test]

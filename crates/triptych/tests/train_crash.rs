@@ -114,6 +114,7 @@ impl House {
             calls_per_hour: 1000,
             hold: SignedDuration::from_hours(1),
             webhook_networks: Vec::new(),
+            webhooks_to_this_machine: false,
             demo: false,
         };
         let train = Train::open(settings, db.clone(), clock, Chance::system()).await.unwrap();

@@ -41,6 +41,7 @@ impl Fixture for Asked {
             calls_per_hour: 100,
             hold: SignedDuration::from_hours(1),
             webhook_networks: Vec::new(),
+            webhooks_to_this_machine: false,
             demo: false,
         };
         let train = Train::open(settings, db, clock.clone(), Chance::system()).await.unwrap();

@@ -29,6 +29,7 @@ testkit::on_both_engines! {
             calls_per_hour: 100_000,
             hold: jiff::SignedDuration::from_hours(1),
             webhook_networks: Vec::new(),
+            webhooks_to_this_machine: false,
             demo: false,
         };
         let busy = train::Train::open(settings, db.clone(), open.clock.clone(), web::Chance::system());

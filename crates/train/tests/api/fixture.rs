@@ -90,6 +90,7 @@ impl Open {
             calls_per_hour,
             hold,
             webhook_networks: Vec::new(),
+            webhooks_to_this_machine: demo,
             demo,
         };
         let chance = Chance::system();

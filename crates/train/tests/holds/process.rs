@@ -91,6 +91,7 @@ impl Process {
             calls_per_hour: u32::MAX,
             hold: HOLD,
             webhook_networks: Vec::new(),
+            webhooks_to_this_machine: false,
             demo: false,
         };
         let (clock, chance) = (clock.clone(), Chance::system());
