@@ -189,7 +189,7 @@ impl ToXml for Delivery {
 #[derive(ToSchema)]
 #[schema(as = WebhookInput, xml(name = "webhook"))]
 pub(crate) struct NewWebhook {
-    /// A public address with https; in a demo, also one on this machine.
+    /// A public address with https; in a demo that only this machine can reach, also one on this machine.
     #[schema(value_type = String, format = "uri", max_length = 2000, examples("https://app.example.com/hooks"))]
     url: Url,
 }
