@@ -14,7 +14,10 @@ mod start_page;
 mod user;
 mod webhook;
 
-use std::{io::Write, process::ExitCode};
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
 
 use clap::Parser;
 use cli::{Cli, Command, ServiceName, WebhookAction};
@@ -26,9 +29,11 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
+        // Whoever read this has gone, and with them what there was to do.
+        Err(failure) if is_broken_pipe(&failure) => ExitCode::SUCCESS,
         Err(failure) => {
             // Nobody to tell when standard error is closed too.
-            let _ = writeln!(std::io::stderr(), "triptych: {failure}");
+            let _ = writeln!(io::stderr(), "triptych: {failure}");
             ExitCode::from(2)
         }
     }
@@ -62,8 +67,12 @@ fn run(cli: Cli) -> Result<(), Failure> {
     }
 }
 
+fn is_broken_pipe(failure: &Failure) -> bool {
+    failure.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
 fn print(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
+    let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()?;
     Ok(())

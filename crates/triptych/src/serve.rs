@@ -148,7 +148,8 @@ impl<'s> House<'s> {
         if demo && !self.settings.is_private() {
             tracing::warn!("demo accounts with well-known passwords can be reached from other machines");
         }
-        print(&start_page::page(&self.started, self.admin, &self.settings.place(), demo))?;
+        // It serves whether or not anybody reads this.
+        let _ = print(&start_page::page(&self.started, self.admin, &self.settings.place(), demo));
         tracing::info!(version = env!("CARGO_PKG_VERSION"), demo, "started");
         tokio::select! {
             _ = interrupt.recv() => {}

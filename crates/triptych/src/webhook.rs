@@ -1,6 +1,6 @@
 //! `triptych webhook listen`: a small receiver, to see on one machine what a subscriber sees.
 
-use std::{io, net::Ipv4Addr};
+use std::net::Ipv4Addr;
 
 use axum::{
     Router,
@@ -26,15 +26,7 @@ struct Receiver {
 pub(crate) fn listen(port: u16, secret: Option<&str>) -> Result<(), Failure> {
     let secret = secret.map(Secret::parse).transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    match runtime.block_on(receive_all(port, secret)) {
-        // Whoever read this has gone, and with them what there was to do.
-        Err(failure) if is_broken_pipe(&failure) => Ok(()),
-        ended => ended,
-    }
-}
-
-fn is_broken_pipe(failure: &Failure) -> bool {
-    failure.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    runtime.block_on(receive_all(port, secret))
 }
 
 /// Receives for as long as what arrives can be printed.

@@ -4,6 +4,8 @@
 
 mod common;
 
+use std::process::Stdio;
+
 use common::{FREE_PORTS, House, bare, museum};
 use serde_json::json;
 use testkit::Client;
@@ -131,6 +133,18 @@ fn openapi_prints_the_document_and_nothing_else() {
     assert_eq!(document["openapi"], "3.1.0");
     assert_eq!(document["info"]["title"], "Museum");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "printing makes no data folder");
+}
+
+#[test]
+fn whoever_prints_ends_quietly_when_nobody_reads_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [&["openapi", "train"][..], &["config"]] {
+        let mut command = bare(folder.path(), arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()), "{arguments:?}");
+    }
 }
 
 #[tokio::test]
