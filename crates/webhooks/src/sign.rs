@@ -26,7 +26,8 @@ impl Secret {
     }
 
     pub fn parse(text: &str) -> Result<Self, NotASecret> {
-        let bytes = BASE64_STANDARD.decode(text.trim().trim_start_matches(PREFIX)).map_err(|_| NotASecret)?;
+        let encoded = text.trim().strip_prefix(PREFIX).ok_or(NotASecret)?;
+        let bytes = BASE64_STANDARD.decode(encoded).map_err(|_| NotASecret)?;
         if bytes.is_empty() { Err(NotASecret) } else { Ok(Secret(bytes)) }
     }
 

@@ -139,23 +139,31 @@ testkit::on_both_engines! {
 
     async fn what_waits_for_its_next_attempt_did_not_arrive_either(house: House) {
         let (id, _) = house.subscribe("ada", "a").await;
-        house.receiver.script("a", &[reply(500), reply(204).hangs()], reply(204));
+        house.receiver.script("a", &[reply(500)], reply(204));
         let _running = house.run();
         let since = house.clock.now();
         let waiting = house.write("ada").await;
         house.attempts("ada", id, 1).await;
-        let hanging = house.write("ada").await;
-        house.receiver.wait_for("a", 2).await;
-        // What is being sent just now is not sent a second time at once.
         assert_eq!(house.webhooks.redeliver_failed("ada", id, since).await.unwrap(), Some(1));
-        assert!(house.webhooks.redeliver("ada", id, hanging).await.unwrap());
+        house.attempts("ada", id, 2).await;
+        assert_eq!(house.delivery(id, waiting).await, Some(("delivered".into(), None)));
+    }
+
+    async fn what_is_being_sent_just_now_is_not_sent_a_second_time_at_once(house: House) {
+        let (id, _) = house.subscribe("ada", "a").await;
+        house.receiver.script("a", &[], reply(204).hangs());
+        let _running = house.run();
+        let since = house.clock.now();
+        let event = house.write("ada").await;
+        house.receiver.wait_for("a", 1).await;
+        assert!(house.webhooks.redeliver("ada", id, event).await.unwrap());
+        assert_eq!(house.webhooks.redeliver_failed("ada", id, since).await.unwrap(), Some(0));
         house.settle().await;
         house.receiver.release();
-        house.attempts("ada", id, 3).await;
-        for event in [waiting, hanging] {
-            assert_eq!(house.delivery(id, event).await, Some(("delivered".into(), None)));
-        }
-        assert_eq!((house.receiver.most_at_once(&message(hanging)), house.receiver.count("a")), (1, 3));
+        house.attempts("ada", id, 1).await;
+        house.settle().await;
+        assert_eq!(house.delivery(id, event).await, Some(("delivered".into(), None)));
+        assert_eq!((house.receiver.most_at_once(&message(event)), house.receiver.count("a")), (1, 1));
     }
 
     async fn more_can_be_asked_for_than_goes_into_one_transaction(house: House) {
