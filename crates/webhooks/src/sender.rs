@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use db::{Error, WriteTx};
 use jiff::{SignedDuration, Timestamp};
 use tokio::{
     task::{Id, JoinError, JoinSet},
@@ -96,21 +97,19 @@ impl Sender {
         let mut stop = std::pin::pin!(stop);
         loop {
             let next_turn = Instant::now() + PAUSE;
-            let until = match self.turn().await {
-                Ok(()) => self.look_at,
-                Err(error) => {
-                    tracing::warn!(%error, "webhooks could not be sent; trying again");
-                    if !matches!(error, db::Error::Unavailable(_) | db::Error::Busy) {
-                        // It will not go better next time. Their leases end, and they are sent again.
-                        self.done.clear();
-                    }
-                    self.webhooks.0.clock.now() + AFTER_A_FAILURE
+            if let Err(error) = self.turn().await {
+                tracing::warn!(%error, "webhooks could not be sent; trying again");
+                let until = self.webhooks.0.clock.now() + AFTER_A_FAILURE;
+                tokio::select! {
+                    biased;
+                    () = &mut stop => break,
+                    () = self.webhooks.0.clock.wait_until(until) => continue,
                 }
-            };
+            }
             tokio::select! {
                 biased;
                 () = &mut stop => break,
-                () = self.webhooks.0.clock.wait_until(until) => {}
+                () = self.webhooks.0.clock.wait_until(self.look_at) => {}
                 () = self.webhooks.0.woken.notified() => {}
                 Some(ended) = self.sending.join_next_with_id() => self.ended(ended),
             }
@@ -141,9 +140,11 @@ impl Sender {
         self.done.extend(done);
     }
 
-    async fn turn(&mut self) -> Result<(), db::Error> {
-        if self.webhooks.0.clock.now() >= self.look_at {
-            self.look().await?;
+    async fn turn(&mut self) -> Result<(), Error> {
+        let now = self.webhooks.0.clock.now();
+        // Somebody may have set the clock back.
+        if now >= self.look_at || now + AT_LEAST_EVERY < self.look_at {
+            self.look(now).await?;
         }
         self.fill_lanes().await?;
         let turns = self.share_out();
@@ -160,9 +161,8 @@ impl Sender {
     }
 
     /// Makes ready what has waited long enough, and removes what is old.
-    async fn look(&mut self) -> Result<(), db::Error> {
+    async fn look(&mut self, now: Timestamp) -> Result<(), Error> {
         let db = &self.webhooks.0.db;
-        let now = self.webhooks.0.clock.now();
         let next = db.read(store::next_due).await?;
         let mut look_at = next.map_or(now + AT_LEAST_EVERY, |next| next.min(now + AT_LEAST_EVERY));
         if next.is_some_and(|next| next <= now) {
@@ -179,7 +179,7 @@ impl Sender {
     }
 
     /// Looks for whoever has something ready, for the lanes in which everybody had their turn.
-    async fn fill_lanes(&mut self) -> Result<(), db::Error> {
+    async fn fill_lanes(&mut self) -> Result<(), Error> {
         let [slow, brisk] = &self.lanes;
         let (slow, brisk) = tokio::try_join!(self.search(slow), self.search(brisk))?;
         for (lane, found) in self.lanes.iter_mut().zip([slow, brisk]) {
@@ -191,7 +191,7 @@ impl Sender {
         Ok(())
     }
 
-    async fn search(&self, lane: &Lane) -> Result<Option<Vec<Uuid>>, db::Error> {
+    async fn search(&self, lane: &Lane) -> Result<Option<Vec<Uuid>>, Error> {
         if !lane.turns.is_empty() || self.free(lane.slow) == 0 {
             return Ok(None);
         }
@@ -242,17 +242,23 @@ impl Sender {
     }
 
     /// Writes down what has ended, and takes on what has a place.
-    async fn write(&mut self, turns: &BTreeMap<Uuid, Turn>) -> Result<Vec<Letter>, db::Error> {
+    async fn write(&mut self, turns: &BTreeMap<Uuid, Turn>) -> Result<Vec<Letter>, Error> {
         if turns.is_empty() && self.done.is_empty() {
             return Ok(Vec::new());
         }
         let now = self.webhooks.0.clock.now();
         let (done, turns) = (self.done.clone(), turns.clone());
-        let write = move |tx: &mut db::WriteTx<'_>| {
+        let write = move |tx: &mut WriteTx<'_>| {
             store::record(tx, &done, now)?;
             store::claim(tx, &turns, now, LEASE)
         };
-        let letters = self.webhooks.0.db.write(write).await?;
+        let letters = self.webhooks.0.db.write(write).await;
+        match &letters {
+            Ok(_) | Err(Error::Busy | Error::Unavailable(_) | Error::Conflict(_)) => {}
+            // It would not go better next time. Their leases end, and they are sent again.
+            Err(_) => self.done.clear(),
+        }
+        let letters = letters?;
         for done in self.done.drain(..) {
             if let Next::At(then) = done.next {
                 self.look_at = self.look_at.min(then);

@@ -215,7 +215,7 @@ fn settle(
     now: Timestamp,
 ) -> Result<Option<bool>, Error> {
     let arrived = |done: &&&Done| done.next == Next::Delivered;
-    let slow = done.last().is_some_and(|last| last.slow || !arrived(&last));
+    let slow = done.iter().any(|done| done.slow) || done.last().is_some_and(|last| !arrived(&last));
     let since = done.iter().rev().take_while(|done| !arrived(done)).last().map(|first| first.attempt.at);
     let settled = match since {
         None => tx.row(
