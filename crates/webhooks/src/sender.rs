@@ -249,16 +249,18 @@ impl Sender {
         let now = self.webhooks.0.clock.now();
         let (done, turns) = (self.done.clone(), turns.clone());
         let write = move |tx: &mut WriteTx<'_>| {
-            store::record(tx, &done, now)?;
-            store::claim(tx, &turns, now, LEASE)
+            Ok((store::record(tx, &done, now)?, store::claim(tx, &turns, now, LEASE)?))
         };
-        let letters = self.webhooks.0.db.write(write).await;
-        match &letters {
+        let written = self.webhooks.0.db.write(write).await;
+        match &written {
             Ok(_) | Err(Error::Busy | Error::Unavailable(_) | Error::Conflict(_)) => {}
             // It would not go better next time. Their leases end, and they are sent again.
             Err(_) => self.done.clear(),
         }
-        let letters = letters?;
+        let (disabled, letters) = written?;
+        for (subscription, because) in disabled {
+            tracing::info!(%subscription, because = because.word(), "a webhook subscription is disabled");
+        }
         for done in self.done.drain(..) {
             if let Next::At(then) = done.next {
                 self.look_at = self.look_at.min(then);

@@ -167,7 +167,6 @@ impl Train {
         if new.has_dog && !service.dogs {
             return refused(&NO_DOGS, "The trip takes no dogs.");
         }
-        let hold = now.checked_add(self.hold).unwrap_or(Timestamp::MAX);
         let booking = Booking {
             id,
             trip: run.id,
@@ -175,8 +174,7 @@ impl Train {
             has_bicycle: new.has_bicycle,
             has_dog: new.has_dog,
             status: Status::Held,
-            // As exactly as it is kept.
-            expires_at: hold.round(Unit::Microsecond).unwrap_or(hold),
+            expires_at: self.held_until(now),
         };
         let wanted = trip::store::Wanted {
             trip: run.id,
@@ -192,6 +190,12 @@ impl Train {
         let told = serde_json::to_string(&answer).map_err(|error| db::Error::Fault(error.to_string()))?;
         self.webhooks.write(tx, owner, id, NEW_BOOKING, &told, now)?;
         Ok(Answer::Done(answer))
+    }
+
+    /// Until when a seat is held that is taken now, as exactly as it is kept.
+    pub(crate) fn held_until(&self, now: Timestamp) -> Timestamp {
+        let until = now.checked_add(self.hold).unwrap_or(Timestamp::MAX);
+        until.round(Unit::Microsecond).unwrap_or(until)
     }
 }
 

@@ -188,7 +188,7 @@ pub(crate) async fn test(
         has_bicycle: false,
         has_dog: false,
         status: Status::Held,
-        expires_at: train.clock.now() + train.hold,
+        expires_at: train.held_until(train.clock.now()),
     };
     let payload = serde_json::to_string(&booking.answer(&train.address)).map_err(Problem::internal)?;
     let sent = train.webhooks.send_to(&caller.subject, id, NEW_BOOKING, &payload).await?;

@@ -183,8 +183,14 @@ pub(crate) struct Done {
     pub(crate) next: Next,
 }
 
-/// Writes down what became of attempts, which are in the order in which they ended.
-pub(crate) fn record(tx: &mut WriteTx<'_>, done: &[Done], now: Timestamp) -> Result<(), Error> {
+/// Writes down what became of attempts, which are in the order in which they ended. Gives the subscriptions that were disabled
+/// by that.
+pub(crate) fn record(
+    tx: &mut WriteTx<'_>,
+    done: &[Done],
+    now: Timestamp,
+) -> Result<Vec<(Uuid, Disabled)>, Error> {
+    let mut disabled = Vec::new();
     let mut by_subscription = BTreeMap::<Uuid, Vec<&Done>>::new();
     for done in done {
         by_subscription.entry(done.claimed.subscription).or_default().push(done);
@@ -192,28 +198,34 @@ pub(crate) fn record(tx: &mut WriteTx<'_>, done: &[Done], now: Timestamp) -> Res
     for (subscription, done) in by_subscription {
         // The subscription comes first: whoever changes one of its deliveries holds it, so that nobody waits for somebody
         // who waits for them.
-        let active = settle(tx, subscription, &done, now)?;
+        let state = settle(tx, subscription, &done, now)?;
         for done in &done {
-            settle_delivery(tx, done, active.unwrap_or(false))?;
-            if active.is_some() {
+            settle_delivery(tx, done, matches!(state, State::Active))?;
+            if !matches!(state, State::Gone) {
                 insert_attempt(tx, done)?;
             }
+        }
+        if let State::DisabledNow(because) = state {
+            disabled.push((subscription, because));
         }
         // Once in a while is enough; of the id's last bits one in sixteen is like this.
         if done.iter().any(|done| done.id.as_u128() % 16 == 0) {
             forget_attempts(tx, subscription)?;
         }
     }
-    Ok(())
+    Ok(disabled)
 }
 
-/// What attempts say about their subscription. Gives whether it goes on, if it is still there.
-fn settle(
-    tx: &mut WriteTx<'_>,
-    subscription: Uuid,
-    done: &[&Done],
-    now: Timestamp,
-) -> Result<Option<bool>, Error> {
+/// What a subscription is after attempts.
+enum State {
+    Active,
+    DisabledBefore,
+    DisabledNow(Disabled),
+    Gone,
+}
+
+/// What attempts say about their subscription.
+fn settle(tx: &mut WriteTx<'_>, subscription: Uuid, done: &[&Done], now: Timestamp) -> Result<State, Error> {
     let arrived = |done: &&&Done| done.next == Next::Delivered;
     let slow = done.iter().any(|done| done.slow) || done.last().is_some_and(|last| !arrived(&last));
     let since = done.iter().rev().take_while(|done| !arrived(done)).last().map(|first| first.attempt.at);
@@ -239,21 +251,22 @@ fn settle(
             )?
         }
     };
-    let Some((failing_since, disabled)) = settled else { return Ok(None) };
-    let gone = done.iter().any(|done| done.attempt.status == Some(410));
-    let too_long = failing_since.is_some_and(|since| now.duration_since(since) >= PATIENCE);
-    let disable = match (gone, too_long) {
-        (true, _) => Some(Disabled::Gone),
-        (false, true) => Some(Disabled::Failing),
-        (false, false) => None,
-    };
-    if let Some(disable) = disable {
-        tx.execute(
-            "UPDATE webhook_subscription SET disabled = $2 WHERE id = $1",
-            &[subscription.into(), disable.word().into()],
-        )?;
+    let Some((failing_since, disabled)) = settled else { return Ok(State::Gone) };
+    if disabled.is_some() {
+        return Ok(State::DisabledBefore);
     }
-    Ok(Some(disabled.is_none() && disable.is_none()))
+    let disable = if done.iter().any(|done| done.attempt.status == Some(410)) {
+        Disabled::Gone
+    } else if failing_since.is_some_and(|since| now.duration_since(since) >= PATIENCE) {
+        Disabled::Failing
+    } else {
+        return Ok(State::Active);
+    };
+    tx.execute(
+        "UPDATE webhook_subscription SET disabled = $2 WHERE id = $1",
+        &[subscription.into(), disable.word().into()],
+    )?;
+    Ok(State::DisabledNow(disable))
 }
 
 fn was_tried_lately(tx: &mut Tx<'_>, subscription: Uuid, now: Timestamp) -> Result<bool, Error> {
