@@ -35,18 +35,21 @@ const MOST_READ: usize = 64 * 1024;
 const READ_FOR: Duration = Duration::from_secs(1);
 
 /// How long an attempt takes that is slow.
-const SLOW: Duration = Duration::from_secs(1);
+pub(crate) const SLOW: Duration = Duration::from_secs(1);
 
 /// How long whoever takes a delivery on has it for themselves: longer than an attempt can take.
 pub(crate) const LEASE: SignedDuration = SignedDuration::from_secs(60);
+
+/// How much of that must be left when an attempt begins.
+const ENOUGH: SignedDuration = SignedDuration::from_secs(30);
 
 impl Webhooks {
     /// Makes an attempt; nothing when there is not enough time left for it.
     pub(crate) async fn attempt(&self, letter: Letter) -> Option<Done> {
         let inner = &self.0;
         let (claimed, at) = (letter.claimed, inner.clock.now());
-        // To take it on took so long that somebody else will have it before we are done.
-        if claimed.until.duration_since(at) < SignedDuration::try_from(TIMEOUT).unwrap_or_default() {
+        // To take it on took so long that somebody else, whose clock may be ahead, could have it before we are done.
+        if claimed.until.duration_since(at) < ENOUGH {
             return None;
         }
         let start = Instant::now();

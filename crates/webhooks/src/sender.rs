@@ -2,15 +2,17 @@
 //!
 //! There are two lanes. Subscriptions whose last attempt failed or took long share half of all places and have one each, so
 //! that they leave room for the others, however many they are; whoever answers at once again is among the others again.
+//! An attempt of those that takes long meanwhile gives its place to another one, as long as there are not very many.
 //! One transaction writes down what has ended and takes on what begins, as much of it as there is by then.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
+    sync::Arc,
     time::Duration,
 };
 
 use db::{Error, WriteTx};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use tokio::{
     task::{Id, JoinError, JoinSet},
     time::Instant,
@@ -19,23 +21,27 @@ use uuid::Uuid;
 
 use crate::{
     Webhooks,
-    attempt::LEASE,
-    store::{self, Done, Letter, Next},
+    attempt::{LEASE, SLOW},
+    store::{self, Done, Letter, Next, Subscriber, Taken},
 };
 
-/// How many attempts are made at once, for one subscription and in all.
+/// How many attempts are made at once: for one subscription, for all of an owner's, and in all.
 const AT_ONCE_EACH: usize = 4;
+const AT_ONCE_OWNER: usize = 16;
 const AT_ONCE: usize = 64;
+
+/// How many there are at the most, with those that took long and gave their places to others.
+const AT_MOST: usize = 256;
 
 /// The same for slow ones.
 const AT_ONCE_EACH_SLOW: usize = 1;
 const AT_ONCE_SLOW: usize = AT_ONCE / 2;
 
 /// How often to look for what waits, at the least: other processes may have left it.
-const AT_LEAST_EVERY: SignedDuration = SignedDuration::from_secs(5);
+const AT_LEAST_EVERY: Duration = Duration::from_secs(5);
 
 /// How long to wait when something went wrong.
-const AFTER_A_FAILURE: SignedDuration = SignedDuration::from_secs(1);
+const AFTER_A_FAILURE: Duration = Duration::from_secs(1);
 
 /// How long a turn lasts at the least: what comes at almost the same time shares a transaction. Whoever comes after a while of
 /// nothing does not wait.
@@ -53,6 +59,8 @@ struct Lane {
     turns: VecDeque<Uuid>,
     /// Where the search goes on, if there were more.
     after: Uuid,
+    /// Whether somebody may have something ready, or a place, who was passed over when it was filled.
+    stale: bool,
 }
 
 /// What somebody gets in a turn.
@@ -64,8 +72,29 @@ pub(crate) struct Turn {
 
 /// Whom an attempt that is under way is for.
 struct UnderWay {
-    subscription: Uuid,
+    to: Arc<Subscriber>,
     slow: bool,
+    since: Timestamp,
+}
+
+impl UnderWay {
+    /// When it gives its place to another one.
+    fn yields_at(&self) -> Option<Timestamp> {
+        (!self.slow).then(|| self.since + SLOW)
+    }
+}
+
+/// How many places are free: in all, and of those the ones that slow subscriptions can have.
+#[derive(Clone, Copy)]
+struct Free {
+    in_all: usize,
+    slow: usize,
+}
+
+impl Free {
+    fn of(self, lane: &Lane) -> usize {
+        if lane.slow { self.slow } else { self.in_all }
+    }
 }
 
 pub(crate) struct Sender {
@@ -81,7 +110,7 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(webhooks: Webhooks) -> Self {
-        let lane = |slow| Lane { slow, turns: VecDeque::new(), after: Uuid::nil() };
+        let lane = |slow| Lane { slow, turns: VecDeque::new(), after: Uuid::nil(), stale: true };
         Sender {
             look_at: webhooks.0.clock.now(),
             webhooks,
@@ -97,25 +126,39 @@ impl Sender {
         let mut stop = std::pin::pin!(stop);
         loop {
             let next_turn = Instant::now() + PAUSE;
-            if let Err(error) = self.turn().await {
-                tracing::warn!(%error, "webhooks could not be sent; trying again");
-                let until = self.webhooks.0.clock.now() + AFTER_A_FAILURE;
-                tokio::select! {
-                    biased;
-                    () = &mut stop => break,
-                    () = self.webhooks.0.clock.wait_until(until) => continue,
+            match self.turn().await {
+                // There may be more, and there are places for it.
+                Ok(true) => {}
+                Ok(false) => {
+                    let until = self.until();
+                    tokio::select! {
+                        biased;
+                        () = &mut stop => break,
+                        () = self.webhooks.0.clock.wait_until(until) => {}
+                        // Somebody may have set the clock back.
+                        () = tokio::time::sleep_until(next_turn + AT_LEAST_EVERY) => {}
+                        () = self.webhooks.0.woken.notified() => self.make_stale(),
+                        Some(ended) = self.sending.join_next_with_id() => self.ended(ended),
+                    }
                 }
-            }
-            tokio::select! {
-                biased;
-                () = &mut stop => break,
-                () = self.webhooks.0.clock.wait_until(self.look_at) => {}
-                () = self.webhooks.0.woken.notified() => {}
-                Some(ended) = self.sending.join_next_with_id() => self.ended(ended),
+                Err(error) => {
+                    tracing::warn!(%error, "webhooks could not be sent; trying again");
+                    tokio::select! {
+                        biased;
+                        () = &mut stop => break,
+                        () = tokio::time::sleep_until(next_turn + AFTER_A_FAILURE) => {}
+                    }
+                }
             }
             tokio::time::sleep_until(next_turn).await;
             while let Some(ended) = self.sending.try_join_next_with_id() {
                 self.ended(ended);
+            }
+            // Whoever says stop and then ends sees nothing begin.
+            tokio::select! {
+                biased;
+                () = &mut stop => break,
+                () = std::future::ready(()) => {}
             }
         }
         self.finish().await;
@@ -138,26 +181,40 @@ impl Sender {
         let (id, done) = ended.unwrap_or_else(|failed| (failed.id(), None));
         self.under_way.remove(&id);
         self.done.extend(done);
+        self.make_stale();
     }
 
-    async fn turn(&mut self) -> Result<(), Error> {
+    fn make_stale(&mut self) {
+        self.lanes.iter_mut().for_each(|lane| lane.stale = true);
+    }
+
+    /// Does what can be done now, and says whether there may be more of it.
+    async fn turn(&mut self) -> Result<bool, Error> {
         let now = self.webhooks.0.clock.now();
-        // Somebody may have set the clock back.
         if now >= self.look_at || now + AT_LEAST_EVERY < self.look_at {
             self.look(now).await?;
         }
-        self.fill_lanes().await?;
-        let turns = self.share_out();
-        let letters = self.write(&turns).await?;
-        if letters.is_empty() && !turns.is_empty() {
-            // Others were faster, or nobody wants it any more; there may be more of that.
-            self.look_at = self.webhooks.0.clock.now();
+        let free = self.free(now);
+        self.fill_lanes(free).await?;
+        let turns = self.share_out(free);
+        let Taken { letters, given_up } = self.write(&turns).await?;
+        if given_up || !letters.is_empty() {
+            self.make_stale();
         }
         for letter in letters {
             let slow = turns.get(&letter.claimed.subscription).is_some_and(|turn| turn.slow);
             self.begin(letter, slow);
         }
-        Ok(())
+        let free = self.free(now);
+        Ok(self.lanes.iter().any(|lane| free.of(lane) > 0 && (lane.stale || !lane.turns.is_empty())))
+    }
+
+    /// When the next turn is, if nothing happens before.
+    fn until(&self) -> Timestamp {
+        let free = self.free(self.webhooks.0.clock.now());
+        let place =
+            self.under_way.values().filter_map(UnderWay::yields_at).min().filter(|_| free.in_all == 0);
+        place.map_or(self.look_at, |place| place.min(self.look_at))
     }
 
     /// Makes ready what has waited long enough, and removes what is old.
@@ -167,9 +224,10 @@ impl Sender {
         let mut look_at = next.map_or(now + AT_LEAST_EVERY, |next| next.min(now + AT_LEAST_EVERY));
         if next.is_some_and(|next| next <= now) {
             db.write(move |tx| store::promote(tx, now)).await?;
+            self.make_stale();
             // There may be more.
             look_at = now;
-        } else if db.read(move |tx| store::oldest_event(tx, now)).await?.is_some()
+        } else if db.read(move |tx| store::has_old_events(tx, now)).await?
             && db.write(move |tx| store::clean(tx, now)).await? > 0
         {
             look_at = now;
@@ -179,20 +237,21 @@ impl Sender {
     }
 
     /// Looks for whoever has something ready, for the lanes in which everybody had their turn.
-    async fn fill_lanes(&mut self) -> Result<(), Error> {
+    async fn fill_lanes(&mut self, free: Free) -> Result<(), Error> {
         let [slow, brisk] = &self.lanes;
-        let (slow, brisk) = tokio::try_join!(self.search(slow), self.search(brisk))?;
+        let (slow, brisk) = tokio::try_join!(self.search(slow, free), self.search(brisk, free))?;
         for (lane, found) in self.lanes.iter_mut().zip([slow, brisk]) {
             if let Some(found) = found {
-                lane.after = if found.len() == LANE { found[LANE - 1] } else { Uuid::nil() };
+                lane.stale = found.len() == LANE;
+                lane.after = if lane.stale { found[LANE - 1] } else { Uuid::nil() };
                 lane.turns = found.into();
             }
         }
         Ok(())
     }
 
-    async fn search(&self, lane: &Lane) -> Result<Option<Vec<Uuid>>, Error> {
-        if !lane.turns.is_empty() || self.free(lane.slow) == 0 {
+    async fn search(&self, lane: &Lane, free: Free) -> Result<Option<Vec<Uuid>>, Error> {
+        if !lane.turns.is_empty() || free.of(lane) == 0 {
             return Ok(None);
         }
         let (slow, db) = (lane.slow, &self.webhooks.0.db);
@@ -204,37 +263,35 @@ impl Sender {
         Ok(Some(found))
     }
 
-    /// How many places are free in a lane.
-    fn free(&self, slow: bool) -> usize {
-        let in_all = AT_ONCE.saturating_sub(self.under_way.len());
-        if !slow {
-            return in_all;
-        }
+    fn free(&self, now: Timestamp) -> Free {
+        let all = self.under_way.len();
         let slow_ones = self.under_way.values().filter(|under_way| under_way.slow).count();
-        AT_ONCE_SLOW.saturating_sub(slow_ones).min(in_all)
+        let yielding =
+            self.under_way.values().filter_map(UnderWay::yields_at).filter(|at| *at <= now).count();
+        let in_all = (AT_ONCE + yielding).min(AT_MOST).saturating_sub(all);
+        Free { in_all, slow: AT_ONCE_SLOW.saturating_sub(slow_ones).min(in_all) }
     }
 
     /// Gives the places that are free to those whose turn it is.
-    fn share_out(&mut self) -> BTreeMap<Uuid, Turn> {
+    fn share_out(&mut self, free: Free) -> BTreeMap<Uuid, Turn> {
         let mut taken = HashMap::<Uuid, usize>::new();
         for under_way in self.under_way.values() {
-            *taken.entry(under_way.subscription).or_default() += 1;
+            *taken.entry(under_way.to.id).or_default() += 1;
         }
         let mut turns = BTreeMap::new();
-        let mut begun = 0;
-        for number in 0..self.lanes.len() {
-            let slow = self.lanes[number].slow;
-            let mut free = self.free(slow).min(self.free(false).saturating_sub(begun));
-            let each = if slow { AT_ONCE_EACH_SLOW } else { AT_ONCE_EACH };
-            while free > 0
-                && let Some(subscription) = self.lanes[number].turns.pop_front()
+        let mut in_all = free.in_all;
+        for lane in &mut self.lanes {
+            let each = if lane.slow { AT_ONCE_EACH_SLOW } else { AT_ONCE_EACH };
+            let mut left = free.of(lane).min(in_all);
+            while left > 0
+                && let Some(subscription) = lane.turns.pop_front()
             {
                 let wanted = each.saturating_sub(taken.get(&subscription).copied().unwrap_or(0));
-                let places = wanted.min(free);
+                let places = wanted.min(left);
                 if places > 0 {
-                    turns.insert(subscription, Turn { places, slow });
-                    free -= places;
-                    begun += places;
+                    turns.insert(subscription, Turn { places, slow: lane.slow });
+                    left -= places;
+                    in_all -= places;
                 }
             }
         }
@@ -242,14 +299,19 @@ impl Sender {
     }
 
     /// Writes down what has ended, and takes on what has a place.
-    async fn write(&mut self, turns: &BTreeMap<Uuid, Turn>) -> Result<Vec<Letter>, Error> {
+    async fn write(&mut self, turns: &BTreeMap<Uuid, Turn>) -> Result<Taken, Error> {
         if turns.is_empty() && self.done.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Taken { letters: Vec::new(), given_up: false });
+        }
+        let mut owners = HashMap::<String, usize>::new();
+        for under_way in self.under_way.values() {
+            *owners.entry(under_way.to.owner.clone()).or_default() += 1;
         }
         let now = self.webhooks.0.clock.now();
         let (done, turns) = (self.done.clone(), turns.clone());
         let write = move |tx: &mut WriteTx<'_>| {
-            Ok((store::record(tx, &done, now)?, store::claim(tx, &turns, now, LEASE)?))
+            let disabled = store::record(tx, &done, now)?;
+            Ok((disabled, store::claim(tx, &turns, &owners, AT_ONCE_OWNER, now, LEASE)?))
         };
         let written = self.webhooks.0.db.write(write).await;
         match &written {
@@ -257,7 +319,7 @@ impl Sender {
             // It would not go better next time. Their leases end, and they are sent again.
             Err(_) => self.done.clear(),
         }
-        let (disabled, letters) = written?;
+        let (disabled, taken) = written?;
         for (subscription, because) in disabled {
             tracing::info!(%subscription, because = because.word(), "a webhook subscription is disabled");
         }
@@ -266,13 +328,13 @@ impl Sender {
                 self.look_at = self.look_at.min(then);
             }
         }
-        Ok(letters)
+        Ok(taken)
     }
 
     fn begin(&mut self, letter: Letter, slow: bool) {
-        let subscription = letter.claimed.subscription;
+        let under_way = UnderWay { to: letter.to.clone(), slow, since: self.webhooks.0.clock.now() };
         let webhooks = self.webhooks.clone();
         let task = self.sending.spawn(async move { webhooks.attempt(letter).await });
-        self.under_way.insert(task.id(), UnderWay { subscription, slow });
+        self.under_way.insert(task.id(), under_way);
     }
 }

@@ -149,6 +149,62 @@ testkit::on_both_engines! {
         assert!(counts.values().all(|count| *count <= 3), "{counts:?}");
     }
 
+    async fn everybody_who_has_something_begins_as_long_as_there_are_places(house: House) {
+        for n in 0..40 {
+            let name = format!("hanging-{n}");
+            house.receiver.script(&name, &[], reply(204).hangs());
+            house.subscribe(&name, &name).await;
+            write_many(&house, &name, 1).await;
+        }
+        // Nothing ends and nothing wakes it while they begin.
+        let _running = house.run();
+        house.receiver.wait_for("", 40).await;
+        house.subscribe("ada", "healthy").await;
+        house.write("ada").await;
+        house.receiver.wait_for("healthy", 1).await;
+    }
+
+    async fn one_owner_has_a_quarter_of_the_places(house: House) {
+        for n in 0..20 {
+            let name = format!("hanging-{n}");
+            house.receiver.script(&name, &[], reply(204).hangs());
+            house.subscribe("eve", &name).await;
+        }
+        write_many(&house, "eve", 5).await;
+        house.subscribe("ada", "healthy").await;
+        write_many(&house, "ada", 100).await;
+        let _running = house.run();
+        house.receiver.wait_for("healthy", 100).await;
+        house.settle().await;
+        assert_eq!(house.receiver.count("") - house.receiver.count("healthy") - house.receiver.count("marker"), 16);
+        house.receiver.release();
+        for n in 0..20 {
+            house.receiver.wait_for(&format!("hanging-{n}"), 5).await;
+        }
+    }
+
+    async fn whoever_takes_long_gives_their_place_to_others_up_to_a_point(house: House) {
+        for n in 0..80 {
+            let name = format!("hanging-{n}");
+            house.receiver.script(&name, &[], reply(204).hangs());
+            house.subscribe(&name, &name).await;
+            write_many(&house, &name, 5).await;
+        }
+        house.subscribe("ada", "healthy").await;
+        let _running = house.run();
+        // Each second another 64 begin, since the others take so long, until there are 256.
+        for at_once in [64, 128, 192, 256] {
+            house.receiver.wait_for("", at_once).await;
+            assert_eq!(house.receiver.most_at_once(""), at_once);
+            house.seconds(1);
+        }
+        house.write("ada").await;
+        house.receiver.release();
+        house.receiver.wait_for("", 80 * 5 + 1).await;
+        assert_eq!(house.receiver.most_at_once(""), 256);
+        assert!((0..80).all(|n| house.receiver.most_at_once(&format!("hanging-{n}")) <= 4));
+    }
+
     async fn many_slow_ones_ahead_hide_nobody(house: House) {
         // As many as would fill a lane, each with something ready, and all before the healthy one in every order.
         let write = move |tx: &mut db::WriteTx<'_>| {

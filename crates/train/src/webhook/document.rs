@@ -18,7 +18,7 @@ pub(crate) fn webhooks() -> Paths {
     let gone = ResponseBuilder::new().description("Nothing is sent to this subscription any more.").build();
     let again = ResponseBuilder::new()
         .description(
-            "It has not arrived, and is sent again, for up to three days. `Retry-After` is honoured.",
+            "It has not arrived, and is sent again, up to nine times in three days or more. `Retry-After` is honoured.",
         )
         .build();
     let mut call = OperationBuilder::new()

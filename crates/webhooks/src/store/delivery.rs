@@ -1,6 +1,9 @@
 //! Deliveries: whose turn it is, taking them on, and what became of them.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use db::{Error, Tx, WriteTx};
 use jiff::{SignedDuration, Timestamp};
@@ -12,8 +15,8 @@ use super::{
 };
 use crate::{Attempt, Disabled, sender::Turn};
 
-/// How many that wait become ready in one transaction, and how many are given up at once.
-const AT_ONCE: usize = 200;
+/// How many that wait become ready in one transaction, and how many are given up.
+const BATCH: usize = 200;
 
 /// How long a subscriber may fail before nothing is sent any more.
 const PATIENCE: SignedDuration = SignedDuration::from_hours(24 * 5);
@@ -21,12 +24,12 @@ const PATIENCE: SignedDuration = SignedDuration::from_hours(24 * 5);
 /// After so long without an attempt nobody can say that it was failing all the time: longer than any wait for the next one.
 const FORGOTTEN: SignedDuration = SignedDuration::from_hours(24 * 2);
 
-/// Makes ready what has waited long enough, and what somebody took on and did not bring to an end. Gives how many.
-pub(crate) fn promote(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<usize, Error> {
+/// Makes ready some of what has waited long enough, and of what somebody took on and did not bring to an end.
+pub(crate) fn promote(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<(), Error> {
     let mut due = tx.rows(
         "SELECT subscription_id, event_id FROM webhook_delivery
          WHERE status IN ('sending', 'waiting') AND due_at <= $1 ORDER BY due_at LIMIT $2",
-        &[now.into(), count(AT_ONCE).into()],
+        &[now.into(), count(BATCH).into()],
         |row| Ok((row.get::<Uuid>(0)?, row.get::<Uuid>(1)?)),
     )?;
     // In the order of everybody else, so that nobody waits for somebody who waits for them.
@@ -38,7 +41,7 @@ pub(crate) fn promote(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<usize, Err
             &[(*subscription).into(), (*event).into(), now.into()],
         )?;
     }
-    Ok(due.len())
+    Ok(())
 }
 
 /// When the next one has waited long enough.
@@ -92,24 +95,43 @@ pub(crate) struct Letter {
     pub(crate) payload: String,
 }
 
-/// Takes on so much of what is ready for these subscriptions, so that nobody else does until the lease is over. They come in
-/// their order, so that nobody waits for somebody who waits for them.
+/// What came of taking things on.
+pub(crate) struct Taken {
+    pub(crate) letters: Vec<Letter>,
+    /// Whether something was given up.
+    pub(crate) given_up: bool,
+}
+
+/// Takes on so much of what is ready for these subscriptions, so that nobody else does until the lease is over. An owner's have
+/// `each_owner` places at the most, together with those that they have already. They come in their order, so that nobody waits
+/// for somebody who waits for them.
 pub(crate) fn claim(
     tx: &mut WriteTx<'_>,
     turns: &BTreeMap<Uuid, Turn>,
+    owners: &HashMap<String, usize>,
+    each_owner: usize,
     now: Timestamp,
     lease: SignedDuration,
-) -> Result<Vec<Letter>, Error> {
+) -> Result<Taken, Error> {
+    let mut owners = owners.clone();
     let mut letters = Vec::new();
+    let mut may_give_up = BATCH;
     for (subscription, turn) in turns {
         match subscriber(tx, *subscription, now)? {
-            Found::Active(to) => claim_for(tx, to, turn.places, now + lease, &mut letters)?,
+            Found::Active(to) => {
+                let of_owner = owners.entry(to.owner.clone()).or_default();
+                let places = turn.places.min(each_owner.saturating_sub(*of_owner));
+                let before = letters.len();
+                claim_for(tx, to, places, now + lease, &mut letters)?;
+                *of_owner += letters.len() - before;
+            }
             // Nothing is sent where nobody wants it any more, and nothing is left where nobody is.
-            Found::Disabled => give_up(tx, *subscription, false)?,
-            Found::Gone => give_up(tx, *subscription, true)?,
+            found => {
+                may_give_up -= give_up(tx, *subscription, matches!(found, Found::Gone), may_give_up)?;
+            }
         }
     }
-    Ok(letters)
+    Ok(Taken { letters, given_up: may_give_up < BATCH })
 }
 
 fn claim_for(
@@ -120,7 +142,9 @@ fn claim_for(
     letters: &mut Vec<Letter>,
 ) -> Result<(), Error> {
     let to = Arc::new(to);
-    for event in ready_events(tx, to.id, places)? {
+    let mut events = ready_events(tx, to.id, places)?;
+    events.sort_unstable();
+    for event in events {
         // One statement decides whose it is.
         let claimed = tx.row(
             "UPDATE webhook_delivery SET status = 'sending', due_at = $3
@@ -147,20 +171,39 @@ fn ready_events(tx: &mut Tx<'_>, subscription: Uuid, most: usize) -> Result<Vec<
     )
 }
 
-fn give_up(tx: &mut WriteTx<'_>, subscription: Uuid, gone: bool) -> Result<(), Error> {
-    for event in ready_events(tx, subscription, AT_ONCE)? {
-        let key = [subscription.into(), event.into()];
+/// Gives up what is ready for a subscription that is disabled or gone, and gives how much that was.
+fn give_up(tx: &mut WriteTx<'_>, subscription: Uuid, gone: bool, most: usize) -> Result<usize, Error> {
+    if !gone {
+        // Its owner may be enabling it just now; whoever holds it knows.
+        let disabled = tx.execute(
+            "UPDATE webhook_subscription SET slow = slow WHERE id = $1 AND disabled IS NOT NULL",
+            &[subscription.into()],
+        )?;
+        if disabled == 0 {
+            return Ok(0);
+        }
+    }
+    let events = ready_events(tx, subscription, most)?;
+    for event in &events {
         if gone {
-            tx.execute("DELETE FROM webhook_delivery WHERE subscription_id = $1 AND event_id = $2", &key)?;
+            delete(tx, subscription, *event)?;
         } else {
             tx.execute(
                 "UPDATE webhook_delivery SET status = 'failed', due_at = NULL
                  WHERE subscription_id = $1 AND event_id = $2 AND status = 'ready'",
-                &key,
+                &[subscription.into(), (*event).into()],
             )?;
         }
     }
-    Ok(())
+    Ok(events.len())
+}
+
+pub(super) fn delete(tx: &mut WriteTx<'_>, subscription: Uuid, event: Uuid) -> Result<(), Error> {
+    tx.execute(
+        "DELETE FROM webhook_delivery WHERE subscription_id = $1 AND event_id = $2",
+        &[subscription.into(), event.into()],
+    )
+    .map(drop)
 }
 
 /// What is to become of a delivery after an attempt.
@@ -195,13 +238,16 @@ pub(crate) fn record(
     for done in done {
         by_subscription.entry(done.claimed.subscription).or_default().push(done);
     }
-    for (subscription, done) in by_subscription {
-        // The subscription comes first: whoever changes one of its deliveries holds it, so that nobody waits for somebody
-        // who waits for them.
+    for (subscription, mut done) in by_subscription {
+        // The subscription comes first, and its deliveries in their order, as everywhere, so that nobody waits for somebody who
+        // waits for them.
         let state = settle(tx, subscription, &done, now)?;
+        done.sort_by_key(|done| done.claimed.event);
         for done in &done {
-            settle_delivery(tx, done, matches!(state, State::Active))?;
-            if !matches!(state, State::Gone) {
+            if matches!(state, State::Gone) {
+                delete(tx, subscription, done.claimed.event)?;
+            } else {
+                settle_delivery(tx, done, matches!(state, State::Active))?;
                 insert_attempt(tx, done)?;
             }
         }
@@ -302,11 +348,12 @@ fn settle_delivery(tx: &mut WriteTx<'_>, done: &Done, active: bool) -> Result<()
     .map(drop)
 }
 
+/// It may be there already, if a commit happened that we did not hear of.
 fn insert_attempt(tx: &mut WriteTx<'_>, done: &Done) -> Result<(), Error> {
     let Attempt { event, at, duration_ms, status, error } = &done.attempt;
     tx.execute(
         "INSERT INTO webhook_attempt (id, subscription_id, event_id, at, duration_ms, status, error)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING",
         &[
             done.id.into(),
             done.claimed.subscription.into(),

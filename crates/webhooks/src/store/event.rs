@@ -4,13 +4,13 @@ use db::{Error, Tx, WriteTx};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use super::{count, subscription::subscription};
+use super::count;
 
 /// How long events are kept for being sent again.
 const KEPT: SignedDuration = SignedDuration::from_hours(24 * 30);
 
 /// How many are removed or sent again in one transaction, so that nobody waits long for it.
-const AT_ONCE: usize = 500;
+const BATCH: usize = 500;
 
 /// Writes an event, and its deliveries to whoever of the owner's subscriptions wants it. One that is disabled because nothing
 /// arrived there can have it when it is well again.
@@ -92,8 +92,8 @@ pub(crate) fn redeliver(
     Ok(true)
 }
 
-/// Sends again some of what did not arrive and was made since a time, of the events after one of them. Gives how many these
-/// are, and the last of them if there may be more; nothing when there is no such subscription.
+/// Sends again what did not arrive and was made since a time, among some of the events after one of them. Gives how many these
+/// are, and after which to go on if there may be more; nothing when there is no such subscription.
 pub(crate) fn redeliver_failed(
     tx: &mut WriteTx<'_>,
     owner: &str,
@@ -105,59 +105,66 @@ pub(crate) fn redeliver_failed(
     if !enable(tx, owner, id)? {
         return Ok(None);
     }
-    let events = tx.rows(
-        "SELECT event_id FROM webhook_delivery
+    // However old they are, so that a transaction is never longer than this.
+    let late = tx.rows(
+        "SELECT event_id, (SELECT created_at FROM webhook_event WHERE id = event_id) FROM webhook_delivery
          WHERE subscription_id = $1 AND status IN ('waiting', 'failed') AND event_id > $2
-         AND (SELECT created_at FROM webhook_event WHERE id = event_id) >= $3
-         ORDER BY event_id LIMIT $4",
-        &[id.into(), after.into(), since.into(), count(AT_ONCE).into()],
-        |row| row.get::<Uuid>(0),
+         ORDER BY event_id LIMIT $3",
+        &[id.into(), after.into(), count(BATCH).into()],
+        |row| Ok((row.get::<Uuid>(0)?, row.get::<Timestamp>(1)?)),
     )?;
-    for event in &events {
+    let mut sent = 0;
+    for (event, _) in late.iter().filter(|(_, created_at)| *created_at >= since) {
         tx.execute(
             "UPDATE webhook_delivery SET status = 'ready', attempts = 0, due_at = $3
              WHERE subscription_id = $1 AND event_id = $2 AND status IN ('waiting', 'failed')",
             &[id.into(), (*event).into(), now.into()],
         )?;
+        sent += 1;
     }
-    let last = if events.len() == AT_ONCE { events.last().copied() } else { None };
-    Ok(Some((events.len(), last)))
+    let last = late.last().filter(|_| late.len() == BATCH).map(|(event, _)| *event);
+    Ok(Some((sent, last)))
 }
 
 /// Whoever asks for an event wants it: nothing is held against the subscription any more. It comes first, as it does wherever
 /// deliveries are changed, so that nobody waits for somebody who waits for them.
 fn enable(tx: &mut WriteTx<'_>, owner: &str, id: Uuid) -> Result<bool, Error> {
-    if subscription(tx, owner, id)?.is_none() {
-        return Ok(false);
-    }
     let enabled = tx.execute(
-        "UPDATE webhook_subscription SET disabled = NULL, failing_since = NULL WHERE id = $1",
-        &[id.into()],
+        "UPDATE webhook_subscription SET disabled = NULL, failing_since = NULL WHERE owner = $1 AND id = $2",
+        &[owner.into(), id.into()],
     )?;
     Ok(enabled == 1)
 }
 
-/// When the oldest event was made that is old enough to go.
-pub(crate) fn oldest_event(tx: &mut Tx<'_>, now: Timestamp) -> Result<Option<Timestamp>, Error> {
-    tx.row(
+/// Whether there are events that are old enough to go.
+pub(crate) fn has_old_events(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, Error> {
+    let oldest = tx.row(
         "SELECT created_at FROM webhook_event WHERE created_at < $1 ORDER BY created_at LIMIT 1",
         &[(now - KEPT).into()],
-        |row| row.get(0),
-    )
+        |_| Ok(()),
+    )?;
+    Ok(oldest.is_some())
 }
 
 /// Removes some old events; not those that are still to be sent. Gives how many.
 pub(crate) fn clean(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<usize, Error> {
+    // Not NOT EXISTS, which PostgreSQL may make a join of, over all deliveries.
     let old = tx.rows(
-        "SELECT id FROM webhook_event AS old WHERE created_at < $1 AND NOT EXISTS (
+        "SELECT id FROM webhook_event AS old WHERE created_at < $1 AND (
              SELECT 1 FROM webhook_delivery WHERE event_id = old.id
-             AND status IN ('ready', 'sending', 'waiting'))
+             AND status IN ('ready', 'sending', 'waiting') LIMIT 1) IS NULL
          ORDER BY created_at LIMIT $2",
-        &[(now - KEPT).into(), count(AT_ONCE).into()],
+        &[(now - KEPT).into(), count(BATCH).into()],
         |row| row.get::<Uuid>(0),
     )?;
     for event in &old {
-        tx.execute("DELETE FROM webhook_event WHERE id = $1", &[(*event).into()])?;
+        // Somebody may have asked for it just now.
+        tx.execute(
+            "DELETE FROM webhook_event WHERE id = $1 AND (
+                 SELECT 1 FROM webhook_delivery WHERE event_id = $1
+                 AND status IN ('ready', 'sending', 'waiting') LIMIT 1) IS NULL",
+            &[(*event).into()],
+        )?;
     }
     Ok(old.len())
 }

@@ -9,11 +9,12 @@ mod event;
 mod subscription;
 
 pub(crate) use delivery::{
-    Claimed, Done, Letter, Next, claim, next_due, promote, ready_subscriptions, record,
+    Claimed, Done, Letter, Next, Taken, claim, next_due, promote, ready_subscriptions, record,
 };
-pub(crate) use event::{clean, insert_event, oldest_event, redeliver, redeliver_failed, send_to};
+pub(crate) use event::{clean, has_old_events, insert_event, redeliver, redeliver_failed, send_to};
 pub(crate) use subscription::{
-    Rotated, attempts, delete_subscription, insert_subscription, rotate, subscription, subscriptions,
+    Rotated, Subscriber, attempts, delete_subscription, insert_subscription, rotate, subscription,
+    subscriptions,
 };
 
 /// The number of rows as statements take it.

@@ -4,7 +4,7 @@ use db::{Error, Row, Tx, WriteTx};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use super::count;
+use super::{count, delivery};
 use crate::{Attempt, Disabled, MOST_OLD_SECRETS, MOST_SUBSCRIPTIONS, Secret, Subscription};
 
 /// How many attempts of a subscription are remembered.
@@ -95,11 +95,14 @@ pub(crate) fn delete_subscription(tx: &mut WriteTx<'_>, owner: &str, id: Uuid) -
         "UPDATE webhook_owner SET subscriptions = subscriptions - 1 WHERE owner = $1",
         &[owner.into()],
     )?;
-    tx.execute(
-        "DELETE FROM webhook_delivery WHERE subscription_id = $1 AND event_id IN (
-             SELECT event_id FROM webhook_delivery WHERE subscription_id = $1 LIMIT $2)",
+    let deliveries = tx.rows(
+        "SELECT event_id FROM webhook_delivery WHERE subscription_id = $1 ORDER BY event_id LIMIT $2",
         &[id.into(), count(DELETED_AT_ONCE).into()],
+        |row| row.get::<Uuid>(0),
     )?;
+    for event in deliveries {
+        delivery::delete(tx, id, event)?;
+    }
     Ok(true)
 }
 
@@ -119,31 +122,28 @@ pub(crate) fn rotate(
     secret: &Secret,
     now: Timestamp,
 ) -> Result<Rotated, Error> {
-    if old_secrets(tx, id, now)?.len() >= MOST_OLD_SECRETS {
-        return Ok(match subscription(tx, owner, id)? {
-            Some(_) => Rotated::TooOften,
-            None => Rotated::Unknown,
-        });
-    }
     // Read by a change, so that of two who come at the same time the second one replaces what the first one made.
-    let until = now + OLD_SECRET_SIGNS_FOR;
     let old = tx.row(
-        "UPDATE webhook_subscription SET old_secret_until = $3 WHERE owner = $1 AND id = $2 RETURNING secret",
-        &[owner.into(), id.into(), until.into()],
+        "UPDATE webhook_subscription SET slow = slow WHERE owner = $1 AND id = $2 RETURNING secret",
+        &[owner.into(), id.into()],
         |row| row.get::<Vec<u8>>(0),
     )?;
     let Some(old) = old else { return Ok(Rotated::Unknown) };
+    if old_secrets(tx, id, now)?.len() >= MOST_OLD_SECRETS {
+        return Ok(Rotated::TooOften);
+    }
     tx.execute(
         "DELETE FROM webhook_old_secret WHERE subscription_id = $1 AND until <= $2",
         &[id.into(), now.into()],
     )?;
+    let until = now + OLD_SECRET_SIGNS_FOR;
     tx.execute(
         "INSERT INTO webhook_old_secret (subscription_id, secret, until) VALUES ($1, $2, $3)",
         &[id.into(), old.as_slice().into(), until.into()],
     )?;
     tx.execute(
-        "UPDATE webhook_subscription SET secret = $2 WHERE id = $1",
-        &[id.into(), secret.0.as_slice().into()],
+        "UPDATE webhook_subscription SET secret = $2, old_secret_until = $3 WHERE id = $1",
+        &[id.into(), secret.0.as_slice().into(), until.into()],
     )?;
     Ok(Rotated::Done)
 }
