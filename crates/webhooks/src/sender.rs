@@ -310,8 +310,8 @@ impl Sender {
         let now = self.webhooks.0.clock.now();
         let (done, turns) = (self.done.clone(), turns.clone());
         let write = move |tx: &mut WriteTx<'_>| {
-            let disabled = store::record(tx, &done, now)?;
-            Ok((disabled, store::claim(tx, &turns, &owners, AT_ONCE_OWNER, now, LEASE)?))
+            let recorded = store::record(tx, &done, now)?;
+            Ok((recorded, store::claim(tx, &turns, &owners, AT_ONCE_OWNER, now, LEASE)?))
         };
         let written = self.webhooks.0.db.write(write).await;
         match &written {
@@ -319,8 +319,11 @@ impl Sender {
             // It would not go better next time. Their leases end, and they are sent again.
             Err(_) => self.done.clear(),
         }
-        let (disabled, taken) = written?;
-        for (subscription, because) in disabled {
+        let (recorded, taken) = written?;
+        if recorded.again {
+            self.make_stale();
+        }
+        for (subscription, because) in recorded.disabled {
             tracing::info!(%subscription, because = because.word(), "a webhook subscription is disabled");
         }
         for done in self.done.drain(..) {

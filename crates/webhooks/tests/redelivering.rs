@@ -149,21 +149,42 @@ testkit::on_both_engines! {
         assert_eq!(house.delivery(id, waiting).await, Some(("delivered".into(), None)));
     }
 
-    async fn what_is_being_sent_just_now_is_not_sent_a_second_time_at_once(house: House) {
+    async fn what_is_being_sent_just_now_is_sent_again_after_that(house: House) {
         let (id, _) = house.subscribe("ada", "a").await;
-        house.receiver.script("a", &[], reply(204).hangs());
+        house.receiver.script("a", &[reply(204).hangs()], reply(500));
         let _running = house.run();
         let since = house.clock.now();
         let event = house.write("ada").await;
         house.receiver.wait_for("a", 1).await;
         assert!(house.webhooks.redeliver("ada", id, event).await.unwrap());
+        assert!(house.webhooks.redeliver("ada", id, event).await.unwrap());
         assert_eq!(house.webhooks.redeliver_failed("ada", id, since).await.unwrap(), Some(0));
         house.settle().await;
+        assert_eq!(house.receiver.count("a"), 1);
         house.receiver.release();
+        house.attempts("ada", id, 2).await;
+        house.settle().await;
+        assert_eq!((house.receiver.most_at_once(&message(event)), house.receiver.count("a")), (1, 2));
+        // It has all its attempts.
+        let (status, due_at) = house.delivery(id, event).await.unwrap();
+        assert_eq!(status, "waiting");
+        assert!(due_at.unwrap() <= house.clock.now() + SignedDuration::from_secs(6));
+    }
+
+    async fn what_was_asked_for_while_its_sender_died_is_sent_once_more(house: House) {
+        let (id, _) = house.subscribe("ada", "a").await;
+        house.receiver.script("a", &[reply(204).hangs()], reply(204));
+        let dying = house.run();
+        let event = house.write("ada").await;
+        house.receiver.wait_for("a", 1).await;
+        assert!(house.webhooks.redeliver("ada", id, event).await.unwrap());
+        dying.kill().await;
+        house.seconds(61);
+        let _running = house.run();
         house.attempts("ada", id, 1).await;
         house.settle().await;
         assert_eq!(house.delivery(id, event).await, Some(("delivered".into(), None)));
-        assert_eq!((house.receiver.most_at_once(&message(event)), house.receiver.count("a")), (1, 1));
+        assert_eq!(house.receiver.count("a"), 2);
     }
 
     async fn more_can_be_asked_for_than_goes_into_one_transaction(house: House) {

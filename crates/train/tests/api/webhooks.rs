@@ -9,7 +9,7 @@ use axum::{
 };
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, jwk::JwkSet};
 use serde_json::{Value, json};
-use testkit::{Engine, Fixture, Server, Store};
+use testkit::{Engine, Fixture, Server, Store, receiver::PATIENCE};
 use tokio::{sync::mpsc, task::JoinHandle};
 use web::ConnectionLimits;
 
@@ -65,7 +65,7 @@ impl Told {
     }
 
     async fn next(&mut self) -> Message {
-        self.messages.recv().await.unwrap()
+        tokio::time::timeout(PATIENCE, self.messages.recv()).await.expect("something is told").unwrap()
     }
 
     /// The subscription once it tells of so many deliveries: what was sent is written down a moment later.

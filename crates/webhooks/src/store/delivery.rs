@@ -147,7 +147,8 @@ fn claim_for(
     for event in events {
         // One statement decides whose it is.
         let claimed = tx.row(
-            "UPDATE webhook_delivery SET status = 'sending', due_at = $3
+            "UPDATE webhook_delivery SET status = 'sending', due_at = $3,
+                 attempts = CASE WHEN attempts < 0 THEN 0 ELSE attempts END
              WHERE subscription_id = $1 AND event_id = $2 AND status = 'ready'
              RETURNING attempts, (SELECT kind FROM webhook_event WHERE id = event_id),
                  (SELECT payload FROM webhook_event WHERE id = event_id)",
@@ -226,14 +227,18 @@ pub(crate) struct Done {
     pub(crate) next: Next,
 }
 
-/// Writes down what became of attempts, which are in the order in which they ended. Gives the subscriptions that were disabled
-/// by that.
-pub(crate) fn record(
-    tx: &mut WriteTx<'_>,
-    done: &[Done],
-    now: Timestamp,
-) -> Result<Vec<(Uuid, Disabled)>, Error> {
-    let mut disabled = Vec::new();
+/// What came of writing attempts down.
+#[derive(Default)]
+pub(crate) struct Recorded {
+    /// Subscriptions that are disabled from now on.
+    pub(crate) disabled: Vec<(Uuid, Disabled)>,
+    /// Whether something is ready again, since it was asked for meanwhile.
+    pub(crate) again: bool,
+}
+
+/// Writes down what became of attempts, which are in the order in which they ended.
+pub(crate) fn record(tx: &mut WriteTx<'_>, done: &[Done], now: Timestamp) -> Result<Recorded, Error> {
+    let mut recorded = Recorded::default();
     let mut by_subscription = BTreeMap::<Uuid, Vec<&Done>>::new();
     for done in done {
         by_subscription.entry(done.claimed.subscription).or_default().push(done);
@@ -247,19 +252,19 @@ pub(crate) fn record(
             if matches!(state, State::Gone) {
                 delete(tx, subscription, done.claimed.event)?;
             } else {
-                settle_delivery(tx, done, matches!(state, State::Active))?;
+                recorded.again |= settle_delivery(tx, done, matches!(state, State::Active), now)?;
                 insert_attempt(tx, done)?;
             }
         }
         if let State::DisabledNow(because) = state {
-            disabled.push((subscription, because));
+            recorded.disabled.push((subscription, because));
         }
         // Once in a while is enough; of the id's last bits one in sixteen is like this.
         if done.iter().any(|done| done.id.as_u128() % 16 == 0) {
             forget_attempts(tx, subscription)?;
         }
     }
-    Ok(disabled)
+    Ok(recorded)
 }
 
 /// What a subscription is after attempts.
@@ -324,7 +329,8 @@ fn was_tried_lately(tx: &mut Tx<'_>, subscription: Uuid, now: Timestamp) -> Resu
     Ok(last.is_some_and(|last| now.duration_since(last) <= FORGOTTEN))
 }
 
-fn settle_delivery(tx: &mut WriteTx<'_>, done: &Done, active: bool) -> Result<(), Error> {
+/// Writes down what becomes of a delivery; `true` when it is to be sent again at once, since it was asked for meanwhile.
+fn settle_delivery(tx: &mut WriteTx<'_>, done: &Done, active: bool, now: Timestamp) -> Result<bool, Error> {
     let Claimed { subscription, event, attempts, until } = done.claimed;
     let (status, due_at) = match done.next {
         Next::Delivered => ("delivered", None),
@@ -332,9 +338,9 @@ fn settle_delivery(tx: &mut WriteTx<'_>, done: &Done, active: bool) -> Result<()
         Next::At(_) | Next::Failed => ("failed", None),
     };
     // What arrived has arrived. What did not is left to whoever has it now, if it is not us any more.
-    tx.execute(
+    let settled = tx.execute(
         "UPDATE webhook_delivery SET status = $3, due_at = $4, attempts = $5
-         WHERE subscription_id = $1 AND event_id = $2
+         WHERE subscription_id = $1 AND event_id = $2 AND attempts >= 0
          AND ((status = 'sending' AND due_at = $6) OR $3 = 'delivered')",
         &[
             subscription.into(),
@@ -344,8 +350,16 @@ fn settle_delivery(tx: &mut WriteTx<'_>, done: &Done, active: bool) -> Result<()
             (attempts + 1).into(),
             until.into(),
         ],
-    )
-    .map(drop)
+    )?;
+    if settled == 1 {
+        return Ok(false);
+    }
+    let again = tx.execute(
+        "UPDATE webhook_delivery SET status = 'ready', due_at = $3, attempts = 0
+         WHERE subscription_id = $1 AND event_id = $2 AND attempts < 0 AND status = 'sending' AND due_at = $4",
+        &[subscription.into(), event.into(), now.into(), until.into()],
+    )?;
+    Ok(again == 1)
 }
 
 /// It may be there already, if a commit happened that we did not hear of.

@@ -68,7 +68,8 @@ pub(crate) fn send_to(
     Ok(true)
 }
 
-/// Sends an event again, unless it is being sent just now; `false` when it never went to this subscription.
+/// Sends an event again, after the present attempt if there is one: it then has fewer than no attempts. `false` when it never
+/// went to this subscription.
 pub(crate) fn redeliver(
     tx: &mut WriteTx<'_>,
     owner: &str,
@@ -85,8 +86,10 @@ pub(crate) fn redeliver(
         return Ok(false);
     }
     tx.execute(
-        "UPDATE webhook_delivery SET status = 'ready', attempts = 0, due_at = $3
-         WHERE subscription_id = $1 AND event_id = $2 AND status <> 'sending'",
+        "UPDATE webhook_delivery SET status = CASE WHEN status = 'sending' THEN status ELSE 'ready' END,
+             attempts = CASE WHEN status = 'sending' THEN -1 ELSE 0 END,
+             due_at = CASE WHEN status = 'sending' THEN due_at ELSE $3 END
+         WHERE subscription_id = $1 AND event_id = $2",
         &[id.into(), event.into(), now.into()],
     )?;
     Ok(true)
