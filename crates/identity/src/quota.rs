@@ -49,6 +49,13 @@ struct Taken {
     untaken: i64,
 }
 
+impl Taken {
+    fn spend(&mut self) -> Option<i64> {
+        self.left = self.left.checked_sub(1).filter(|left| *left >= 0)?;
+        Some(self.left + self.untaken)
+    }
+}
+
 /// Where a caller stands after a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
@@ -95,27 +102,23 @@ impl Quota {
         let step = (self.limit / 100).max(1);
         let (limit, name) = (self.limit, caller.to_owned());
         let more = self.db.write(move |tx| take(tx, &name, hour, step, limit)).await?;
-        if let Some(more) = more {
-            held.add(&more);
-        }
-        held.spend(hour).map(standing).ok_or_else(|| QuotaError::UsedUp(standing(0)))
+        let remaining = more.and_then(|more| held.add_and_spend(&more));
+        remaining.map(standing).ok_or_else(|| QuotaError::UsedUp(standing(0)))
     }
 }
 
 impl Caller {
     fn spend(&self, hour: i64) -> Option<i64> {
         let mut taken = self.lock();
-        if !counts_in(taken.hour, hour) || taken.left == 0 {
-            return None;
-        }
-        taken.left -= 1;
-        Some(taken.left + taken.untaken)
+        if counts_in(taken.hour, hour) { taken.spend() } else { None }
     }
 
-    fn add(&self, more: &Taken) {
+    /// In one go: whoever took these has one of them, however many others are about to spend the rest.
+    fn add_and_spend(&self, more: &Taken) -> Option<i64> {
         let mut taken = self.lock();
-        let left = if taken.hour == more.hour { taken.left } else { 0 };
-        *taken = Taken { left: left + more.left, ..*more };
+        let left = if taken.hour == more.hour { taken.left } else { 0 } + more.left;
+        *taken = Taken { left, ..*more };
+        taken.spend()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Taken> {
@@ -172,5 +175,32 @@ impl QuotaError {
             .retry_after(reset.unsigned_abs()),
             QuotaError::Db(error) => error.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::atomic::{AtomicBool, Ordering},
+        thread,
+    };
+
+    use super::*;
+
+    #[test]
+    fn whoever_takes_calls_has_one_of_them_whoever_else_spends() {
+        let (caller, done) = (Caller::default(), AtomicBool::new(false));
+        let had_one = thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    caller.spend(7);
+                }
+            });
+            let more = Taken { hour: 7, left: 1, untaken: 0 };
+            let had_one = (0..100_000).filter(|_| caller.add_and_spend(&more).is_some()).count();
+            done.store(true, Ordering::Relaxed);
+            had_one
+        });
+        assert_eq!(had_one, 100_000);
     }
 }
