@@ -154,7 +154,7 @@ impl Sender {
             while let Some(ended) = self.sending.try_join_next_with_id() {
                 self.ended(ended);
             }
-            // Whoever says stop and then ends sees nothing begin.
+            // A stop is seen before what ended after it makes room for more.
             tokio::select! {
                 biased;
                 () = &mut stop => break,
@@ -209,12 +209,14 @@ impl Sender {
         Ok(self.lanes.iter().any(|lane| free.of(lane) > 0 && (lane.stale || !lane.turns.is_empty())))
     }
 
-    /// When the next turn is, if nothing happens before.
+    /// When the next turn is, if nothing happens before: when there is a place again, or something to look for.
     fn until(&self) -> Timestamp {
-        let free = self.free(self.webhooks.0.clock.now());
-        let place =
-            self.under_way.values().filter_map(UnderWay::yields_at).min().filter(|_| free.in_all == 0);
-        place.map_or(self.look_at, |place| place.min(self.look_at))
+        let now = self.webhooks.0.clock.now();
+        if self.free(now).in_all > 0 {
+            return self.look_at;
+        }
+        let yields = self.under_way.values().filter_map(UnderWay::yields_at).filter(|at| *at > now).min();
+        yields.map_or(self.look_at, |at| at.min(self.look_at))
     }
 
     /// Makes ready what has waited long enough, and removes what is old.
