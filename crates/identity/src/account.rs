@@ -32,7 +32,7 @@ use secrecy::{ExposeSecret, SecretString};
 use unicode_normalization::UnicodeNormalization;
 use uuid::Uuid;
 
-use crate::PasswordHash;
+use crate::{PasswordHash, secret, session};
 
 /// An account as signing in needs it.
 pub(crate) struct Account {
@@ -153,6 +153,14 @@ pub(crate) async fn has_password(db: &Db, id: Uuid, hash: String) -> Result<bool
     Ok(same.await?.is_some())
 }
 
+/// The hash of an account's password, if it has one.
+pub(crate) async fn password_of(db: &Db, id: Uuid) -> Result<Option<String>, db::Error> {
+    let found = db.read(move |tx| {
+        tx.row("SELECT password_hash FROM account WHERE id = $1", &[id.into()], |row| row.get(0))
+    });
+    Ok(found.await?.flatten())
+}
+
 /// The account of this name.
 pub fn id_of(tx: &mut Tx<'_>, name: &Name) -> Result<Option<Uuid>, db::Error> {
     tx.row("SELECT id FROM account WHERE name = $1", &[name.as_str().into()], |row| row.get(0))
@@ -227,11 +235,36 @@ pub fn set_password(
     password: &PasswordHash,
     now: Timestamp,
 ) -> Result<bool, db::Error> {
+    set_password_except(tx, id, password, &[], now)
+}
+
+/// The same, set by the account itself in the session of this secret, which stays. `false` when that session has ended
+/// meanwhile, or there is no such account; nothing is changed then.
+pub fn set_password_in_session(
+    tx: &mut WriteTx<'_>,
+    id: Uuid,
+    password: &PasswordHash,
+    session: &str,
+    now: Timestamp,
+) -> Result<bool, db::Error> {
+    // Locks the account first: of two sessions that set a password at once, one waits, and then finds that it was ended.
+    tx.execute("UPDATE account SET demo = demo WHERE id = $1", &[id.into()])?;
+    let session = secret::hash(session);
+    Ok(session::hold(tx, &session)? && set_password_except(tx, id, password, &session, now)?)
+}
+
+fn set_password_except(
+    tx: &mut WriteTx<'_>,
+    id: Uuid,
+    password: &PasswordHash,
+    session: &[u8],
+    now: Timestamp,
+) -> Result<bool, db::Error> {
     let changed = tx.execute(
         "UPDATE account SET password_hash = $2, demo = $3 WHERE id = $1",
         &[id.into(), password.as_str().into(), false.into()],
     )?;
-    end_access(tx, id, now)?;
+    end_access_except(tx, id, session, now)?;
     Ok(changed == 1)
 }
 
@@ -243,6 +276,16 @@ pub fn remove(tx: &mut WriteTx<'_>, id: Uuid) -> Result<bool, db::Error> {
 
 /// Ends all that an account's password opened: its sessions of both kinds, and what it allowed clients to do.
 pub fn end_access(tx: &mut WriteTx<'_>, id: Uuid, now: Timestamp) -> Result<(), db::Error> {
+    end_access_except(tx, id, &[], now)
+}
+
+/// The same, but for the session of this hash; an empty one is no session's.
+fn end_access_except(
+    tx: &mut WriteTx<'_>,
+    id: Uuid,
+    session: &[u8],
+    now: Timestamp,
+) -> Result<(), db::Error> {
     // Not every service has sessions and grants, and the database knows best whether this one does.
     let component = crate::oauth::MIGRATIONS.component;
     let has_them =
@@ -251,7 +294,7 @@ pub fn end_access(tx: &mut WriteTx<'_>, id: Uuid, now: Timestamp) -> Result<(), 
         return Ok(());
     }
     // Sessions first: whoever is just allowing something holds on to theirs until that is committed, so it is found then.
-    tx.execute("DELETE FROM session WHERE account_id = $1", &[id.into()])?;
+    tx.execute("DELETE FROM session WHERE account_id = $1 AND hash <> $2", &[id.into(), session.into()])?;
     tx.execute(
         "UPDATE oauth_grant SET revoked_at = $2 WHERE account_id = $1 AND revoked_at IS NULL",
         &[id.into(), now.into()],

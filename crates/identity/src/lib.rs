@@ -147,14 +147,31 @@ impl Accounts {
     pub async fn hash(&self, password: &SecretString) -> Result<PasswordHash, ChangeError> {
         let password = composed(password);
         account::check_password(&password)?;
-        self.0.hash(self.0.passwords.place()?, password).await
+        self.0.hash(&self.0.passwords.place()?, password).await
     }
 
     /// The same for a service that takes any password, however short, as long as it is not empty.
     pub async fn hash_any(&self, password: &SecretString) -> Result<PasswordHash, ChangeError> {
         let password = composed(password);
         account::check_any_password(&password)?;
-        self.0.hash(self.0.passwords.place()?, password).await
+        self.0.hash(&self.0.passwords.place()?, password).await
+    }
+
+    /// The same for an account that has a password already; `None` if this is the one.
+    pub async fn hash_if_new(
+        &self,
+        account: Uuid,
+        password: &SecretString,
+    ) -> Result<Option<PasswordHash>, ChangeError> {
+        let password = composed(password);
+        account::check_any_password(&password)?;
+        let place = self.0.passwords.place()?;
+        if let Some(stored) = account::password_of(&self.0.db, account).await?
+            && self.0.passwords.verify(&place, password.clone(), stored).await?
+        {
+            return Ok(None);
+        }
+        self.0.hash(&place, password).await.map(Some)
     }
 
     /// Adds an account.
@@ -180,7 +197,7 @@ impl Accounts {
             Refusal::Wait(seconds) => ChangeError::Wait(seconds),
             Refusal::Db(error) => error.into(),
         })?;
-        let hash = self.0.hash(place, password).await?;
+        let hash = self.0.hash(&place, password).await?;
         self.insert(name, hash, false).await?.ok_or(ChangeError::Taken)
     }
 
@@ -250,7 +267,7 @@ impl Inner {
             }
             Err(Refusal::Db(error)) => return Err(error.into()),
         };
-        let right = self.passwords.verify(place, password, stored.clone()).await?;
+        let right = self.passwords.verify(&place, password, stored.clone()).await?;
         match account.filter(|_| right) {
             Some(id) => {
                 self.throttle.succeed(charged).await?;
@@ -265,7 +282,7 @@ impl Inner {
         }
     }
 
-    async fn hash(&self, place: Place, password: SecretString) -> Result<PasswordHash, ChangeError> {
+    async fn hash(&self, place: &Place, password: SecretString) -> Result<PasswordHash, ChangeError> {
         Ok(self.passwords.hash(place, password).await?)
     }
 

@@ -51,8 +51,9 @@ impl std::fmt::Debug for PasswordHash {
     }
 }
 
-/// A place in the queue of passwords to be checked.
-pub(crate) struct Place(#[expect(dead_code, reason = "holding it is its use")] OwnedSemaphorePermit);
+/// A place in the queue of passwords to be hashed, held until the last clone goes.
+#[derive(Clone)]
+pub(crate) struct Place(#[expect(dead_code, reason = "holding it is its use")] Arc<OwnedSemaphorePermit>);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -105,10 +106,10 @@ impl Passwords {
 
     /// A place in the queue, or "busy" at once.
     pub(crate) fn place(&self) -> Result<Place, Failure> {
-        self.waiting.clone().try_acquire_owned().map(Place).map_err(|_| Failure::Busy)
+        self.waiting.clone().try_acquire_owned().map(|permit| Place(Arc::new(permit))).map_err(|_| Failure::Busy)
     }
 
-    pub(crate) async fn hash(&self, place: Place, password: SecretString) -> Result<PasswordHash, Failure> {
+    pub(crate) async fn hash(&self, place: &Place, password: SecretString) -> Result<PasswordHash, Failure> {
         let salt = self.chance.bytes();
         self.run(place, move |argon2| hash(argon2, password.expose_secret().as_bytes(), &salt))
             .await
@@ -117,7 +118,7 @@ impl Passwords {
 
     pub(crate) async fn verify(
         &self,
-        place: Place,
+        place: &Place,
         password: SecretString,
         stored: String,
     ) -> Result<bool, Failure> {
@@ -139,11 +140,11 @@ impl Passwords {
 
     async fn run<R: Send + 'static>(
         &self,
-        place: Place,
+        place: &Place,
         work: impl FnOnce(&Argon2<'static>) -> Result<R, Failure> + Send + 'static,
     ) -> Result<R, Failure> {
         let turn = self.running.clone().acquire_owned().await.map_err(broken)?;
-        let argon2 = self.argon2.clone();
+        let (argon2, place) = (self.argon2.clone(), place.clone());
         let done = tokio::task::spawn_blocking(move || {
             // Held until the work is done, also when whoever asked has gone.
             let _held = (turn, place);
