@@ -16,7 +16,11 @@ pub(crate) fn empty(address: &str) -> utoipa::openapi::OpenApi {
     let scopes = Scopes::from_iter(SCOPES.iter().map(|scope| (scope.name, scope.words)));
     let (authorize, token) = (format!("{address}/oauth/authorize"), format!("{address}/oauth/token"));
     let flow = AuthorizationCode::with_refresh_url(authorize, token.clone(), scopes, token);
-    let key = ApiKeyValue::with_description("api_key", "A key from `triptych key add petstore NAME`.");
+    let key = ApiKeyValue::with_description(
+        "api_key",
+        "A key from `triptych key add petstore NAME`. The header `X-API-Key` does as well, since some proxies drop names with \
+         an underscore.",
+    );
     let session = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
         .description(Some(

@@ -15,7 +15,7 @@ mod user;
 
 use std::sync::Arc;
 
-use axum::Router;
+use axum::{Router, middleware::from_fn};
 use db::{Db, Migrations};
 use identity::{
     Accounts, ApiKeys, Quota, Sessions,
@@ -26,7 +26,10 @@ use ids::Ids;
 use secrecy::SecretString;
 use tokio::sync::Semaphore;
 use user::store::Refused;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::{
+    router::{OpenApiRouter, UtoipaMethodRouterExt},
+    routes,
+};
 use uuid::Uuid;
 use web::{Chance, Clock, DocumentationClient, Problem, RequestLimits, Service};
 
@@ -238,14 +241,15 @@ pub fn openapi(address: &str) -> utoipa::openapi::OpenApi {
 fn routes_and_document(address: &str) -> (Router<Petstore>, Router<Petstore>, utoipa::openapi::OpenApi) {
     let (json, document) = OpenApiRouter::with_openapi(document::empty(address))
         .routes(routes!(image::api::upload))
-        .routes(routes!(order::api::inventory))
+        .routes(routes!(order::api::inventory).layer(from_fn(caller::not_shared)))
         .routes(routes!(order::api::place))
         .split_for_parts();
     let (either, document) = OpenApiRouter::with_openapi(document)
         .routes(routes!(pet::api::add, pet::api::replace))
         .routes(routes!(pet::find::by_status))
         .routes(routes!(pet::find::by_tags))
-        .routes(routes!(pet::api::get, pet::api::change, pet::api::delete))
+        .routes(routes!(pet::api::get).layer(from_fn(caller::not_shared)))
+        .routes(routes!(pet::api::change, pet::api::delete))
         .routes(routes!(image::api::get))
         .routes(routes!(order::api::get, order::api::delete))
         .routes(routes!(user::api::create))

@@ -10,9 +10,10 @@ use web::{
 
 use super::{
     ChangedUser, NewUser, NewUsers, User,
+    logged_in::{self, LoggedIn},
     store::{self, Change, NewRow, Refused},
 };
-use crate::{Petstore, caller::LoggedIn};
+use crate::Petstore;
 
 /// Create a user
 #[utoipa::path(
@@ -23,7 +24,7 @@ use crate::{Petstore, caller::LoggedIn};
         (status = 409, description = "The username or the id is taken."),
         (status = 422, description = "The body breaks a rule."),
     ),
-    security(("session" = []), ("petstore_auth" = [])),
+    security(("session" = [])),
 )]
 pub(crate) async fn create(
     _caller: LoggedIn,
@@ -113,6 +114,7 @@ impl From<Refused> for Problem {
             }
             Refused::AssignedTaken => Problem::internal("an id of our own choice was taken"),
             Refused::Unknown => unknown(),
+            Refused::SessionEnded => logged_in::has_ended(),
             Refused::Db(error) => error.into(),
         }
     }
@@ -149,7 +151,8 @@ pub(crate) async fn get(
 
 /// Update a user
 ///
-/// Only the user can. The password stays if there is none in the body.
+/// Only the user can. The password stays if there is none in the body. A new one ends all other sessions of the user's, and
+/// what the user allowed clients to do.
 #[utoipa::path(
     put, path = "/user/{username}", operation_id = "updateUser", tag = "user",
     params(("username" = String, Path, description = "The user's name.")),
@@ -161,7 +164,7 @@ pub(crate) async fn get(
         (status = 409, description = "The username or the id is taken."),
         (status = 422, description = "The body breaks a rule."),
     ),
-    security(("session" = []), ("petstore_auth" = [])),
+    security(("session" = [])),
 )]
 pub(crate) async fn update(
     caller: LoggedIn,
@@ -170,12 +173,13 @@ pub(crate) async fn update(
     Body(changed): Body<ChangedUser>,
 ) -> Result<StatusCode> {
     petstore.is_own(&caller, &name).await?;
+    let LoggedIn { account, session } = caller;
     let hash = match changed.password {
-        Some(password) => Some(petstore.accounts.hash_any(&password).await.map_err(failed)?),
+        Some(password) => petstore.accounts.hash_if_new(account, &password).await.map_err(failed)?,
         None => None,
     };
-    let change = Change { id: changed.id, username: changed.username, hash, profile: changed.profile };
-    let (account, now) = (caller.account, petstore.clock.now());
+    let change = Change { id: changed.id, username: changed.username, hash, session, profile: changed.profile };
+    let now = petstore.clock.now();
     petstore.db.write(move |tx| store::change(tx, account, &change, now)).await?;
     Ok(StatusCode::OK)
 }
@@ -191,7 +195,7 @@ pub(crate) async fn update(
         (status = 403, description = "Another user is logged in."),
         (status = 404, description = "There is no such user."),
     ),
-    security(("session" = []), ("petstore_auth" = [])),
+    security(("session" = [])),
 )]
 pub(crate) async fn delete(
     caller: LoggedIn,

@@ -1,6 +1,7 @@
 //! Users: the type and its rules.
 
 pub(crate) mod api;
+pub(crate) mod logged_in;
 pub(crate) mod session;
 pub(crate) mod store;
 mod xml;

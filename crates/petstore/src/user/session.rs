@@ -4,7 +4,7 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts};
+use http::{HeaderName, HeaderValue, StatusCode, header, request::Parts};
 use identity::{SignInError, session::Kind};
 use jiff::SignedDuration;
 use secrecy::SecretString;
@@ -17,7 +17,8 @@ use web::{
     xml::{ToXml, Xml},
 };
 
-use crate::{Petstore, caller};
+use super::logged_in;
+use crate::Petstore;
 
 /// How long a session lasts.
 const LENGTH: SignedDuration = SignedDuration::from_hours(1);
@@ -53,7 +54,8 @@ impl Input for Login {
 
 /// Log in
 ///
-/// The answer is the session: send it back as a bearer token, or let a browser send it as the cookie it is in, too.
+/// The answer is the session: send it back as a bearer token, or let a browser send it as the cookie it is in, too. A call by a
+/// page of another site gets no cookie.
 #[utoipa::path(
     get, path = "/user/login", operation_id = "loginUser", tag = "user",
     params(LoginParameters),
@@ -73,11 +75,11 @@ impl Input for Login {
 )]
 pub(crate) async fn login(
     State(petstore): State<Petstore>,
-    headers: HeaderMap,
+    parts: Parts,
     axum::Extension(Client(client)): axum::Extension<Client>,
     Query(Login { username, password }): Query<Login>,
 ) -> Result<Response> {
-    let form = negotiate::choose(&headers, &[JSON, XML, TEXT])?;
+    let form = negotiate::choose(&parts.headers, &[JSON, XML, TEXT])?;
     let account = petstore.accounts.sign_in(&username, password, client).await.map_err(refused)?;
     let session = petstore.sessions.start(Kind::Api, account, LENGTH).await?;
     let body = match form {
@@ -88,7 +90,7 @@ pub(crate) async fn login(
     let secure = if petstore.address.starts_with("https://") { "; Secure" } else { "" };
     let cookie = format!(
         "{}={}; Path=/v3; Max-Age={}; HttpOnly; SameSite=Lax{secure}",
-        caller::COOKIE,
+        logged_in::COOKIE,
         session.secret,
         LENGTH.as_secs(),
     );
@@ -98,12 +100,11 @@ pub(crate) async fn login(
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::VARY, HeaderValue::from_static("accept"));
     headers.insert(HeaderName::from_static("x-rate-limit"), petstore.quota.limit().into());
-    let told = [
-        (HeaderName::from_static("x-expires-after"), format!("{:.0}", session.expires_at)),
-        (header::SET_COOKIE, cookie),
-    ];
-    for (name, value) in told {
-        headers.insert(name, HeaderValue::try_from(value).map_err(Problem::internal)?);
+    let expires = HeaderValue::try_from(format!("{:.0}", session.expires_at)).map_err(Problem::internal)?;
+    headers.insert(HeaderName::from_static("x-expires-after"), expires);
+    // A page of another site must not make this browser somebody whom it knows.
+    if !logged_in::is_from_another_site(&parts, &petstore) {
+        headers.insert(header::SET_COOKIE, HeaderValue::try_from(cookie).map_err(Problem::internal)?);
     }
     Ok(response)
 }
@@ -136,17 +137,31 @@ fn refused(error: SignInError) -> Problem {
 
 /// Log out
 ///
-/// Ends the session that it is called with, if there is one.
+/// Ends the session that it is called with, if there is one. A call by a page of another site ends one that comes as a bearer
+/// token only.
 #[utoipa::path(
     get, path = "/user/logout", operation_id = "logoutUser", tag = "user",
-    responses((status = 200, description = "Nobody is logged in any more.")),
+    responses(
+        (status = 200, description = "The session has ended."),
+        (status = 400, description = "A page of another site called it, with nothing but the session's cookie."),
+    ),
     security(()),
 )]
 pub(crate) async fn logout(State(petstore): State<Petstore>, parts: Parts) -> Result<Response> {
-    for secret in caller::session_secrets(&parts) {
+    let (bearer, cookie) = (logged_in::bearer(&parts), logged_in::cookie(&parts));
+    if let Some(secret) = bearer {
         petstore.sessions.end(Kind::Api, secret).await?;
     }
-    let gone = format!("{}=; Path=/v3; Max-Age=0; HttpOnly; SameSite=Lax", caller::COOKIE);
+    if logged_in::is_from_another_site(&parts, &petstore) {
+        return match (bearer, cookie) {
+            (None, Some(_)) => Err(logged_in::cookie_from_another_site()),
+            _ => Ok(StatusCode::OK.into_response()),
+        };
+    }
+    if let Some(secret) = cookie {
+        petstore.sessions.end(Kind::Api, secret).await?;
+    }
+    let gone = format!("{}=; Path=/v3; Max-Age=0; HttpOnly; SameSite=Lax", logged_in::COOKIE);
     let gone = HeaderValue::try_from(gone).map_err(Problem::internal)?;
     Ok((StatusCode::OK, [(header::SET_COOKIE, gone)]).into_response())
 }

@@ -27,6 +27,8 @@ pub(crate) struct Change {
     pub(crate) id: Option<i64>,
     pub(crate) username: Option<Name>,
     pub(crate) hash: Option<PasswordHash>,
+    /// The session that asks for it, which stays when the password is another.
+    pub(crate) session: String,
     pub(crate) profile: Profile,
 }
 
@@ -37,6 +39,8 @@ pub(crate) enum Refused {
     /// An id that we chose is taken; another will do.
     AssignedTaken,
     Unknown,
+    /// The session that asked for it was ended meanwhile.
+    SessionEnded,
     Db(Error),
 }
 
@@ -132,8 +136,10 @@ pub(crate) fn change(tx: &mut WriteTx<'_>, id: Uuid, change: &Change, now: Times
     {
         return Err(Refused::NameTaken(name.clone()));
     }
-    if let Some(hash) = &change.hash {
-        account::set_password(tx, id, hash, now)?;
+    if let Some(hash) = &change.hash
+        && !account::set_password_in_session(tx, id, hash, &change.session, now)?
+    {
+        return Err(Refused::SessionEnded);
     }
     Ok(())
 }

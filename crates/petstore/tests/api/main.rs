@@ -10,6 +10,7 @@ mod bad_input;
 mod bad_members;
 mod change_pet;
 mod change_user;
+mod cross_site;
 mod demo;
 mod dump;
 mod find;

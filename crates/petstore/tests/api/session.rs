@@ -131,44 +131,95 @@ testkit::on_both_engines! {
             is_empty(&caller.get("/v3/user/logout").send().await);
             is_empty(&caller.call(Method::HEAD, "/v3/user/logout").send().await);
         }
-        is_in(&reach(&open.anyone.bearer(&token)).await);
+        open.anyone.bearer(&token).get("/v3/pet/findByStatus").send().await.has_status(200);
         is_in(&reach(&open.ada).await);
     }
 
-    async fn an_access_token_of_a_user_counts_as_being_logged_in(open: Open) {
-        let ada = open.anyone.bearer(&open.token_of("ada", Some("read:pets")).await);
-        let created = ada.post("/v3/user").json(&json!({"username": "max"})).send().await;
-        created.is(200, &json!({"id": 1, "username": "max"}));
-        is_empty(&ada.put("/v3/user/ada").json(&json!({"firstName": "Ada"})).send().await);
-        open.user("ada").await.is(200, &json!({"id": 2001, "username": "ada", "firstName": "Ada"}));
-        ada.delete("/v3/user/ben").send().await.is_problem(403, "forbidden");
-        is_empty(&ada.delete("/v3/user/ada").send().await);
-        open.user("ada").await.is_problem(404, "not-found");
-        // It ends with the user, within seconds.
-        open.advance(5);
-        let answer = reach(&ada).await;
-        assert_eq!(answer.is_problem(401, "unauthorized"), "The access token was revoked.");
-        let pets = open.pets.get("/v3/pet/findByStatus").send().await;
-        assert_eq!(pets.is_problem(401, "unauthorized"), "The access token was revoked.");
+    /// A client that may see pets must not be able to set the password of the user who allowed it that.
+    async fn an_access_token_changes_no_user(open: Open) {
+        let session = open.session_of("ada").await;
+        let before = open.dump().await;
+        for scope in [None, Some("read:pets"), Some("write:pets")] {
+            let token = open.anyone.bearer(&open.token_of("ada", scope).await);
+            for answer in [
+                token.post("/v3/user").json(&json!({"username": "max"})).send().await,
+                token.put("/v3/user/ada").json(&json!({"password": "stolen"})).send().await,
+                token.delete("/v3/user/ada").send().await,
+                // It is the bearer token that counts where there is a cookie, too.
+                token.with("cookie", format!("petstore_session={session}")).delete("/v3/user/ada").send().await,
+            ] {
+                let detail = answer.is_problem(401, "unauthorized");
+                assert!(detail.starts_with("An access token is not a session"), "{detail}");
+                assert_eq!(answer.header("www-authenticate"), "Bearer realm=\"Pet store\"");
+            }
+        }
+        assert_eq!(open.dump().await, before);
     }
 
-    async fn a_new_password_ends_all_sessions_and_access_tokens(open: Open) {
+    async fn a_new_password_ends_all_other_sessions_and_all_grants(open: Open) {
         let second = open.anyone.bearer(&open.session_of("ada").await);
+        let third = open.with_cookie(&open.session_of("ada").await);
         let token = open.anyone.bearer(&open.token_of("ada", None).await);
-        is_in(&reach(&token).await);
+        token.get("/v3/pet/findByStatus").send().await.has_status(200);
         // Anything else leaves her logged in.
         is_empty(&open.ada.put("/v3/user/ada").json(&json!({"username": "ada2", "phone": "1"})).send().await);
         is_in(&reach(&second).await);
         is_empty(&open.ada.put("/v3/user/ada2").json(&json!({"password": "new"})).send().await);
-        for caller in [&open.ada, &second] {
+        is_in(&reach(&open.ada).await);
+        for caller in [&second, &third] {
             has_ended(&reach(caller).await);
         }
         open.advance(5);
-        assert_eq!(reach(&token).await.is_problem(401, "unauthorized"), "The access token was revoked.");
+        let refused = token.get("/v3/pet/findByStatus").send().await;
+        assert_eq!(refused.is_problem(401, "unauthorized"), "The access token was revoked.");
         is_in(&reach(&open.ben).await);
         let answer = open.anyone.get("/v3/user/login?username=ada2&password=new").send().await;
         let secret = answer.has_status(200).json().as_str().unwrap().to_owned();
         is_in(&reach(&open.anyone.bearer(&secret)).await);
+        // By its cookie it stays as well.
+        let by_cookie = open.with_cookie(&secret);
+        is_empty(&by_cookie.put("/v3/user/ada2").json(&json!({"password": "newer"})).send().await);
+        is_in(&reach(&by_cookie).await);
+        has_ended(&reach(&open.ada).await);
+    }
+
+    async fn the_password_that_a_user_has_already_ends_nothing(open: Open) {
+        is_empty(&open.ada.put("/v3/user/ada").json(&json!({"password": "wörd"})).send().await);
+        let second = open.anyone.bearer(&open.session_of("ada").await);
+        let token = open.anyone.bearer(&open.token_of("ada", None).await);
+        // However it was typed.
+        for same in ["wörd", "wo\u{308}rd"] {
+            let changes = json!({"password": same, "firstName": "Ada"});
+            is_empty(&open.ada.put("/v3/user/ada").json(&changes).send().await);
+        }
+        open.user("ada").await.is(200, &json!({"id": 2001, "username": "ada", "firstName": "Ada"}));
+        is_in(&reach(&second).await);
+        open.advance(5);
+        token.get("/v3/pet/findByStatus").send().await.has_status(200);
+        open.anyone.get("/v3/user/login?username=ada&password=w%C3%B6rd").send().await.has_status(200);
+    }
+
+    async fn of_sessions_that_set_passwords_at_once_one_stays(open: Open) {
+        let mut sessions = Vec::new();
+        for _ in 0..6 {
+            sessions.push(open.anyone.bearer(&open.session_of("ada").await));
+        }
+        let set = sessions.iter().enumerate().map(async |(at, session)| {
+            session.put("/v3/user/ada").json(&json!({"password": format!("password {at}")})).send().await
+        });
+        let answers = futures_util::future::join_all(set).await;
+        let won: Vec<_> = (0..6).filter(|at| answers[*at].status == 200).collect();
+        assert_eq!(won.len(), 1, "{answers:?}");
+        for (at, session) in sessions.iter().enumerate() {
+            if won.contains(&at) {
+                is_in(&reach(session).await);
+            } else {
+                has_ended(&answers[at]);
+                has_ended(&reach(session).await);
+            }
+        }
+        let path = format!("/v3/user/login?username=ada&password=password+{}", won[0]);
+        open.anyone.get(&path).send().await.has_status(200);
     }
 
     async fn another_kind_of_session_is_not_taken(open: Open) {

@@ -79,7 +79,11 @@ impl Open {
 }
 
 const NEEDS_TOKEN: &str = "This operation needs an access token, as a bearer token.";
-const NEEDS_KEY: &str = "This operation needs an API key, in the header api_key.";
+const NEEDS_KEY: &str = "This operation needs an API key, in the header api_key or X-API-Key.";
+const NEEDS_EITHER: &str = "This operation needs an API key, in the header api_key or X-API-Key, or an access token, as a \
+                            bearer token.";
+const NOT_A_SESSION: &str = "An access token is not a session, and operations on users take sessions only. Log in at \
+                             /v3/user/login, and send the session as a bearer token or as its cookie.";
 const NEEDS_LOGIN: &str = "This operation needs a user who has logged in. Log in at /v3/user/login, and send the session as \
                            a bearer token or as its cookie.";
 const HAS_ENDED: &str = "The session has ended. Log in at /v3/user/login, and send the session as a bearer token or as its \
@@ -101,7 +105,7 @@ fn every_operation_is_in_the_table_and_the_document_says_the_same() {
                 (json!([{"api_key": []}, {"petstore_auth": both}]), &["401", "403", "429"][..])
             }
             Wants::Key => (json!([{"api_key": []}]), &["401"][..]),
-            Wants::LoggedIn => (json!([{"session": []}, {"petstore_auth": []}]), &["401", "429"][..]),
+            Wants::LoggedIn => (json!([{"session": []}]), &["401", "429"][..]),
         };
         assert_eq!(operation.document["security"], security, "{id}");
         for code in refusals {
@@ -146,20 +150,21 @@ testkit::on_both_engines! {
                 Wants::Pets | Wants::KeyOrPets => {
                     let with_key = *wants == Wants::KeyOrPets;
                     let all = if with_key { vec![missing.as_str(), KEY] } else { vec![missing.as_str()] };
-                    is_refused(&none, 401, NEEDS_TOKEN, &all);
+                    let needs = if with_key { NEEDS_EITHER } else { NEEDS_TOKEN };
+                    is_refused(&none, 401, needs, &all);
                     is_refused(&call(&garbage).await, 401, "The access token is malformed.", &[&malformed]);
                     // A session is not an access token.
                     let by_session = call(&open.anyone.bearer(&session)).await;
                     is_refused(&by_session, 401, "The access token is malformed.", &[&malformed]);
                     let by_cookie =
                         call(&open.anyone.with("cookie", format!("petstore_session={session}"))).await;
-                    is_refused(&by_cookie, 401, NEEDS_TOKEN, &all);
+                    is_refused(&by_cookie, 401, needs, &all);
                     for weak in &weak {
                         is_refused(&call(weak).await, 403, NEEDS_SCOPES, &[&scope]);
                     }
                     let with_wrong_key = call(&wrong_key).await;
                     if with_key {
-                        is_refused(&with_wrong_key, 401, "The API key is not valid.", &[KEY]);
+                        is_refused(&with_wrong_key, 401, "The API key is not valid.", &all);
                         assert_eq!(call(&open.key).await.status, *reached, "{id}");
                     } else {
                         is_refused(&with_wrong_key, 401, NEEDS_TOKEN, &all);
@@ -188,42 +193,78 @@ testkit::on_both_engines! {
                         HAS_ENDED,
                         &[SESSION],
                     );
-                    is_refused(&call(&garbage).await, 401, "The access token is malformed.", &[&malformed]);
-                    let said = "The access token speaks for no user of this store.";
-                    let nobody = open.bearer_challenge(
-                        ", error=\"invalid_token\", error_description=\"the access token speaks for no user of this store\"",
-                    );
-                    is_refused(&call(&program).await, 401, said, &[&nobody]);
-                    assert_eq!(open.dump().await, before, "{id}");
-                    // Which scopes a token of the user's has does not matter: it says who it is.
-                    let status = if *id == "createUser" || *id == "updateUser" { *reached } else { 200 };
-                    assert_eq!(
-                        call(if *id == "deleteUser" { &weak[0] } else { &open.ada }).await.status,
-                        status,
-                        "{id}"
-                    );
-                    for caller in weak.iter().filter(|_| *id != "deleteUser") {
-                        assert_eq!(call(caller).await.status, *reached, "{id}");
+                    // An access token is not a session, whoever it speaks for and whatever it allows.
+                    for token in [&garbage, &program, &open.pets, &weak[0], &weak[1]] {
+                        is_refused(&call(token).await, 401, NOT_A_SESSION, &[SESSION]);
                     }
+                    assert_eq!(open.dump().await, before, "{id}");
+                    assert_eq!(call(&open.ada).await.status, *reached, "{id}");
                 }
             }
         }
     }
 
-    async fn two_credentials_at_once_are_both_looked_at(open: Open) {
+    async fn of_a_key_and_a_token_a_valid_one_suffices(open: Open) {
         open.add(&pet_with("Rex", "id", 1)).await;
-        let both = open.pets.with("api_key", open.key.headers[0].1.clone());
-        both.get("/v3/pet/1").send().await.has_status(200);
-        let wrong_key = open.pets.with("api_key", "wrong");
-        is_refused(&wrong_key.get("/v3/pet/1").send().await, 401, "The API key is not valid.", &[KEY]);
+        let key = open.key.headers[0].1.clone();
         let weak = open.token_of("ada", Some("read:pets")).await;
-        let scope = open.bearer_challenge(", error=\"insufficient_scope\", scope=\"write:pets read:pets\"");
-        is_refused(&open.key.bearer(&weak).get("/v3/pet/1").send().await, 403, NEEDS_SCOPES, &[&scope]);
+        for caller in [
+            open.pets.with("api_key", key.clone()),
+            open.pets.with("api_key", "wrong"),
+            open.pets.with("x-api-key", "wrong"),
+            open.key.bearer(&weak),
+            open.key.bearer("no.such.token"),
+            open.anyone.with("x-api-key", key).bearer("no.such.token"),
+        ] {
+            caller.get("/v3/pet/1").send().await.has_status(200);
+        }
+        // Where neither is valid, both are asked for, and the token says what is wrong with it.
         let malformed = open.bearer_challenge(
             ", error=\"invalid_token\", error_description=\"the access token is malformed\"",
         );
-        let garbage = open.key.bearer("no.such.token").get("/v3/pet/1").send().await;
-        is_refused(&garbage, 401, "The access token is malformed.", &[&malformed]);
+        let wrong = open.anyone.with("api_key", "wrong");
+        let answer = wrong.bearer("no.such.token").get("/v3/pet/1").send().await;
+        is_refused(&answer, 401, "The access token is malformed.", &[&malformed, KEY]);
+        let scope = open.bearer_challenge(", error=\"insufficient_scope\", scope=\"write:pets read:pets\"");
+        let answer = wrong.bearer(&weak).get("/v3/pet/1").send().await;
+        is_refused(&answer, 403, NEEDS_SCOPES, &[&scope, KEY]);
+    }
+
+    async fn a_key_may_come_as_x_api_key(open: Open) {
+        open.add(&pet_with("Rex", "id", 1)).await;
+        let key = open.key.headers[0].1.clone();
+        for path in ["/v3/pet/1", "/v3/store/inventory"] {
+            for caller in [
+                open.anyone.with("x-api-key", key.clone()),
+                open.anyone.with("X-API-Key", key.clone()),
+                open.key.with("x-api-key", "wrong"),
+                open.anyone.with("api_key", "wrong").with("x-api-key", key.clone()),
+            ] {
+                caller.get(path).send().await.has_status(200);
+            }
+            let wrong = open.anyone.with("x-api-key", "wrong").get(path).send().await;
+            assert_eq!(wrong.is_problem(401, "unauthorized"), "The API key is not valid.");
+            assert!(challenges(&wrong).contains(&KEY), "{path}");
+            let twice = open.anyone.with("x-api-key", "wrong").with("x-api-key", key.clone());
+            let said = "There is more than one x-api-key header; send one.";
+            is_refused(&twice.get(path).send().await, 400, said, &[]);
+        }
+    }
+
+    async fn what_a_key_opens_is_kept_by_no_cache(open: Open) {
+        open.add(&pet_with("Rex", "id", 1)).await;
+        for path in ["/v3/pet/1", "/v3/store/inventory"] {
+            for (caller, status) in [(&open.key, 200), (&open.anyone, 401)] {
+                let answer = caller.get(path).send().await;
+                assert_eq!(answer.has_status(status).header("cache-control"), "no-store", "{path}");
+                let vary: Vec<_> = answer.headers.get_all("vary").iter().collect();
+                assert!(vary.iter().any(|value| *value == "api_key, x-api-key"), "{path} {vary:?}");
+            }
+        }
+    }
+
+    async fn two_of_one_kind_cannot_be_read(open: Open) {
+        open.add(&pet_with("Rex", "id", 1)).await;
         let twice = open.key.with("api_key", "wrong").get("/v3/pet/1").send().await;
         is_refused(&twice, 400, "There is more than one api_key header; send one.", &[]);
         let twice = open.key.with("api_key", "wrong").get("/v3/store/inventory").send().await;
@@ -249,18 +290,14 @@ testkit::on_both_engines! {
         is_refused(&basic, 401, NEEDS_TOKEN, &[&open.bearer_challenge("")]);
     }
 
-    async fn a_key_need_not_come_with_a_deletion_but_must_be_valid_if_it_does(open: Open) {
-        for id in [1, 2] {
-            open.add(&pet_with("Rex", "id", id)).await;
-        }
-        for wrong in ["wrong", "", "special-key"] {
-            let refused = open.pets.with("api_key", wrong).delete("/v3/pet/1").send().await;
-            is_refused(&refused, 401, "The API key is not valid.", &[KEY]);
-        }
-        open.pet(1).await.has_status(200);
+    async fn a_key_beside_the_token_of_a_deletion_changes_nothing(open: Open) {
         let key = open.key.headers[0].1.clone();
-        open.pets.with("api_key", key.clone()).delete("/v3/pet/1").send().await.has_status(200);
-        open.pets.delete("/v3/pet/2").send().await.has_status(200);
+        for (id, sent) in (1..).zip(["wrong", "", "special-key", &key]) {
+            open.add(&pet_with("Rex", "id", id)).await;
+            let path = format!("/v3/pet/{id}");
+            open.pets.with("api_key", sent).delete(&path).send().await.has_status(200);
+            open.pet(id).await.is_problem(404, "not-found");
+        }
         // A key alone does not do, valid or not; nor does it matter whether there is such a pet.
         is_refused(
             &open.key.delete("/v3/pet/1").send().await,

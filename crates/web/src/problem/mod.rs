@@ -105,6 +105,13 @@ impl Problem {
         self
     }
 
+    /// Says something else to the client.
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<Cow<'static, str>>) -> Self {
+        self.0.detail = detail.into();
+        self
+    }
+
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.0.headers.append(name, value);

@@ -1,0 +1,101 @@
+//! A user who logged in: by a session, as a bearer token or as its cookie. An access token is not one: it was given to a
+//! client for pets, and says nothing about the user's password or account.
+
+use axum::extract::FromRequestParts;
+use http::{HeaderValue, header, request::Parts};
+use identity::{oauth::bearer, session::Kind};
+use uuid::Uuid;
+use web::{
+    Problem, Result,
+    problem::{INVALID_REQUEST, UNAUTHORIZED},
+};
+
+use crate::Petstore;
+
+pub(crate) struct LoggedIn {
+    pub(crate) account: Uuid,
+    /// The secret of the session.
+    pub(crate) session: String,
+}
+
+impl FromRequestParts<Petstore> for LoggedIn {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, store: &Petstore) -> Result<Self> {
+        let token = bearer::bearer_token(parts).map_err(|fault| fault.problem(&store.verifier))?;
+        let secret = match token {
+            Some(token) if is_access_token(token) => {
+                return Err(refused(
+                    "An access token is not a session, and operations on users take sessions only.",
+                ));
+            }
+            Some(secret) => secret,
+            None => {
+                let secret =
+                    cookie(parts).ok_or_else(|| refused("This operation needs a user who has logged in."))?;
+                if is_from_another_site(parts, store) {
+                    return Err(cookie_from_another_site());
+                }
+                secret
+            }
+        };
+        let found = store.sessions.find(Kind::Api, secret).await?;
+        let (account, _) = found.ok_or_else(has_ended)?;
+        store.spend(account).await?;
+        Ok(LoggedIn { account, session: secret.to_owned() })
+    }
+}
+
+/// The session that a request was sent with as a bearer token, valid or not.
+pub(crate) fn bearer(parts: &Parts) -> Option<&str> {
+    bearer::bearer_token(parts).ok().flatten().filter(|token| !is_access_token(token))
+}
+
+/// The name of the cookie that holds a session.
+pub(crate) const COOKIE: &str = "petstore_session";
+
+/// The session that a request was sent with as its cookie, valid or not.
+pub(crate) fn cookie(parts: &Parts) -> Option<&str> {
+    let cookies = parts.headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs =
+        cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(name, _)| *name == COOKIE).map(|(_, secret)| secret)
+}
+
+/// Whether a browser says that a page of another site caused this request. A cookie goes along with such requests, too, and
+/// the page is not the user. Programs say nothing, and have no cookies that they do not know of.
+pub(crate) fn is_from_another_site(parts: &Parts, store: &Petstore) -> bool {
+    let text = |name: &str| parts.headers.get(name).map(|value| value.to_str().unwrap_or("unreadable"));
+    match text("sec-fetch-site") {
+        Some(site) => !matches!(site, "same-origin" | "none"),
+        // Browsers send the above only over connections that they trust.
+        None => text("origin").is_some_and(|origin| {
+            let host = text("host").or(parts.uri.authority().map(http::uri::Authority::as_str));
+            let authority = origin.split_once("://").map(|(_, authority)| authority);
+            origin != &*store.address && (host.is_none() || authority != host)
+        }),
+    }
+}
+
+pub(crate) fn cookie_from_another_site() -> Problem {
+    Problem::new(
+        &INVALID_REQUEST,
+        "A session's cookie counts only for the store's own pages; send the session as a bearer token.",
+    )
+}
+
+/// Access tokens are three parts with dots between them; the secrets of sessions have none.
+fn is_access_token(token: &str) -> bool {
+    token.contains('.')
+}
+
+pub(crate) fn has_ended() -> Problem {
+    refused("The session has ended.")
+}
+
+fn refused(why: &str) -> Problem {
+    let challenge = HeaderValue::from_static("Bearer realm=\"Pet store\"");
+    let detail =
+        format!("{why} Log in at /v3/user/login, and send the session as a bearer token or as its cookie.");
+    Problem::new(&UNAUTHORIZED, detail).with_header(header::WWW_AUTHENTICATE, challenge)
+}

@@ -1,0 +1,132 @@
+//! Pages of other sites: they neither log a browser in nor out, by the cookie that goes along with what they send.
+
+use testkit::{Answer, Engine, Fixture, Store};
+
+use crate::{
+    answers::is_empty,
+    fixture::{As, Open, Setup},
+};
+
+const LOGIN: &str = "/v3/user/login?username=ada&password=secret";
+const LOGOUT: &str = "/v3/user/logout";
+
+/// The store with a user who has a password.
+struct Users(Open);
+
+impl Fixture for Users {
+    async fn start(engine: Engine) -> Self {
+        Users::on(Store::new(engine), Setup::default()).await
+    }
+}
+
+impl Users {
+    async fn on(store: Store, setup: Setup) -> Self {
+        let open = Open::on(store, setup).await;
+        let password = serde_json::json!({"password": "secret"});
+        open.ada.put("/v3/user/ada").json(&password).send().await.has_status(200);
+        Users(open)
+    }
+
+    /// What browsers say of a request that a page of another site caused.
+    fn elsewhere(&self) -> Vec<As> {
+        let anyone = &self.0.anyone;
+        vec![
+            anyone.with("sec-fetch-site", "cross-site"),
+            anyone.with("sec-fetch-site", "same-site"),
+            anyone.with("sec-fetch-site", "cross-site").with("origin", "https://evil.example"),
+            anyone.with("origin", "https://evil.example"),
+            anyone.with("origin", "null"),
+            anyone.with("origin", format!("{}.evil.example", self.0.address)),
+        ]
+    }
+
+    /// What they say of one by the store's own page or by the person; and a program, which says nothing.
+    fn own(&self) -> Vec<As> {
+        let anyone = &self.0.anyone;
+        vec![
+            anyone.clone(),
+            anyone.with("sec-fetch-site", "same-origin"),
+            anyone.with("sec-fetch-site", "none"),
+            anyone.with("origin", format!("http://{}", anyone.client.address())),
+            anyone.with("origin", self.0.address.clone()),
+        ]
+    }
+
+    async fn is_logged_in(&self, secret: &str) -> bool {
+        self.0.anyone.bearer(secret).delete("/v3/user/nobody").send().await.status == 404
+    }
+}
+
+#[track_caller]
+fn sets_cookie(answer: &Answer) -> bool {
+    answer.headers.contains_key("set-cookie")
+}
+
+testkit::on_both_engines! {
+    async fn a_page_elsewhere_logs_no_browser_in(users: Users) {
+        for caller in users.elsewhere() {
+            let answer = caller.get(LOGIN).send().await;
+            let secret = answer.has_status(200).json().as_str().unwrap().to_owned();
+            assert!(!sets_cookie(&answer), "{:?}", caller.headers);
+            // Who sent the password has the session all the same.
+            assert!(users.is_logged_in(&secret).await);
+        }
+        for caller in users.own() {
+            let answer = caller.get(LOGIN).send().await;
+            assert!(sets_cookie(answer.has_status(200)), "{:?}", caller.headers);
+        }
+    }
+
+    async fn a_page_elsewhere_logs_no_browser_out(users: Users) {
+        for caller in users.elsewhere() {
+            let secret = users.0.session_of("ada").await;
+            let answer = caller.with("cookie", format!("petstore_session={secret}")).get(LOGOUT).send().await;
+            let said = "A session's cookie counts only for the store's own pages; send the session as a bearer token.";
+            assert_eq!(answer.is_problem(400, "invalid-request"), said);
+            assert!(!sets_cookie(&answer), "{:?}", caller.headers);
+            assert!(users.is_logged_in(&secret).await);
+        }
+        for caller in users.own() {
+            let secret = users.0.session_of("ada").await;
+            let answer = caller.with("cookie", format!("petstore_session={secret}")).get(LOGOUT).send().await;
+            is_empty(&answer);
+            assert!(sets_cookie(&answer) && !users.is_logged_in(&secret).await, "{:?}", caller.headers);
+        }
+    }
+
+    async fn a_session_that_is_sent_as_a_bearer_token_is_ended_from_anywhere(users: Users) {
+        for caller in users.elsewhere() {
+            let (sent, kept) = (users.0.session_of("ada").await, users.0.session_of("ada").await);
+            let with_both = caller.bearer(&sent).with("cookie", format!("petstore_session={kept}"));
+            let answer = with_both.get(LOGOUT).send().await;
+            is_empty(&answer);
+            assert!(!sets_cookie(&answer), "{:?}", caller.headers);
+            assert!(!users.is_logged_in(&sent).await);
+            assert!(users.is_logged_in(&kept).await);
+            // Without any session there is nothing to refuse.
+            is_empty(&caller.get(LOGOUT).send().await);
+        }
+    }
+
+    async fn a_cookie_changes_no_user_from_elsewhere(users: Users) {
+        let cookie = format!("petstore_session={}", users.0.session_of("ada").await);
+        for caller in users.elsewhere() {
+            let answer = caller.with("cookie", cookie.clone()).delete("/v3/user/ada").send().await;
+            answer.is_problem(400, "invalid-request");
+        }
+        for caller in users.own() {
+            let answer = caller.with("cookie", cookie.clone()).delete("/v3/user/nobody").send().await;
+            answer.is_problem(404, "not-found");
+        }
+    }
+
+    /// Behind a proxy the host that the store sees may be another than the one in the browser.
+    async fn the_stores_own_address_is_not_elsewhere(store: Store) {
+        let setup = Setup { address: Some("https://pets.example".into()), ..Setup::default() };
+        let users = Users::on(store, setup).await;
+        let own = users.0.anyone.with("origin", "https://pets.example").get(LOGIN).send().await;
+        assert!(sets_cookie(own.has_status(200)));
+        let other = users.0.anyone.with("origin", "https://trains.example").get(LOGIN).send().await;
+        assert!(!sets_cookie(other.has_status(200)));
+    }
+}
