@@ -106,7 +106,11 @@ impl Passwords {
 
     /// A place in the queue, or "busy" at once.
     pub(crate) fn place(&self) -> Result<Place, Failure> {
-        self.waiting.clone().try_acquire_owned().map(|permit| Place(Arc::new(permit))).map_err(|_| Failure::Busy)
+        self.waiting
+            .clone()
+            .try_acquire_owned()
+            .map(|permit| Place(Arc::new(permit)))
+            .map_err(|_| Failure::Busy)
     }
 
     pub(crate) async fn hash(&self, place: &Place, password: SecretString) -> Result<PasswordHash, Failure> {

@@ -178,7 +178,8 @@ pub(crate) async fn update(
         Some(password) => petstore.accounts.hash_if_new(account, &password).await.map_err(failed)?,
         None => None,
     };
-    let change = Change { id: changed.id, username: changed.username, hash, session, profile: changed.profile };
+    let change =
+        Change { id: changed.id, username: changed.username, hash, session, profile: changed.profile };
     let now = petstore.clock.now();
     petstore.db.write(move |tx| store::change(tx, account, &change, now)).await?;
     Ok(StatusCode::OK)
