@@ -34,6 +34,7 @@ const REALM: &str = "Museum";
 /// The running service: what its operations share. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Museum {
+    address: std::sync::Arc<str>,
     hours: std::sync::Arc<hours::Hours>,
     demo: bool,
     db: Db,
@@ -64,7 +65,8 @@ impl Museum {
     ) -> Result<Self, OpenError> {
         let hours = std::sync::Arc::new(hours::Hours::new(settings)?);
         let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
-        let museum = Museum { hours, demo, db, clock, chance, accounts };
+        let address = settings.address.as_str().into();
+        let museum = Museum { address, hours, demo, db, clock, chance, accounts };
         if demo {
             let (name, password) = DEMO_ACCOUNT;
             museum.accounts.add_demo(name, password).await?;
@@ -84,9 +86,14 @@ impl Museum {
         &self.accounts
     }
 
+    /// Where something below the API's prefix is.
+    pub(crate) fn location(&self, path: &str) -> String {
+        format!("{}{PREFIX}{path}", self.address)
+    }
+
     /// The router to serve.
     pub fn router(&self, limits: RequestLimits) -> Router {
-        let (api, openapi) = routes_and_document();
+        let (api, openapi) = routes_and_document(&self.address);
         Service {
             title: "Museum",
             about: "Opening hours, special events and tickets of an imaginary museum, kept for real.",
@@ -110,13 +117,13 @@ pub fn accounts(db: Db, demo: bool, clock: Clock, chance: Chance) -> Result<Acco
     Accounts::new(REALM, demo, db, clock, chance)
 }
 
-/// The OpenAPI document of the service.
-pub fn openapi() -> utoipa::openapi::OpenApi {
-    routes_and_document().1
+/// The OpenAPI document of the service at an address; without one, wherever the document comes from.
+pub fn openapi(address: &str) -> utoipa::openapi::OpenApi {
+    routes_and_document(address).1
 }
 
 /// Every operation once: the router and the document are made from the same list.
-fn routes_and_document() -> (Router<Museum>, utoipa::openapi::OpenApi) {
+fn routes_and_document(address: &str) -> (Router<Museum>, utoipa::openapi::OpenApi) {
     let (router, document) = OpenApiRouter::with_openapi(Document::openapi())
         .routes(routes!(hours::api::list))
         .routes(routes!(event::api::create, event::api::list))
@@ -124,7 +131,8 @@ fn routes_and_document() -> (Router<Museum>, utoipa::openapi::OpenApi) {
         .routes(routes!(ticket::api::buy))
         .routes(routes!(ticket::api::pass))
         .split_for_parts();
-    (router, web::openapi::complete(document, Speaks::Json))
+    let document = web::openapi::complete(document, Speaks::Json);
+    (router, web::openapi::at_address(document, address))
 }
 
 #[derive(OpenApi)]

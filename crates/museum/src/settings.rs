@@ -8,6 +8,8 @@ use crate::hours::{Hours, SettingsError};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
+    /// Where people and programs reach it, without a slash at the end; if it is empty, answers name paths only.
+    pub address: String,
     /// The IANA name of the zone the museum is in: `Europe/Amsterdam`.
     pub timezone: String,
     /// Days on which it is closed: `12-25` every year, `2026-04-03` once.
@@ -39,6 +41,7 @@ impl Default for Settings {
     fn default() -> Self {
         let usual = || "09:00-18:00".to_owned();
         Settings {
+            address: String::new(),
             timezone: "Europe/Amsterdam".into(),
             closed_on: vec!["12-25".into(), "01-01".into()],
             hours: WeekSettings {

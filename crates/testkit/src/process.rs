@@ -1,10 +1,14 @@
 //! The program itself, started as a user would, and ended as a power cut would.
 
 use std::{
-    io::{BufRead, BufReader, Read, Seek},
+    fs::File,
+    io::{BufRead, BufReader, Read},
     net::SocketAddr,
+    os::unix::fs::FileExt,
     process::{Child, ChildStdout, Command, ExitStatus, Stdio},
 };
+
+use serde_json::Value;
 
 /// A running program that serves.
 pub struct Program {
@@ -12,12 +16,13 @@ pub struct Program {
     // Kept open: a program whose standard output is closed dies on its next line.
     stdout: BufReader<ChildStdout>,
     lines: Vec<String>,
+    log: File,
 }
 
 impl Program {
     /// Starts it and waits until it says that it is ready.
     pub fn start(command: &mut Command) -> Self {
-        let mut log = tempfile::tempfile().expect("a file for its log");
+        let log = tempfile::tempfile().expect("a file for its log");
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -25,16 +30,15 @@ impl Program {
             .spawn()
             .expect("the program starts");
         let stdout = BufReader::new(child.stdout.take().expect("its output"));
-        let mut program = Program { child, stdout, lines: Vec::new() };
+        let mut program = Program { child, stdout, lines: Vec::new(), log };
         while !program.lines.last().is_some_and(|line| line.starts_with("Ready")) {
             let mut line = String::new();
             let read = program.stdout.read_line(&mut line).expect("its output is text");
             if read == 0 {
-                let mut logged = String::new();
-                let _ = log.rewind().and_then(|()| log.read_to_string(&mut logged));
                 panic!(
-                    "the program ended before it was ready; it said: {:?} and logged: {logged}",
-                    program.lines
+                    "the program ended before it was ready; it said: {:?} and logged: {}",
+                    program.lines,
+                    program.logged()
                 );
             }
             program.lines.push(line);
@@ -47,12 +51,23 @@ impl Program {
         self.lines.concat()
     }
 
-    /// The address at which it serves this.
+    /// What it has logged so far.
+    pub fn logged(&self) -> String {
+        let length = self.log.metadata().expect("its log").len();
+        let mut bytes = vec![0; usize::try_from(length).expect("a short log")];
+        // Not by the position in the file: the program writes by that one.
+        self.log.read_exact_at(&mut bytes, 0).expect("its log can be read");
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// The address at which it serves this, as it logs it: what it says at the start is where others reach it.
     pub fn address(&self, service: &str) -> SocketAddr {
-        let line = self.lines.iter().find(|line| line.trim_start().starts_with(service));
-        let address =
-            line.and_then(|line| line.split("http://").nth(1)?.split(['/', ' ', '\n']).next()?.parse().ok());
-        address.unwrap_or_else(|| panic!("no address of {service} in {:?}", self.lines))
+        let service = if service == "metrics" { "admin" } else { service };
+        let logged = self.logged();
+        let mut lines = logged.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let line = lines.find(|line| line["message"] == "listening" && line["service"] == service);
+        let address = line.and_then(|line| line["listen"].as_str()?.parse().ok());
+        address.unwrap_or_else(|| panic!("{service} listens nowhere: {logged}"))
     }
 
     pub fn id(&self) -> u32 {

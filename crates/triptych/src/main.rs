@@ -50,7 +50,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
                     petstore::openapi(&settings.petstore(settings.petstore.listen).address)
                 }
                 ServiceName::Train => train::openapi(&settings.train(settings.train.listen).address),
-                ServiceName::Museum => museum::openapi(),
+                ServiceName::Museum => museum::openapi(&settings.museum.address),
             };
             print(&web::document_text(&document))
         }

@@ -19,7 +19,7 @@ use crate::{
     Failure,
     cli::ServiceName,
     log, metrics, print,
-    settings::Settings,
+    settings::{self, Settings},
     start_page::{self, Started},
 };
 
@@ -85,8 +85,14 @@ impl<'s> House<'s> {
         self.spawn("petstore", listener, petstore.router(settings.limits.request()));
         let (name, password) = petstore::DEMO_USERS[0];
         let key = petstore::DEMO_API_KEY;
-        let sign_in =
-            settings.demo().then(|| format!("OAuth or log-in, {name} / {password}; API key, {key}"));
+        let sign_in = match (settings.petstore.oauth.issuer.as_str(), settings.demo()) {
+            ("", demo) => demo.then(|| format!("OAuth or log-in, {name} / {password}; API key, {key}")),
+            (issuer, true) => {
+                Some(format!("tokens of {issuer}; log-in, {name} / {password}; API key, {key}"))
+            }
+            (issuer, false) => Some(format!("tokens of {issuer}")),
+        };
+        let address = settings::address(&settings.petstore.address, address);
         self.started.push(Started { name: "petstore", address, prefix: petstore::PREFIX, sign_in });
         Ok(())
     }
@@ -101,7 +107,11 @@ impl<'s> House<'s> {
         let stop = self.stopped();
         self.tasks.spawn(train.run(stop));
         let (name, password) = train::DEMO_USERS[0];
-        let sign_in = settings.demo().then(|| format!("OAuth, {name} / {password}"));
+        let sign_in = match settings.train.oauth.issuer.as_str() {
+            "" => settings.demo().then(|| format!("OAuth, {name} / {password}")),
+            issuer => Some(format!("tokens of {issuer}")),
+        };
+        let address = settings::address(&settings.train.address, address);
         self.started.push(Started { name: "train", address, prefix: train::PREFIX, sign_in });
         Ok(())
     }
@@ -120,11 +130,15 @@ impl<'s> House<'s> {
         }
         let (name, password) = museum::DEMO_ACCOUNT;
         let sign_in = demo.then(|| format!("HTTP Basic, {name} / {password}"));
+        let address = settings::address(&settings.museum.address, address);
         self.started.push(Started { name: "museum", address, prefix: museum::PREFIX, sign_in });
         Ok(())
     }
 
     fn spawn(&mut self, name: &'static str, listener: TcpListener, router: Router) {
+        if let Ok(listen) = listener.local_addr() {
+            tracing::info!(service = name, %listen, "listening");
+        }
         let limits = self.settings.limits.connection();
         let stop = self.stopped();
         let proxies = Proxies::new(self.settings.trusted_proxies.clone());
@@ -145,8 +159,8 @@ impl<'s> House<'s> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let demo = self.settings.demo();
-        if demo && !self.settings.is_private() {
-            tracing::warn!("demo accounts with well-known passwords can be reached from other machines");
+        if let Some(because) = self.settings.opened_by().filter(|_| demo) {
+            tracing::warn!(because, "other machines can sign in to the demo, whose passwords are well known");
         }
         // It serves whether or not anybody reads this.
         let _ = print(&start_page::page(&self.started, self.admin, &self.settings.place(), demo));

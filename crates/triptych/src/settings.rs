@@ -1,11 +1,15 @@
 //! Settings: the defaults, then `triptych.toml`, then `TRIPTYCH_…` variables, then flags. An unknown key is refused.
 
+mod address;
+
 use std::{
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::SocketAddr,
     path::{Path, PathBuf},
     time::Duration,
 };
 
+pub(crate) use address::address;
+use address::{check_address, leads_here};
 use db::Location;
 use figment::{
     Figment,
@@ -16,7 +20,6 @@ use ipnet::IpNet;
 use jiff::SignedDuration;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
-use url::Host;
 use web::{ConnectionLimits, RequestLimits};
 
 use crate::cli::Flags;
@@ -123,51 +126,11 @@ impl Oauth {
 /// What is shown in place of a secret.
 const HIDDEN: &str = "(hidden)";
 
-/// An address as a service has it: what the operator says, or where it listens.
-pub(crate) fn address(said: &str, listening: SocketAddr) -> String {
-    if !said.is_empty() {
-        return said.to_owned();
-    }
-    // Nobody can go to "every address"; on this machine, this one leads there.
-    let ip = match listening.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    format!("http://{}", SocketAddr::new(ip, listening.port()))
-}
-
-/// Whether what the operator says of an address, if anything, leads to this machine only.
-fn leads_here(said: &str) -> bool {
-    match url::Url::parse(said).ok().as_ref().and_then(url::Url::host) {
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => ip.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        None => said.is_empty(),
-    }
-}
-
-fn check_address(section: &str, address: &str) -> Result<(), SettingsError> {
-    let wrong = |why: &str| Err(SettingsError(format!("{section}.address {why}, not {address:?}")));
-    if address.is_empty() {
-        return Ok(());
-    }
-    match url::Url::parse(address) {
-        Ok(url) if !matches!(url.scheme(), "http" | "https") => wrong("must begin with https:// or http://"),
-        Ok(url) if url.path() != "/" || url.query().is_some() || url.fragment().is_some() => {
-            wrong("must be a host without a path, like https://pets.example.com")
-        }
-        Ok(_) if address.ends_with('/') => wrong("must not end with a slash"),
-        Ok(url) if format!("{address}/") != url.as_str() => wrong("must be like https://pets.example.com"),
-        Ok(_) => Ok(()),
-        Err(_) => wrong("must be a complete address like https://pets.example.com"),
-    }
-}
-
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Museum {
     pub(crate) listen: SocketAddr,
+    pub(crate) address: String,
     timezone: String,
     closed_on: Vec<String>,
     hours: museum::WeekSettings,
@@ -215,6 +178,7 @@ impl Settings {
         }
         check_address("petstore", &self.petstore.address)?;
         check_address("train", &self.train.address)?;
+        check_address("museum", &self.museum.address)?;
         for (name, value) in [
             ("petstore.calls_per_hour", self.petstore.calls_per_hour),
             ("train.calls_per_hour", self.train.calls_per_hour),
@@ -251,20 +215,32 @@ impl Settings {
         }
     }
 
-    /// Whether there is demo data: asked for, or every service listens on this machine only.
+    /// Whether there is demo data: asked for, or only this machine can reach the services.
     pub(crate) fn demo(&self) -> bool {
         match self.demo {
             Demo::On => true,
             Demo::Off => false,
-            Demo::Auto => self.is_private(),
+            Demo::Auto => self.opened_by().is_none(),
         }
     }
 
-    /// Whether every service listens on this machine only.
-    pub(crate) fn is_private(&self) -> bool {
-        [self.petstore.listen, self.train.listen, self.museum.listen]
-            .iter()
-            .all(|listen| listen.ip().is_loopback())
+    /// The first setting that lets other machines reach a service. A reverse proxy on this machine does so too: it connects
+    /// from loopback, and is known by the public address or by being trusted.
+    pub(crate) fn opened_by(&self) -> Option<String> {
+        let services = [
+            ("petstore", self.petstore.listen, &self.petstore.address),
+            ("train", self.train.listen, &self.train.address),
+            ("museum", self.museum.listen, &self.museum.address),
+        ];
+        for (name, listen, address) in services {
+            if !listen.ip().is_loopback() {
+                return Some(format!("{name}.listen is {listen}"));
+            }
+            if !leads_here(address) {
+                return Some(format!("{name}.address is {address}"));
+            }
+        }
+        (!self.trusted_proxies.is_empty()).then(|| "trusted_proxies is not empty".into())
     }
 
     /// What the pet store is to know when it listens here.
@@ -289,15 +265,16 @@ impl Settings {
             calls_per_hour: *calls_per_hour,
             hold: SignedDuration::from_secs((*hold_seconds).into()),
             webhook_networks: webhook_networks.clone(),
-            // Whoever tries things out on one machine receives them there.
-            webhooks_to_this_machine: self.demo() && self.is_private() && leads_here(said),
+            // Stricter than the demo, which can be asked for beyond this machine: whoever subscribes has the service call its
+            // own ports.
+            webhooks_to_this_machine: self.demo() && self.opened_by().is_none(),
             demo: self.demo(),
         }
     }
 
     pub(crate) fn museum(&self) -> museum::Settings {
-        let Museum { timezone, closed_on, hours, .. } = self.museum.clone();
-        museum::Settings { timezone, closed_on, hours }
+        let Museum { address, timezone, closed_on, hours, .. } = self.museum.clone();
+        museum::Settings { address, timezone, closed_on, hours }
     }
 
     /// The settings in force as a file, without the database's password and other secrets.
@@ -390,23 +367,40 @@ mod tests {
         assert_eq!(format!("{limits:?}"), format!("{own:?}"));
     }
 
+    fn with(file: &str) -> Settings {
+        Figment::from(Toml::string(DEFAULTS)).merge(Toml::string(file)).extract().unwrap()
+    }
+
     #[test]
-    fn an_address_leads_here_or_elsewhere() {
-        for here in
-            ["", "http://127.0.0.1:8081", "http://[::1]", "http://localhost:81", "https://a.localhost"]
-        {
-            assert!(leads_here(here), "{here}");
-        }
-        for elsewhere in [
-            "https://trains.example.com",
-            "http://localhost.example.com",
-            "http://notlocalhost",
-            "http://10.0.0.1:8081",
-            "http://0.0.0.0:8081",
-            "http://[::]:8081",
-            "nonsense",
+    fn the_demo_is_on_by_itself_only_while_this_machine_alone_can_reach_it() {
+        for (file, opened_by) in [
+            ("", None),
+            ("admin_listen = \"0.0.0.0:8090\"", None),
+            ("[museum]\nlisten = \"[::1]:8082\"\naddress = \"http://localhost:8082\"", None),
+            ("[petstore]\nlisten = \"127.9.9.9:1\"\naddress = \"http://127.0.0.1:8080\"", None),
+            ("[petstore]\nlisten = \"0.0.0.0:8080\"", Some("petstore.listen is 0.0.0.0:8080")),
+            ("[train]\nlisten = \"[::]:8081\"", Some("train.listen is [::]:8081")),
+            ("[museum]\nlisten = \"10.0.0.7:8082\"", Some("museum.listen is 10.0.0.7:8082")),
+            (
+                "[petstore]\naddress = \"https://pets.example.com\"",
+                Some("petstore.address is https://pets.example.com"),
+            ),
+            ("[train]\naddress = \"http://10.0.0.7\"", Some("train.address is http://10.0.0.7")),
+            (
+                "[museum]\naddress = \"https://museum.example.com\"",
+                Some("museum.address is https://museum.example.com"),
+            ),
+            ("trusted_proxies = [\"127.0.0.1/32\"]", Some("trusted_proxies is not empty")),
         ] {
-            assert!(!leads_here(elsewhere), "{elsewhere}");
+            let settings = with(file);
+            assert_eq!(settings.opened_by().as_deref(), opened_by, "{file}");
+            assert_eq!(settings.demo(), opened_by.is_none(), "{file}");
+            let asked = Settings { demo: Demo::On, ..settings.clone() };
+            assert!(asked.demo(), "{file}");
+            let to_this_machine = asked.train(asked.train.listen).webhooks_to_this_machine;
+            assert_eq!(to_this_machine, opened_by.is_none(), "{file}");
+            let off = Settings { demo: Demo::Off, ..settings };
+            assert!(!off.demo() && !off.train(off.train.listen).webhooks_to_this_machine, "{file}");
         }
     }
 

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 
 pub(crate) struct Started {
     pub(crate) name: &'static str,
-    pub(crate) address: SocketAddr,
+    /// Where people and programs reach it.
+    pub(crate) address: String,
     pub(crate) prefix: &'static str,
     /// How to sign in to the demo, if there is one.
     pub(crate) sign_in: Option<String>,
@@ -15,13 +16,13 @@ pub(crate) fn page(services: &[Started], admin: SocketAddr, place: &str, demo: b
     let data = if demo { "with demo data" } else { "without demo data" };
     let mut rows = vec![["service".to_owned(), "address".into(), "documentation".into(), "sign in".into()]];
     for service in services {
-        let address = service.address;
+        let address = &service.address;
         let sign_in =
             service.sign_in.clone().unwrap_or_else(|| "accounts of its own; see triptych user --help".into());
         rows.push([
             service.name.into(),
-            format!("http://{address}{}", service.prefix),
-            format!("http://{address}/docs"),
+            format!("{address}{}", service.prefix),
+            format!("{address}/docs"),
             sign_in,
         ]);
     }

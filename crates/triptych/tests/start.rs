@@ -113,6 +113,87 @@ async fn a_public_address_has_no_demo_unless_asked_for() {
 }
 
 #[tokio::test]
+async fn behind_a_reverse_proxy_there_is_no_demo_unless_asked_for() {
+    const WARNING: &str = "other machines can sign in to the demo, whose passwords are well known";
+    for (name, value, because) in [
+        (
+            "TRIPTYCH_PETSTORE_ADDRESS",
+            "https://pets.example.com",
+            "petstore.address is https://pets.example.com",
+        ),
+        (
+            "TRIPTYCH_TRAIN_ADDRESS",
+            "https://trains.example.com",
+            "train.address is https://trains.example.com",
+        ),
+        (
+            "TRIPTYCH_MUSEUM_ADDRESS",
+            "https://museum.example.com",
+            "museum.address is https://museum.example.com",
+        ),
+        ("TRIPTYCH_TRUSTED_PROXIES", "[\"127.0.0.1/32\"]", "trusted_proxies is not empty"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let start = |flags: &[&str]| {
+            testkit::Program::start(bare(folder.path(), FREE_PORTS).args(flags).env(name, value))
+        };
+        let program = start(&[]);
+        assert!(program.said().starts_with("Triptych 0.1.0, without demo data"), "{}", program.said());
+        museum(&program).get("/v1.1/special-events").send().await.is_problem(401, "unauthorized");
+        let store = Client::new(program.address("petstore"));
+        let inventory = store.get("/v3/store/inventory").header("api_key", "special-key");
+        inventory.send().await.is_problem(401, "unauthorized");
+        let redirect = json!({"redirect_uris": ["https://app.example.com/back"]});
+        store.post("/oauth/register").json(&redirect).send().await.has_status(401);
+        assert!(!program.logged().contains(WARNING), "{}", program.logged());
+        program.kill();
+
+        let program = start(&["--demo"]);
+        museum(&program).get("/v1.1/special-events").send().await.has_status(200);
+        let logged = program.logged();
+        let mut lines = logged.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let warning = lines.find(|line| line["message"] == WARNING).unwrap_or_else(|| panic!("{logged}"));
+        assert_eq!((&warning["level"], &warning["because"]), (&json!("WARN"), &json!(because)));
+    }
+}
+
+#[tokio::test]
+async fn the_start_page_names_the_addresses_that_were_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = bare(folder.path(), FREE_PORTS);
+    command
+        .env("TRIPTYCH_PETSTORE_ADDRESS", "https://pets.example.com")
+        .env("TRIPTYCH_TRAIN_ADDRESS", "https://trains.example.com")
+        .env("TRIPTYCH_TRAIN_OAUTH_ISSUER", "https://id.example.com")
+        .env("TRIPTYCH_MUSEUM_ADDRESS", "https://museum.example.com");
+    let program = testkit::Program::start(&mut command);
+    let page = program.said();
+    let rows: Vec<Vec<&str>> = page.lines().map(|line| line.split("  ").collect()).collect();
+    let row = |name: &str| {
+        let row = rows.iter().find(|row| row.get(1) == Some(&name)).unwrap_or_else(|| panic!("{page}"));
+        row.iter().map(|cell| cell.trim()).filter(|cell| !cell.is_empty()).collect::<Vec<_>>()
+    };
+    let own = "accounts of its own; see triptych user --help";
+    assert_eq!(
+        row("petstore"),
+        ["petstore", "https://pets.example.com/v3", "https://pets.example.com/docs", own]
+    );
+    assert_eq!(
+        row("train"),
+        [
+            "train",
+            "https://trains.example.com",
+            "https://trains.example.com/docs",
+            "tokens of https://id.example.com"
+        ]
+    );
+    assert_eq!(
+        row("museum"),
+        ["museum", "https://museum.example.com/v1.1", "https://museum.example.com/docs", own]
+    );
+}
+
+#[tokio::test]
 async fn metrics_come_from_a_listener_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
     let program = testkit::Program::start(&mut bare(folder.path(), FREE_PORTS));
@@ -151,7 +232,8 @@ fn whoever_prints_ends_quietly_when_nobody_reads_it() {
 async fn behind_a_trusted_proxy_clients_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = bare(folder.path(), FREE_PORTS);
-    let program = testkit::Program::start(command.env("TRIPTYCH_TRUSTED_PROXIES", "[\"127.0.0.0/8\"]"));
+    command.arg("--demo").env("TRIPTYCH_TRUSTED_PROXIES", "[\"127.0.0.0/8\"]");
+    let program = testkit::Program::start(&mut command);
     let museum = Client::new(program.address("museum"));
     let sign_in = async |password: &str, from: &str| {
         let call = museum.signed_in("demo", password).get("/v1.1/special-events");

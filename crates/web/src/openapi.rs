@@ -46,6 +46,17 @@ pub fn complete(mut document: OpenApi, speaks: Speaks) -> OpenApi {
     document
 }
 
+/// The document of a service at an address, for readers who did not get it from there; without one it stays as it is.
+pub fn at_address(mut document: OpenApi, address: &str) -> OpenApi {
+    if address.is_empty() {
+        return document;
+    }
+    for server in document.servers.iter_mut().flatten().filter(|server| server.url.starts_with('/')) {
+        server.url = format!("{address}{}", server.url.trim_end_matches('/'));
+    }
+    document
+}
+
 const SHARED: &[&Kind] = &[
     &INVALID_REQUEST,
     &UNAUTHORIZED,

@@ -17,7 +17,7 @@ use super::{
     NewSpecialEvent, SpecialEvent, SpecialEventChanges,
     store::{self, Position},
 };
-use crate::{Museum, PREFIX};
+use crate::Museum;
 
 /// How many events are read at once while a list is written.
 const BATCH: i64 = 64;
@@ -41,7 +41,7 @@ pub(crate) async fn create(
     let event = new.with_id(museum.chance.uuid(museum.clock.now()));
     let stored = event.clone();
     museum.db.write(move |tx| store::insert(tx, &stored)).await?;
-    let location = format!("{PREFIX}/special-events/{}", event.event_id);
+    let location = museum.location(&format!("/special-events/{}", event.event_id));
     Ok(Created { location: Some(location), body: event })
 }
 

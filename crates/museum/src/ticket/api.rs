@@ -10,7 +10,7 @@ use uuid::Uuid;
 use web::{Body, Created, Path, Problem, Reply, Result, problem::NOT_FOUND};
 
 use super::{Purchase, PurchaseDocument, Ticket, TicketEvent, TicketType, confirmation_code, store};
-use crate::{Museum, PREFIX, event};
+use crate::{Museum, event};
 
 /// A ticket that was bought.
 #[derive(Serialize, ToSchema)]
@@ -96,7 +96,7 @@ pub(crate) async fn buy(
         }
     };
     let ticket = museum.db.write(sell).await?;
-    let location = format!("{PREFIX}/tickets/{id}/pkpass");
+    let location = museum.location(&format!("/tickets/{id}/pkpass"));
     Ok(Created { location: Some(location), body: ticket.into() })
 }
 

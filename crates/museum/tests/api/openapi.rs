@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 
 use http::Method;
+use museum::Settings;
 use serde_json::{Value, json};
-use testkit::openapi::{is_whole, keys, resolve};
+use testkit::{
+    Store,
+    openapi::{is_whole, keys, resolve},
+};
 
-use crate::fixture::Open;
+use crate::fixture::{Open, Setup, event, general};
 
 /// An operation of the document, with a path that can be called.
 pub(crate) struct Operation {
@@ -38,22 +42,36 @@ pub(crate) fn operations() -> Vec<Operation> {
 }
 
 fn document() -> Value {
-    serde_json::from_str(&web::document_text(&museum::openapi())).unwrap()
+    serde_json::from_str(&web::document_text(&museum::openapi(""))).unwrap()
 }
 
 testkit::on_both_engines! {
     async fn the_service_serves_its_document(open: Open) {
         let answer = open.anyone.get("/openapi.json").send().await;
         answer.is(200, &document());
-        assert_eq!(answer.text(), web::document_text(&museum::openapi()));
+        assert_eq!(answer.text(), web::document_text(&museum::openapi("")));
         // Tools in a browser read it from anywhere.
         assert_eq!(answer.header("access-control-allow-origin"), "*");
+    }
+
+    async fn an_address_that_was_set_stands_in_the_document_and_in_locations(store: Store) {
+        let settings = Settings { address: "https://museum.example.com".into(), ..Settings::default() };
+        let open = Open::on(store, Setup { settings, ..Setup::default() }).await;
+        let document = open.anyone.get("/openapi.json").send().await.json();
+        let server = json!({"url": "https://museum.example.com/v1.1", "description": "This service"});
+        assert_eq!(document["servers"], json!([server]));
+        let made = open.ada.post("/v1.1/special-events").json(&event("Open day", &["2026-05-20"])).send().await;
+        let id = made.has_status(201).json()["eventId"].as_str().unwrap().to_owned();
+        assert_eq!(made.header("location"), format!("https://museum.example.com/v1.1/special-events/{id}"));
+        let bought = open.buy(&general("2026-05-20")).await;
+        let id = bought.has_status(201).json()["ticketId"].as_str().unwrap().to_owned();
+        assert_eq!(bought.header("location"), format!("https://museum.example.com/v1.1/tickets/{id}/pkpass"));
     }
 }
 
 #[test]
 fn the_document_is_what_it_was() {
-    insta::assert_snapshot!("openapi", web::document_text(&museum::openapi()));
+    insta::assert_snapshot!("openapi", web::document_text(&museum::openapi("")));
 }
 
 #[test]
