@@ -22,7 +22,7 @@ async fn call_from(source: [u8; 4], world: &World, name: &str, password: &str) -
     let mut stream = socket.connect(world.client.address()).await.unwrap();
     let credentials = BASE64_STANDARD.encode(format!("{name}:{password}"));
     let request = format!(
-        "GET /me HTTP/1.1\r\nhost: a\r\nconnection: close\r\nauthorization: Basic {credentials}\r\n\r\n"
+        "GET /me HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Basic {credentials}\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();

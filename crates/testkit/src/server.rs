@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use axum::Router;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
-use web::{Chance, ConnectionLimits, Proxies};
+use web::{Chance, ConnectionLimits, Proxies, Site};
 
 /// A running service. It stops when this is dropped; [`Server::stop`] waits until it has.
 pub struct Server {
@@ -32,11 +32,16 @@ impl Address {
     }
 
     pub fn serve(self, limits: ConnectionLimits, router: Router) -> Server {
+        self.serve_as("", limits, router)
+    }
+
+    /// The same for a service that people reach at another address.
+    pub fn serve_as(self, address: &str, limits: ConnectionLimits, router: Router) -> Server {
         let (stop, stopped) = oneshot::channel();
-        let serving =
-            web::serve("test", self.listener, router, Chance::system(), Proxies::default(), limits, async {
-                let _ = stopped.await;
-            });
+        let site = Site { name: "test", address: address.into(), proxies: Proxies::default(), limits };
+        let serving = web::serve(site, self.listener, router, Chance::system(), async {
+            let _ = stopped.await;
+        });
         Server { address: self.address, stop: Some(stop), task: tokio::spawn(serving) }
     }
 }

@@ -1,6 +1,6 @@
 //! The log: readable on a terminal, JSON elsewhere, on standard error.
 
-use std::io::{IsTerminal, stderr};
+use std::io::{self, IsTerminal, Write, stderr};
 
 use tracing_subscriber::{EnvFilter, fmt};
 
@@ -17,11 +17,74 @@ pub(crate) fn start(settings: &Settings) -> Result<(), Failure> {
         LogFormat::Json => false,
         LogFormat::Auto => stderr().is_terminal(),
     };
-    let log = fmt().with_env_filter(filter).with_writer(stderr);
+    let colours = text && stderr().is_terminal();
+    let log = fmt().with_env_filter(filter).with_writer(move || Plain { to: stderr(), colours });
     if text {
-        log.with_target(false).with_ansi(stderr().is_terminal()).init();
+        log.with_target(false).with_ansi(colours).init();
     } else {
         log.json().flatten_event(true).with_current_span(false).init();
     }
     Ok(())
+}
+
+/// Writes lines without the characters that act on a terminal or change how the text around them is shown. Clients choose
+/// parts of many lines; neither format of the log escapes all of these.
+struct Plain<W> {
+    to: W,
+    /// Whether the lines are coloured: the escape character is then ours.
+    colours: bool,
+}
+
+impl<W: Write> Write for Plain<W> {
+    /// Gets a whole line each time.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.to.write_all(escaped(&String::from_utf8_lossy(line), self.colours).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+/// The line with such characters as `\u0085`, which in JSON is the same character.
+fn escaped(line: &str, colours: bool) -> String {
+    let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));
+    let mut escaped = String::with_capacity(line.len());
+    for c in text.chars() {
+        if acts(c) && !(colours && c == '\x1b') {
+            escaped.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped + end
+}
+
+/// Control characters, and those that have no shape of their own: writing direction, zero width, line separators.
+fn acts(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_that_act_are_escaped() {
+        let line = "a\u{85}b\u{9b}31mc\u{202e}d\u{2066}e\u{200f}f\x07g\x1b[1mh\ni\u{2028}é 東\n";
+        let expected = r"a\u0085b\u009b31mc\u202ed\u2066e\u200ff\u0007g\u001b[1mh\u000ai\u2028é 東";
+        assert_eq!(escaped(line, false), format!("{expected}\n"));
+        assert_eq!(escaped("\x1b[32m INFO\x1b[0m a\u{85}\n", true), "\x1b[32m INFO\x1b[0m a\\u0085\n");
+    }
+
+    #[test]
+    fn json_means_the_same_after_it() {
+        let said = "/a\u{85}\u{202e}\u{2028}\n";
+        let line = serde_json::to_string(said).unwrap();
+        let line = escaped(&line, false);
+        assert!(!line.chars().any(acts), "{line}");
+        assert_eq!(serde_json::from_str::<String>(&line).unwrap(), said);
+    }
 }

@@ -13,7 +13,7 @@ use tokio::{
     task::JoinSet,
 };
 use train::Train;
-use web::{Chance, Clock, Proxies};
+use web::{Chance, Clock, Proxies, Site};
 
 use crate::{
     Failure,
@@ -71,7 +71,7 @@ impl<'s> House<'s> {
         house.admin = listener.local_addr()?;
         let handle = metrics::start()?;
         house.background.spawn(metrics::keep_up(handle.clone()));
-        house.spawn("admin", listener, metrics::router(handle));
+        house.spawn("admin", "", listener, metrics::router(handle));
         Ok(house)
     }
 
@@ -82,7 +82,12 @@ impl<'s> House<'s> {
         let db = open("petstore", petstore::MIGRATIONS, settings).await?;
         let petstore =
             Petstore::open(settings.petstore(address), db, self.clock.clone(), self.chance.clone()).await?;
-        self.spawn("petstore", listener, petstore.router(settings.limits.request()));
+        self.spawn(
+            "petstore",
+            &settings.petstore.address,
+            listener,
+            petstore.router(settings.limits.request()),
+        );
         let (name, password) = petstore::DEMO_USERS[0];
         let key = petstore::DEMO_API_KEY;
         let sign_in = match (settings.petstore.oauth.issuer.as_str(), settings.demo()) {
@@ -103,7 +108,7 @@ impl<'s> House<'s> {
         let address = listener.local_addr()?;
         let db = open("train", train::MIGRATIONS, settings).await?;
         let train = Train::open(settings.train(address), db, self.clock.clone(), self.chance.clone()).await?;
-        self.spawn("train", listener, train.router(settings.limits.request()));
+        self.spawn("train", &settings.train.address, listener, train.router(settings.limits.request()));
         let stop = self.stopped();
         self.tasks.spawn(train.run(stop));
         let (name, password) = train::DEMO_USERS[0];
@@ -124,7 +129,7 @@ impl<'s> House<'s> {
         let demo = settings.demo();
         let museum =
             Museum::open(&settings.museum(), db, demo, self.clock.clone(), self.chance.clone()).await?;
-        self.spawn("museum", listener, museum.router(settings.limits.request()));
+        self.spawn("museum", &settings.museum.address, listener, museum.router(settings.limits.request()));
         if demo {
             self.background.spawn(museum.run());
         }
@@ -135,14 +140,15 @@ impl<'s> House<'s> {
         Ok(())
     }
 
-    fn spawn(&mut self, name: &'static str, listener: TcpListener, router: Router) {
+    fn spawn(&mut self, name: &'static str, address: &str, listener: TcpListener, router: Router) {
         if let Ok(listen) = listener.local_addr() {
             tracing::info!(service = name, %listen, "listening");
         }
         let limits = self.settings.limits.connection();
         let stop = self.stopped();
         let proxies = Proxies::new(self.settings.trusted_proxies.clone());
-        self.tasks.spawn(web::serve(name, listener, router, self.chance.clone(), proxies, limits, stop));
+        let site = Site { name, address: address.into(), proxies, limits };
+        self.tasks.spawn(web::serve(site, listener, router, self.chance.clone(), stop));
     }
 
     /// Ends when the program is to stop.

@@ -41,7 +41,13 @@ async fn try_out(
     browser.click(&execute).await;
     let status = format!("#operations-{operation} .live-responses-table tbody .response-col_status");
     browser.finds(&status).await;
-    browser.text(&status).await
+    let status = browser.text(&status).await;
+    // The page needs nothing that its policy forbids, and leaves no credentials behind.
+    let reports = browser.reports().await;
+    let forbidden: Vec<_> = reports.iter().filter(|(source, _)| source == "security").collect();
+    assert!(forbidden.is_empty(), "{forbidden:?}");
+    assert_eq!(browser.run("return localStorage.length + sessionStorage.length").await, 0);
+    status
 }
 
 #[tokio::test(flavor = "multi_thread")]

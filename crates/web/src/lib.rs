@@ -10,6 +10,7 @@
 
 mod chance;
 mod clock;
+mod documentation;
 pub mod input;
 mod limits;
 pub mod negotiate;
@@ -24,11 +25,12 @@ pub mod xml;
 
 pub use chance::Chance;
 pub use clock::Clock;
+pub use documentation::DocumentationClient;
 pub use input::{Body, Form, Path, Query, Upload};
 pub use limits::{ConnectionLimits, RequestLimits};
 pub use negotiate::json_only;
 pub use paging::Paging;
 pub use problem::{Problem, Result};
 pub use reply::{Created, Reply, Wanted};
-pub use server::{Client, Proxies, RequestId, Verbatim, serve};
-pub use service::{DocumentationClient, Service, document_text};
+pub use server::{Client, Proxies, RequestId, Site, Verbatim, serve};
+pub use service::{Service, document_text};

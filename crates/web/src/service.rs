@@ -19,9 +19,9 @@ use tower_http::{
     cors::{AllowHeaders, AllowOrigin, CorsLayer, ExposeHeaders},
 };
 use utoipa::openapi::OpenApi;
-use utoipa_swagger_ui::oauth;
 
 use crate::{
+    documentation::{DocumentationClient, documentation},
     limits::RequestLimits,
     negotiate::json_only,
     problem::{self, Kind, NOT_FOUND, Problem, Result, STANDARD},
@@ -55,14 +55,6 @@ pub struct Service {
     pub documentation_client: Option<DocumentationClient>,
 }
 
-/// An OAuth client for the documentation page.
-#[derive(Debug, Clone)]
-pub struct DocumentationClient {
-    pub id: &'static str,
-    /// What is asked for unless the person chooses otherwise.
-    pub scopes: Vec<String>,
-}
-
 #[derive(Clone)]
 struct Pages {
     title: &'static str,
@@ -76,6 +68,7 @@ struct Pages {
 impl Service {
     /// The router to serve.
     pub fn into_router(self) -> Router {
+        let documentation = documentation(&self.openapi, self.documentation_client);
         let pages = Pages {
             title: self.title,
             about: self.about,
@@ -92,7 +85,7 @@ impl Service {
             .route("/problems", get(all_problems))
             .route("/problems/{name}", get(one_problem))
             .with_state(pages)
-            .merge(documentation(self.documentation_client));
+            .merge(documentation);
         let api = if self.xml { self.api } else { json_only(self.api) };
         let api = api
             // Its own rather than the whole service's, so that a page elsewhere can read that there is nothing.
@@ -135,23 +128,6 @@ fn cors(exposed: &[&str]) -> CorsLayer {
         .allow_headers(AllowHeaders::mirror_request())
         .expose_headers(ExposeHeaders::list(always.into_iter().chain(exposed)))
         .max_age(std::time::Duration::from_secs(3600))
-}
-
-/// Swagger UI, from files that are part of the program.
-fn documentation(client: Option<DocumentationClient>) -> Router {
-    let config = utoipa_swagger_ui::Config::from("/openapi.json")
-        .use_base_layout()
-        .try_it_out_enabled(true)
-        .persist_authorization(true)
-        .display_request_duration(true)
-        .validator_url("none");
-    let page = utoipa_swagger_ui::SwaggerUi::new("/docs").config(config);
-    let Some(client) = client else { return page.into() };
-    let oauth = oauth::Config::new()
-        .client_id(client.id)
-        .scopes(client.scopes)
-        .use_pkce_with_authorization_code_grant(true);
-    page.oauth(oauth).into()
 }
 
 async fn ready(State(pages): State<Pages>) -> Result<&'static str> {
@@ -210,6 +186,7 @@ fn page(template: &impl Template) -> Result<Response> {
             header::CONTENT_SECURITY_POLICY,
             "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
         ),
+        (header::X_FRAME_OPTIONS, "DENY"),
         (header::REFERRER_POLICY, "no-referrer"),
     ];
     Ok((headers, html).into_response())

@@ -71,7 +71,7 @@ async fn a_connection_is_kept_for_the_next_request_also_after_a_problem() {
     let (server, _) = serve(router()).await;
     let mut wire = Wire::connect(server.address()).await;
     for (path, status) in [("/echo/a", 200), ("/nowhere", 404), ("/name", 405), ("/echo/b", 200)] {
-        wire.send(format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n")).await;
+        wire.send(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
         wire.answer().await.has_status(status);
     }
 }
@@ -81,7 +81,7 @@ async fn requests_sent_ahead_are_answered_in_order() {
     let (server, _) = serve(router()).await;
     let mut wire = Wire::connect(server.address()).await;
     let requests: String =
-        (0..50).map(|number| format!("GET /echo/{number} HTTP/1.1\r\nhost: a\r\n\r\n")).collect();
+        (0..50).map(|number| format!("GET /echo/{number} HTTP/1.1\r\nhost: localhost\r\n\r\n")).collect();
     wire.send(requests).await;
     for number in 0..50 {
         assert_eq!(wire.answer().await.has_status(200).text(), number.to_string());
@@ -95,7 +95,7 @@ async fn requests_sent_ahead_with_bodies_are_answered_in_order() {
     let request = |body: &str| {
         let length = body.len();
         format!(
-            "POST /name HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+            "POST /name HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
         )
     };
     wire.send(request(r#"{"name":"a"}"#) + &request("{}") + &request(r#"{"name":"b"}"#)).await;
@@ -118,7 +118,10 @@ async fn a_streamed_answer_is_sent_as_it_is_made_even_if_another_request_waits()
     };
     let (server, _) = serve(router().route("/stream", get(handler))).await;
     let mut wire = Wire::connect(server.address()).await;
-    wire.send("GET /stream HTTP/1.1\r\nhost: a\r\n\r\nGET /echo/next HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    wire.send(
+        "GET /stream HTTP/1.1\r\nhost: localhost\r\n\r\nGET /echo/next HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    )
+    .await;
     let (status, _) = wire.head().await;
     assert_eq!((status, wire.chunk().await.as_slice()), (200, &b"first"[..]));
     go_on.notify_one();
@@ -141,7 +144,10 @@ async fn a_streamed_answer_is_not_piled_up_in_memory_for_a_client_that_does_not_
     let limits = web::ConnectionLimits { stall_time: support::SHORT, ..web::ConnectionLimits::default() };
     let (server, _) = support::serve_within(limits, router().route("/gigabyte", get(handler))).await;
     let mut wire = Wire::connect(server.address()).await;
-    wire.send("GET /gigabyte HTTP/1.1\r\nhost: a\r\n\r\nGET /echo/next HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    wire.send(
+        "GET /gigabyte HTTP/1.1\r\nhost: localhost\r\n\r\nGET /echo/next HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    )
+    .await;
     assert_eq!(wire.head().await.0, 200);
     // Nothing more is read until the service gives up; what it made by then went into buffers of the kernel.
     support::soon("the end of the connection", server.stop()).await;
@@ -154,12 +160,12 @@ async fn head_is_get_without_the_body() {
     let (server, _) = serve(router()).await;
     let mut wire = Wire::connect(server.address()).await;
     for (path, status, length) in [("/echo/four", 200, "4"), ("/nowhere", 404, "154")] {
-        wire.send(format!("HEAD {path} HTTP/1.1\r\nhost: a\r\n\r\n")).await;
+        wire.send(format!("HEAD {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
         let (found, headers) = wire.head().await;
         assert_eq!((found, headers["content-length"].to_str().unwrap()), (status, length), "{path}");
     }
     // No body came between.
-    wire.send("GET /echo/last HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await;
+    wire.send("GET /echo/last HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await;
     assert_eq!(wire.answer().await.text(), "last");
     assert_eq!(wire.closed().await, b"");
 }
@@ -168,7 +174,7 @@ async fn head_is_get_without_the_body() {
 async fn a_request_has_exactly_one_host() {
     let (server, _) = serve(router()).await;
     let client = testkit::Client::new(server.address());
-    for hosts in ["", "Host: a\r\nHost: a\r\n"] {
+    for hosts in ["", "Host: localhost\r\nHost: localhost\r\n"] {
         let request = format!("GET /echo/one HTTP/1.1\r\n{hosts}Connection: close\r\n\r\n");
         let answer = client.raw(request.as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");

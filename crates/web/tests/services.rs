@@ -62,7 +62,8 @@ async fn large_answers_are_compressed_for_who_asks() {
     ] {
         // On the bare wire, where nobody decompresses.
         let mut wire = Wire::connect(server.address()).await;
-        wire.send(format!("GET {path} HTTP/1.1\r\nhost: a\r\naccept-encoding: {accept}\r\n\r\n")).await;
+        wire.send(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\naccept-encoding: {accept}\r\n\r\n"))
+            .await;
         let answer = wire.answer().await;
         assert_eq!((answer.status, answer.header("content-encoding")), (200, encoding), "{path} {accept}");
         let vary = answer.headers.get_all("vary").iter().any(|value| value == "accept-encoding");
@@ -141,12 +142,23 @@ async fn the_pages_of_a_service() {
     let document = client.get("/openapi.json").send().await;
     assert_eq!(document.has_status(200).header("access-control-allow-origin"), "*");
     assert!(document.json()["openapi"].is_string());
-    assert_eq!(client.get("/docs/").send().await.status, 200);
+    for path in ["/docs/", "/docs/oauth2-redirect.html"] {
+        let page = client.get(path).send().await;
+        assert_eq!(
+            page.has_status(200).header("content-security-policy"),
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
+             connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        );
+        assert_eq!((page.header("x-frame-options"), page.header("referrer-policy")), ("DENY", "no-referrer"));
+    }
+    let script = client.get("/docs/swagger-initializer.js").send().await;
+    assert!(script.has_status(200).text().contains("\"persistAuthorization\": false"), "{}", script.text());
 
     for path in ["/", "/problems", "/problems/not-found"] {
         let page = client.get(path).send().await;
         assert_eq!(page.has_status(200).header("content-type"), "text/html; charset=utf-8");
         assert!(page.header("content-security-policy").starts_with("default-src 'none';"), "{path}");
+        assert_eq!((page.header("x-frame-options"), page.header("referrer-policy")), ("DENY", "no-referrer"));
         assert!(page.text().contains("Sample &#38; Co") || page.text().contains("Sample &amp; Co"), "{path}");
     }
     client.get("/v1/nowhere").send().await.is_problem(404, "not-found");

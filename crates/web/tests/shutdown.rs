@@ -40,7 +40,7 @@ async fn a_request_that_is_running_is_finished_and_nothing_new_is_taken() {
     let (server, _) = serve(held.router).await;
     let address = server.address();
     let mut running = Wire::connect(address).await;
-    running.send("GET /held HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    running.send("GET /held HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     held.started.recv().await.unwrap();
 
     let stopping = tokio::spawn(server.stop());
@@ -64,13 +64,13 @@ async fn a_request_that_is_running_is_finished_and_nothing_new_is_taken() {
 async fn idle_connections_are_closed() {
     let (server, _) = serve(held().router).await;
     let mut used = Wire::connect(server.address()).await;
-    used.send("GET / HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    used.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     used.answer().await.has_status(200);
     let mut half = Wire::connect(server.address()).await;
     half.send("GET / HT").await;
     let unused = Wire::connect(server.address()).await;
     // A request that was answered after they connected: they have been accepted by now.
-    used.send("GET / HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    used.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     used.answer().await.has_status(200);
 
     let stopping = tokio::spawn(server.stop());
@@ -83,7 +83,7 @@ async fn idle_connections_are_closed() {
 async fn a_client_that_does_not_close_its_side_does_not_hold_up_the_end() {
     let (server, _) = serve(held().router).await;
     let mut wire = Wire::connect(server.address()).await;
-    wire.send("GET / HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    wire.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     wire.answer().await.has_status(200);
     soon("the end", server.stop()).await;
     assert_eq!(wire.closed().await, b"");
@@ -95,7 +95,7 @@ async fn a_request_that_outlasts_the_grace_time_is_cut_off() {
     let limits = ConnectionLimits { grace_time: SHORT, ..ConnectionLimits::default() };
     let (server, _) = serve_within(limits, held.router).await;
     let mut running = Wire::connect(server.address()).await;
-    running.send("GET /held HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    running.send("GET /held HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     held.started.recv().await.unwrap();
     soon("the end", server.stop()).await;
     assert_eq!(running.closed().await, b"");

@@ -47,7 +47,7 @@ fn short_stalls() -> ConnectionLimits {
 #[tokio::test]
 async fn half_a_head_is_not_waited_for() {
     let (server, _) = serve_within(short_headers(), router()).await;
-    for half in ["GE", "GET / HTTP/1.1", "GET / HTTP/1.1\r\nhost: a\r\nx-half"] {
+    for half in ["GE", "GET / HTTP/1.1", "GET / HTTP/1.1\r\nhost: localhost\r\nx-half"] {
         let mut wire = Wire::connect(server.address()).await;
         wire.send(half).await;
         assert_eq!(wire.closed().await, b"", "{half:?}");
@@ -78,7 +78,7 @@ async fn an_idle_connection_is_closed_after_its_last_answer() {
     for limits in [short_headers(), short_stalls()] {
         let (server, _) = serve_within(limits, router()).await;
         let mut wire = Wire::connect(server.address()).await;
-        wire.send("GET / HTTP/1.1\r\nhost: a\r\n\r\n").await;
+        wire.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
         assert_eq!(wire.answer().await.has_status(200).text(), "hello");
         assert_eq!(wire.closed().await, b"");
     }
@@ -87,7 +87,7 @@ async fn an_idle_connection_is_closed_after_its_last_answer() {
 #[tokio::test]
 async fn half_a_body_is_a_problem_when_its_time_is_up() {
     let (server, _) = serve_within(ConnectionLimits::default(), router()).await;
-    let head = "POST /take HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n";
+    let head = "POST /take HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
     for body in ["content-length: 10\r\n\r\n{", "transfer-encoding: chunked\r\n\r\n1\r\n{\r\n"] {
         let mut wire = Wire::connect(server.address()).await;
         wire.send(format!("{head}{body}")).await;
@@ -100,7 +100,7 @@ async fn half_a_body_is_a_problem_when_its_time_is_up() {
 async fn half_a_body_that_is_too_large_is_a_problem_as_well() {
     let (server, _) = serve_within(ConnectionLimits::default(), router()).await;
     let mut wire = Wire::connect(server.address()).await;
-    wire.send("POST /take HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 9999999\r\n\r\n{")
+    wire.send("POST /take HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9999999\r\n\r\n{")
         .await;
     wire.answer().await.is_problem(408, "request-timeout");
     wire.closed().await;
@@ -132,7 +132,7 @@ async fn a_client_that_stops_reading_is_let_go_with_all_that_was_done_for_it() {
     let (dropped, mut drops) = mpsc::unbounded_channel();
     let (server, _) = serve_within(short_stalls(), endless(dropped)).await;
     let mut wire = Wire::connect(server.address()).await;
-    wire.send("GET /endless HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    wire.send("GET /endless HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     assert_eq!(wire.head().await.0, 200);
     soon("the end of the stream", drops.recv()).await.unwrap();
     wire.closed().await;
@@ -143,7 +143,7 @@ async fn a_client_that_goes_away_ends_what_is_done_for_it() {
     let (dropped, mut drops) = mpsc::unbounded_channel();
     let (server, _) = serve_within(ConnectionLimits::default(), endless(dropped)).await;
     let mut wire = Wire::connect(server.address()).await;
-    wire.send("GET /endless HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    wire.send("GET /endless HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     assert_eq!(wire.head().await.0, 200);
     drop(wire);
     soon("the end of the stream", drops.recv()).await.unwrap();
@@ -153,7 +153,7 @@ async fn a_client_that_goes_away_ends_what_is_done_for_it() {
 async fn a_connection_beyond_the_cap_is_served_when_another_closes() {
     let limits = ConnectionLimits { connections: 2, ..ConnectionLimits::default() };
     let (server, _) = serve_within(limits, router()).await;
-    let request = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+    let request = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
     let mut wires = Vec::new();
     for _ in 0..2 {
         let mut wire = Wire::connect(server.address()).await;

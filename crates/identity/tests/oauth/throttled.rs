@@ -25,7 +25,7 @@ async fn register_from(source: [u8; 4], service: &Service) -> String {
     let mut stream = socket.connect(service.client.address()).await.unwrap();
     let body = json!({"redirect_uris": [APP]}).to_string();
     let request = format!(
-        "POST {REGISTER} HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-type: application/json\r\n\
+        "POST {REGISTER} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
          content-length: {}\r\n\r\n{body}",
         body.len()
     );

@@ -51,7 +51,7 @@ testkit::on_both_engines! {
         }
         let request = |encoding: &str| {
             format!(
-                "GET /v1.1/special-events?startDate=2027-01-01&limit=30 HTTP/1.1\r\nHost: museum\r\n\
+                "GET /v1.1/special-events?startDate=2027-01-01&limit=30 HTTP/1.1\r\nHost: localhost\r\n\
              Authorization: {ADA_BASIC}\r\nConnection: close\r\n{encoding}\r\n"
             )
         };

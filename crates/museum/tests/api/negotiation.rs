@@ -55,7 +55,7 @@ testkit::on_both_engines! {
         }
         // And without the header, which the client of this test always sends.
         let request = format!(
-            "GET {one} HTTP/1.1\r\nHost: museum\r\nAuthorization: {ADA_BASIC}\r\nConnection: close\r\n\r\n"
+            "GET {one} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {ADA_BASIC}\r\nConnection: close\r\n\r\n"
         );
         parse(&open.anyone.raw(request.as_bytes()).await).is(200, &before);
     }
@@ -108,7 +108,7 @@ testkit::on_both_engines! {
         }
         // In pieces, of which none tells how long the whole will be.
         let head = format!(
-            "POST /v1.1/special-events HTTP/1.1\r\nHost: museum\r\nAuthorization: {ADA_BASIC}\r\n\
+            "POST /v1.1/special-events HTTP/1.1\r\nHost: localhost\r\nAuthorization: {ADA_BASIC}\r\n\
              Content-Type: application/json\r\nConnection: close\r\n"
         );
         let piece = format!("96\r\n{}\r\n", &padded(300)[..150]);
@@ -129,7 +129,7 @@ testkit::on_both_engines! {
         let open = Open::on(store, Setup { limits, ..Setup::default() }).await;
         for path in ["/v1.1/special-events", "/v1.1/tickets"] {
             let request = format!(
-                "POST {path} HTTP/1.1\r\nHost: museum\r\nAuthorization: {ADA_BASIC}\r\n\
+                "POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {ADA_BASIC}\r\n\
                  Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{{\"name\":"
             );
             let answer = parse(&open.anyone.raw(request.as_bytes()).await);

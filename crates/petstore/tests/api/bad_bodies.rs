@@ -192,7 +192,7 @@ testkit::on_both_engines! {
             ("/v3/pet/1/uploadImage", "image/png"),
         ] {
             let request = format!(
-                "POST {path} HTTP/1.1\r\nHost: store\r\nAuthorization: {token}\r\nContent-Type: {content_type}\r\n\
+                "POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\nContent-Type: {content_type}\r\n\
                  Content-Length: 9\r\n\r\n{{\"name\":"
             );
             parse(&open.anyone.client.raw(request.as_bytes()).await).is_problem(408, "request-timeout");

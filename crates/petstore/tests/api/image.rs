@@ -134,7 +134,7 @@ testkit::on_both_engines! {
         open.add(&pet_with("Rex", "id", 5)).await;
         let path = open.upload([PNG, &[b'x'; 100_000]].concat()).await;
         let request = format!(
-            "GET {path} HTTP/1.1\r\nHost: store\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n"
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n"
         );
         let answer = open.anyone.client.raw(request.as_bytes()).await;
         assert!(

@@ -47,7 +47,7 @@ testkit::on_both_engines! {
         open.add(&pet_with("Rex", "id", 5)).await;
         let (_, token) = &open.pets.headers[0];
         let head = format!(
-            "POST /v3/pet/5/uploadImage HTTP/1.1\r\nHost: store\r\nAuthorization: {token}\r\nConnection: close\r\n\
+            "POST /v3/pet/5/uploadImage HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\nConnection: close\r\n\
              Content-Type: image/png\r\n"
         );
         let piece = format!("10000\r\n{}\r\n", "x".repeat(0x10000));

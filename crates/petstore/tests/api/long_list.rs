@@ -144,7 +144,7 @@ testkit::on_both_engines! {
         for _ in 0..20 {
             let mut stream = TcpStream::connect(open.anyone.client.address()).await.unwrap();
             let request = format!(
-                "GET /v3/pet/findByTags?tags=all HTTP/1.1\r\nHost: store\r\nAuthorization: {token}\r\n\r\n"
+                "GET /v3/pet/findByTags?tags=all HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\n\r\n"
             );
             stream.write_all(request.as_bytes()).await.unwrap();
             let mut some = [0; 600];

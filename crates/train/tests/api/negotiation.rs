@@ -83,7 +83,7 @@ testkit::on_both_engines! {
         }
         // And without the header, which the client of this test always sends.
         let request = format!(
-            "GET /stations/{BERLIN} HTTP/1.1\r\nHost: trains\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
+            "GET /stations/{BERLIN} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
             open.ada.token()
         );
         let answer = open.anyone.raw(request.as_bytes()).await;
@@ -147,7 +147,7 @@ testkit::on_both_engines! {
         let open = Open::on(store, Setup { limits, ..Setup::default() }).await;
         for path in ["/bookings", "/bookings/019e0000-0000-7000-8000-000000000000/payment"] {
             let request = format!(
-                "{} {path} HTTP/1.1\r\nHost: trains\r\nAuthorization: Bearer {}\r\n\
+                "{} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\
                  Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{{\"trip\":",
                 Method::POST,
                 open.ada.token()

@@ -40,6 +40,8 @@ problem_kinds! {
         "The request's address is longer than this service takes.";
     UNSUPPORTED_MEDIA_TYPE, UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "Unsupported media type",
         "The Content-Type header is missing or names a form in which this operation takes no body.";
+    MISDIRECTED, MISDIRECTED_REQUEST, "misdirected", "Misdirected request",
+        "The request is for a host that does not lead to this service. A service that listens on its own machine only answers for that machine and for the host of its address.";
     UNPROCESSABLE, UNPROCESSABLE_ENTITY, "unprocessable", "Unprocessable body",
         "The request's body is well formed, but breaks a rule. The errors member lists each place and what to change there.";
     TOO_MANY_REQUESTS, TOO_MANY_REQUESTS, "too-many-requests", "Too many requests",

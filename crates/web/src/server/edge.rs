@@ -21,13 +21,16 @@ use http::{HeaderName, HeaderValue, Method, StatusCode, Version, header};
 use hyper::body::Incoming;
 use tower::ServiceExt;
 
-use super::Proxies;
+use super::{Proxies, Site, site::Hosts};
 use crate::{
     chance::Chance,
     problem::{self, Problem},
 };
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// What `Strict-Transport-Security` says where people reach the service by TLS.
+const A_YEAR_OF_TLS: &str = "max-age=31536000";
 
 /// The id of a request: the client's own if it sent one that is well formed, else a new one.
 #[derive(Clone, Debug)]
@@ -46,12 +49,15 @@ pub(super) struct Edge {
     router: Router,
     chance: Chance,
     proxies: Proxies,
+    hosts: Hosts,
+    secure: bool,
 }
 
 impl Edge {
-    pub(super) fn new(service: &'static str, router: Router, chance: Chance, proxies: Proxies) -> Self {
+    pub(super) fn new(site: Site, listening: IpAddr, router: Router, chance: Chance) -> Self {
         let router = router.layer(axum::middleware::from_fn(remember_route));
-        Edge { service, router, chance, proxies }
+        let (hosts, secure) = (Hosts::new(listening, &site.address), site.is_secure());
+        Edge { service: site.name, router, chance, proxies: site.proxies, hosts, secure }
     }
 
     pub(super) async fn handle(&self, request: Request<Incoming>, peer: SocketAddr) -> Response {
@@ -64,13 +70,19 @@ impl Edge {
         request.extensions_mut().insert(RequestId(id.clone()));
         request.extensions_mut().insert(Client(client));
 
-        let mut response = if has_one_host(&request) { self.answer(request).await } else { no_host() };
+        let mut response = match has_one_host(&request).and_then(|()| self.hosts.check(&request)) {
+            Ok(()) => self.answer(request).await,
+            Err(problem) => problem.into_response(),
+        };
         let problem = write_problem(&mut response, &id, &method);
         let headers = response.headers_mut();
         if let Ok(value) = HeaderValue::try_from(id.as_ref()) {
             headers.insert(X_REQUEST_ID, value);
         }
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        if self.secure {
+            headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(A_YEAR_OF_TLS));
+        }
 
         let took = start.elapsed();
         self.count(&response, &method, took);
@@ -152,12 +164,11 @@ impl Edge {
 }
 
 /// HTTP/1.1 wants exactly one `Host`; with none or several, two programs on the way may each see another target.
-fn has_one_host(request: &Request) -> bool {
-    request.version() != Version::HTTP_11 || request.headers().get_all(header::HOST).iter().count() == 1
-}
-
-fn no_host() -> Response {
-    Problem::new(&problem::INVALID_REQUEST, "The request must have exactly one Host header.").into_response()
+fn has_one_host(request: &Request) -> Result<(), Problem> {
+    if request.version() != Version::HTTP_11 || request.headers().get_all(header::HOST).iter().count() == 1 {
+        return Ok(());
+    }
+    Err(Problem::new(&problem::INVALID_REQUEST, "The request must have exactly one Host header."))
 }
 
 /// Copies the route that matched from the request, where only handlers see it, to the answer.

@@ -8,11 +8,12 @@ mod edge;
 mod linger;
 mod proxies;
 mod refusal;
+mod site;
 mod socket;
 
 use std::{
     io,
-    net::SocketAddr,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -36,21 +37,22 @@ pub use edge::{Client, RequestId, Verbatim};
 pub(crate) use edge::{is_refusal, panicked};
 pub use proxies::Proxies;
 use refusal::Refusal;
+pub use site::Site;
 use socket::Socket;
 
 use crate::{chance::Chance, limits::ConnectionLimits};
 
 /// Serves `router` on `listener` until `stop` comes, then finishes the requests that are running.
 pub async fn serve(
-    name: &'static str,
+    site: Site,
     listener: TcpListener,
     router: Router,
     chance: Chance,
-    proxies: Proxies,
-    limits: ConnectionLimits,
     stop: impl Future<Output = ()>,
 ) {
-    let edge = Arc::new(Edge::new(name, router, chance, proxies));
+    let (name, limits) = (site.name, site.limits);
+    let listening = listener.local_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip());
+    let edge = Arc::new(Edge::new(site, listening, router, chance));
     let builder = Arc::new(builder(limits));
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(limits.connections));

@@ -30,6 +30,11 @@ impl Http2 {
         self.send(Request::get(self.at(path)), "").await
     }
 
+    /// For any host, whatever is connected to.
+    pub async fn get_at(&self, url: &str) -> hyper::Result<Answer> {
+        self.send(Request::get(url), "").await
+    }
+
     pub async fn post(&self, path: &str, json: impl Into<Bytes>) -> hyper::Result<Answer> {
         self.send(Request::post(self.at(path)).header("content-type", "application/json"), json).await
     }
