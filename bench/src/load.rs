@@ -13,7 +13,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     task::JoinSet,
 };
-use web::{Chance, ConnectionLimits, Proxies};
+use web::{Chance, ConnectionLimits, Proxies, Site};
 
 const CONNECTIONS: usize = 64;
 
@@ -29,8 +29,9 @@ struct Connection {
 pub(crate) async fn listen(router: Router) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
-    let (chance, proxies, limits) = (Chance::system(), Proxies::default(), ConnectionLimits::default());
-    tokio::spawn(web::serve("bench", listener, router, chance, proxies, limits, pending()));
+    let (proxies, limits) = (Proxies::default(), ConnectionLimits::default());
+    let site = Site { name: "bench", address: "http://bench.example".into(), proxies, limits };
+    tokio::spawn(web::serve(site, listener, router, Chance::system(), pending()));
     address
 }
 
