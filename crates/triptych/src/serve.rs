@@ -52,6 +52,7 @@ struct House<'s> {
     tasks: JoinSet<()>,
     background: JoinSet<()>,
     started: Vec<Started>,
+    listening: Vec<(&'static str, SocketAddr)>,
     admin: SocketAddr,
 }
 
@@ -65,6 +66,7 @@ impl<'s> House<'s> {
             tasks: JoinSet::new(),
             background: JoinSet::new(),
             started: Vec::new(),
+            listening: Vec::new(),
             admin: settings.admin_listen,
         };
         let listener = bind("metrics", "--admin-listen", settings.admin_listen).await?;
@@ -141,9 +143,7 @@ impl<'s> House<'s> {
     }
 
     fn spawn(&mut self, name: &'static str, address: &str, listener: TcpListener, router: Router) {
-        if let Ok(listen) = listener.local_addr() {
-            tracing::info!(service = name, %listen, "listening");
-        }
+        self.listening.extend(listener.local_addr().map(|listen| (name, listen)));
         let limits = self.settings.limits.connection();
         let stop = self.stopped();
         let proxies = Proxies::new(self.settings.trusted_proxies.clone());
@@ -167,6 +167,10 @@ impl<'s> House<'s> {
         let demo = self.settings.demo();
         if let Some(because) = self.settings.opened_by().filter(|_| demo) {
             tracing::warn!(because, "other machines can sign in to the demo, whose passwords are well known");
+        }
+        // Not earlier: what keeps it from starting is said in one line.
+        for (service, listen) in &self.listening {
+            tracing::info!(service, %listen, "listening");
         }
         // It serves whether or not anybody reads this.
         let _ = print(&start_page::page(&self.started, self.admin, &self.settings.place(), demo));
@@ -202,4 +206,19 @@ pub(crate) async fn open(
     let (location, limits) = (settings.location(), settings.limits.database());
     let opened = tokio::task::spawn_blocking(move || Db::open(&location, service, migrations, limits));
     Ok(opened.await??)
+}
+
+/// Opens the database of a service that has been started before, for commands: in a folder whose name was mistyped they are to
+/// make nothing.
+pub(crate) async fn open_existing(
+    service: &'static str,
+    migrations: &'static [db::Migrations],
+    settings: &Settings,
+) -> Result<Db, Failure> {
+    let (data, here) = (settings.data.display(), settings.database.is_empty());
+    if here && !settings.data.join(format!("{service}.db")).is_file() {
+        let said = format!("there is no database of {service} in {data}");
+        return Err(format!("{said}: check --data, or start triptych there once, which makes it").into());
+    }
+    open(service, migrations, settings).await
 }
