@@ -186,6 +186,37 @@ fn no_other_document_has_commands_that_are_not_run() {
     }
 }
 
+/// A command that CONTRIBUTING names leads to a crate, a test file and at least one test in it.
+#[test]
+fn the_commands_in_contributing_exist() {
+    let text = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
+    let (mut tests, mut targets) = (0, 0);
+    for named in text.split(['`', '\n']) {
+        if let Some(target) = named.strip_prefix("make ") {
+            targets += 1;
+            assert!(makefile.contains(&format!("\n{target}:")), "there is no {named}");
+        }
+        let Some(arguments) = named.strip_prefix("cargo test ") else { continue };
+        tests += 1;
+        let words: Vec<_> = arguments.split(' ').collect();
+        let after = |flag: &str| words.iter().position(|word| *word == flag).map(|at| words[at + 1]);
+        let folder = root().join("crates").join(after("-p").unwrap());
+        assert!(folder.join("Cargo.toml").is_file(), "no crate for {named}");
+        let Some(test) = after("--test") else { continue };
+        let (file, several) =
+            (folder.join(format!("tests/{test}.rs")), folder.join(format!("tests/{test}/main.rs")));
+        let file = if file.is_file() { file } else { several };
+        let source = fs::read_to_string(&file).unwrap_or_else(|_| panic!("no file for {named}"));
+        let filter = words.last().unwrap();
+        assert!(
+            source.contains(&format!("mod {filter};")) || source.contains(&format!("fn {filter}")),
+            "{named}"
+        );
+    }
+    assert!(tests >= 2 && targets >= 2, "{tests} {targets}");
+}
+
 #[test]
 fn the_toml_in_the_guides_is_a_settings_file() {
     let folder = tempfile::tempdir().unwrap();
