@@ -1,20 +1,22 @@
 //! The command line: a promise to users and scripts.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Serialize, Serializer};
+
+use crate::Failure;
 
 /// Three well-known sample APIs, implemented for real.
 ///
 /// Without a command, all services start, on an embedded database in ./triptych-data and with demo data.
 #[derive(Parser)]
-#[command(version, max_term_width = 110, args_conflicts_with_subcommands = true, args_override_self = true)]
+#[command(version, max_term_width = 110, args_override_self = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
     #[command(flatten)]
-    pub(crate) flags: ServeFlags,
+    pub(crate) flags: SettingFlags,
 }
 
 #[derive(Subcommand)]
@@ -23,16 +25,11 @@ pub(crate) enum Command {
     Serve {
         /// Which services to start; all if none is named
         services: Vec<ServiceName>,
-        #[command(flatten)]
-        flags: ServeFlags,
     },
     /// Print a service's OpenAPI document as JSON
     Openapi {
         /// Whose document
         service: ServiceName,
-        // Every command takes these, so that a script can give them to all.
-        #[command(flatten)]
-        place: PlaceFlags,
     },
     /// Print an access token for a service, and nothing else
     ///
@@ -46,8 +43,6 @@ pub(crate) enum Command {
         /// What it allows, with blanks between several [default: everything]
         #[arg(long)]
         scope: Option<String>,
-        #[command(flatten)]
-        place: PlaceFlags,
     },
     /// Manage the programs that may ask for access through OAuth
     Client {
@@ -70,10 +65,7 @@ pub(crate) enum Command {
         action: UserAction,
     },
     /// Print the settings in force, as a file
-    Config {
-        #[command(flatten)]
-        flags: ServeFlags,
-    },
+    Config,
 }
 
 #[derive(Subcommand)]
@@ -92,8 +84,6 @@ pub(crate) struct UserArguments {
     pub(crate) service: ServiceName,
     /// The user's name
     pub(crate) name: String,
-    #[command(flatten)]
-    pub(crate) place: PlaceFlags,
 }
 
 #[derive(Subcommand)]
@@ -113,8 +103,6 @@ pub(crate) enum ClientAction {
         /// The client runs where it can keep a secret, so it is given one
         #[arg(long)]
         confidential: bool,
-        #[command(flatten)]
-        place: PlaceFlags,
     },
     /// Remove a client and all it was ever allowed
     Remove {
@@ -122,8 +110,6 @@ pub(crate) enum ClientAction {
         service: OauthServiceName,
         /// The client's id
         id: String,
-        #[command(flatten)]
-        place: PlaceFlags,
     },
 }
 
@@ -154,8 +140,6 @@ pub(crate) struct KeyArguments {
     pub(crate) service: KeyServiceName,
     /// A name to know the key by
     pub(crate) name: String,
-    #[command(flatten)]
-    pub(crate) place: PlaceFlags,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -178,47 +162,42 @@ pub(crate) enum KeyServiceName {
     Petstore,
 }
 
-/// Where settings and data are.
-#[derive(Args, Clone, Default)]
-pub(crate) struct PlaceFlags {
+/// Settings. Every command takes all of them, before or after its name, so that a script can give the same to each.
+#[derive(Args)]
+#[command(next_help_heading = "Settings")]
+pub(crate) struct SettingFlags {
     /// Where the embedded databases are kept [default: ./triptych-data]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", global = true)]
     data: Option<PathBuf>,
     /// A PostgreSQL database to use instead: postgres://user:password@host/database
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", global = true)]
     database: Option<String>,
     /// A settings file [default: ./triptych.toml, if it is there]
-    #[arg(long, value_name = "FILE", env = "TRIPTYCH_CONFIG")]
+    #[arg(long, value_name = "FILE", env = "TRIPTYCH_CONFIG", global = true)]
     config: Option<PathBuf>,
-}
-
-#[derive(Args, Clone, Default)]
-pub(crate) struct ServeFlags {
-    #[command(flatten)]
-    pub(crate) place: PlaceFlags,
     /// Where the pet store listens [default: 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDR")]
-    petstore_listen: Option<SocketAddr>,
+    #[arg(long, value_name = "ADDR", global = true)]
+    petstore_listen: Option<String>,
     /// An issuer elsewhere whose access tokens the pet store takes instead of its own
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", global = true)]
     petstore_issuer: Option<String>,
     /// Where the train service listens [default: 127.0.0.1:8081]
-    #[arg(long, value_name = "ADDR")]
-    train_listen: Option<SocketAddr>,
+    #[arg(long, value_name = "ADDR", global = true)]
+    train_listen: Option<String>,
     /// An issuer elsewhere whose access tokens the train service takes instead of its own
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", global = true)]
     train_issuer: Option<String>,
     /// Where the museum listens [default: 127.0.0.1:8082]
-    #[arg(long, value_name = "ADDR")]
-    museum_listen: Option<SocketAddr>,
+    #[arg(long, value_name = "ADDR", global = true)]
+    museum_listen: Option<String>,
     /// Where metrics are served [default: 127.0.0.1:8090]
-    #[arg(long, value_name = "ADDR")]
-    admin_listen: Option<SocketAddr>,
-    /// Bring demo data and let the demo accounts sign in [default: while every service listens on this machine only]
-    #[arg(long, overrides_with = "no_demo")]
+    #[arg(long, value_name = "ADDR", global = true)]
+    admin_listen: Option<String>,
+    /// Bring demo data and let the demo accounts sign in [default: while only this machine can reach the services]
+    #[arg(long, global = true)]
     demo: bool,
     /// No demo data, no demo accounts
-    #[arg(long)]
+    #[arg(long, global = true)]
     no_demo: bool,
 }
 
@@ -232,7 +211,7 @@ pub(crate) struct Flags {
     #[serde(skip_serializing_if = "Option::is_none")]
     database: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    admin_listen: Option<SocketAddr>,
+    admin_listen: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "on_or_off")]
     demo: Option<bool>,
     petstore: ServiceFlags,
@@ -243,7 +222,7 @@ pub(crate) struct Flags {
 #[derive(Serialize)]
 struct ServiceFlags {
     #[serde(skip_serializing_if = "Option::is_none")]
-    listen: Option<SocketAddr>,
+    listen: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     oauth: Option<OauthFlags>,
 }
@@ -258,24 +237,22 @@ fn on_or_off<S: Serializer>(demo: &Option<bool>, serializer: S) -> Result<S::Ok,
     serializer.serialize_str(if *demo == Some(true) { "on" } else { "off" })
 }
 
-impl From<ServeFlags> for Flags {
-    fn from(flags: ServeFlags) -> Self {
-        let PlaceFlags { data, database, config } = flags.place;
+impl TryFrom<SettingFlags> for Flags {
+    type Error = Failure;
+
+    fn try_from(flags: SettingFlags) -> Result<Self, Failure> {
+        let SettingFlags { data, database, config, admin_listen, .. } = flags;
+        // Not left to clap, which does not compare what stands before a command with what stands after it.
         let demo = match (flags.demo, flags.no_demo) {
-            (true, _) => Some(true),
-            (_, true) => Some(false),
-            _ => None,
+            (true, true) => return Err("--demo and --no-demo exclude each other; give one of them".into()),
+            (true, false) => Some(true),
+            (false, true) => Some(false),
+            (false, false) => None,
         };
         let oauth = |issuer: Option<String>| issuer.map(|issuer| OauthFlags { issuer });
         let petstore = ServiceFlags { listen: flags.petstore_listen, oauth: oauth(flags.petstore_issuer) };
         let train = ServiceFlags { listen: flags.train_listen, oauth: oauth(flags.train_issuer) };
         let museum = ServiceFlags { listen: flags.museum_listen, oauth: None };
-        Flags { config, data, database, admin_listen: flags.admin_listen, demo, petstore, train, museum }
-    }
-}
-
-impl From<PlaceFlags> for Flags {
-    fn from(place: PlaceFlags) -> Self {
-        ServeFlags { place, ..ServeFlags::default() }.into()
+        Ok(Flags { config, data, database, admin_listen, demo, petstore, train, museum })
     }
 }

@@ -10,13 +10,12 @@ use crate::{
     settings::Settings,
 };
 
-pub(crate) fn run(action: &KeyAction) -> Result<(), Failure> {
+pub(crate) fn run(action: &KeyAction, settings: &Settings) -> Result<(), Failure> {
     let (KeyAction::Add(key) | KeyAction::Remove(key)) = action;
-    let KeyArguments { service: KeyServiceName::Petstore, name, place } = key;
-    let settings = Settings::read(&place.clone().into())?;
+    let KeyArguments { service: KeyServiceName::Petstore, name } = key;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let db = serve::open("petstore", petstore::MIGRATIONS, &settings).await?;
+        let db = serve::open_existing("petstore", petstore::MIGRATIONS, settings).await?;
         let keys = ApiKeys::new(settings.demo(), db, Clock::system(), Chance::system());
         match action {
             KeyAction::Add(_) if name.trim().is_empty() || name.chars().count() > 100 => {

@@ -40,31 +40,42 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<(), Failure> {
+    let flags = cli.flags.try_into()?;
+    let settings = || Settings::read(&flags);
     match cli.command {
-        None => serve::run(&Settings::read(&cli.flags.into())?, &[]),
-        Some(Command::Serve { services, flags }) => serve::run(&Settings::read(&flags.into())?, &services),
-        Some(Command::Openapi { service, place }) => {
-            let settings = Settings::read(&place.into())?;
-            let document = match service {
-                ServiceName::Petstore => {
-                    petstore::openapi(&settings.petstore(settings.petstore.listen).address)
-                }
-                ServiceName::Train => train::openapi(&settings.train(settings.train.listen).address),
-                ServiceName::Museum => museum::openapi(&settings.museum.address),
-            };
-            print(&web::document_text(&document))
+        None => serve::run(&settings()?, &[]),
+        Some(Command::Serve { services }) => serve::run(&settings()?, &services),
+        Some(Command::Openapi { service }) => print(&document(service, &settings()?)),
+        Some(Command::Token { service, user, scope }) => {
+            oauth::print_token(service, user.as_deref(), scope.as_deref(), &settings()?)
         }
-        Some(Command::Token { service, user, scope, place }) => {
-            oauth::print_token(service, user.as_deref(), scope.as_deref(), place)
-        }
-        Some(Command::Client { action }) => oauth::client(action),
-        Some(Command::Key { action }) => key::run(&action),
+        Some(Command::Client { action }) => oauth::client(action, &settings()?),
+        Some(Command::Key { action }) => key::run(&action, &settings()?),
         Some(Command::Webhook { action: WebhookAction::Listen { port, secret } }) => {
             webhook::listen(port, secret.as_deref())
         }
-        Some(Command::User { action }) => user::run(&action),
-        Some(Command::Config { flags }) => print(&Settings::read(&flags.into())?.to_file()),
+        Some(Command::User { action }) => user::run(&action, &settings()?),
+        Some(Command::Config) => print(&settings()?.to_file()),
     }
+}
+
+/// A service's OpenAPI document, for readers who did not get it from the service: it names where the service is.
+fn document(service: ServiceName, settings: &Settings) -> String {
+    let (document, address) = match service {
+        ServiceName::Petstore => {
+            let address = settings.petstore(settings.petstore.listen).address;
+            (petstore::openapi(&address), address)
+        }
+        ServiceName::Train => {
+            let address = settings.train(settings.train.listen).address;
+            (train::openapi(&address), address)
+        }
+        ServiceName::Museum => {
+            let address = settings::address(&settings.museum.address, settings.museum.listen);
+            (museum::openapi(&address), address)
+        }
+    };
+    web::document_text(&web::openapi::at_address(document, &address))
 }
 
 fn is_broken_pipe(failure: &Failure) -> bool {

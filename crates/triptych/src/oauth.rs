@@ -8,7 +8,7 @@ use web::{Chance, Clock};
 
 use crate::{
     Failure,
-    cli::{ClientAction, OauthServiceName, PlaceFlags},
+    cli::{ClientAction, OauthServiceName},
     print, serve,
     settings::Settings,
 };
@@ -20,45 +20,40 @@ pub(crate) fn print_token(
     service: OauthServiceName,
     user: Option<&str>,
     scope: Option<&str>,
-    place: PlaceFlags,
+    settings: &Settings,
 ) -> Result<(), Failure> {
-    let settings = Settings::read(&place.into())?;
     let user = match user {
         Some(user) => user,
         None if settings.demo() => DEMO_USER,
         None => return Err("say whose token it is to be, with --user".into()),
     };
     block_on(async {
-        let (server, accounts) = open(service, &settings).await?;
+        let (server, accounts) = open(service, settings).await?;
         let account = accounts.find(user).await?.ok_or_else(|| format!("there is no user {user:?}"))?;
         let token = server.token_for(account, scope).await?;
         print(&format!("{token}\n"))
     })
 }
 
-pub(crate) fn client(action: ClientAction) -> Result<(), Failure> {
+pub(crate) fn client(action: ClientAction, settings: &Settings) -> Result<(), Failure> {
     match action {
-        ClientAction::Add { service, name, redirects, scope, confidential, place } => {
-            let settings = Settings::read(&place.into())?;
+        ClientAction::Add { service, name, redirects, scope, confidential } => {
             let scopes = scope.unwrap_or_default().split_ascii_whitespace().map(str::to_owned).collect();
             let new = NewClient { name, redirect_uris: redirects, scopes, confidential };
             block_on(async {
-                let (server, _) = open(service, &settings).await?;
+                let (server, _) = open(service, settings).await?;
                 let (client, secret) = server.add_client(new).await?;
                 let secret = secret.map(|secret| format!("client_secret: {secret}\n")).unwrap_or_default();
                 print(&format!("client_id: {}\n{secret}", client.id))
             })
         }
-        ClientAction::Remove { service, id, place } => {
-            let settings = Settings::read(&place.into())?;
-            block_on(async {
-                let (server, _) = open(service, &settings).await?;
-                match server.remove_client(&id).await? {
-                    true => print(&format!("{id}: removed\n")),
-                    false => Err(format!("there is no client {id:?}").into()),
-                }
-            })
-        }
+        ClientAction::Remove { service, id } => block_on(async {
+            let (server, _) = open(service, settings).await?;
+            match server.remove_client(&id).await? {
+                true => print(&format!("{id}: removed\n")),
+                false => Err(format!("there is no client {id:?}").into()),
+            }
+        }),
     }
 }
 
@@ -85,7 +80,7 @@ async fn open(
     if let Some(issuer) = issuer {
         return Err(format!("the tokens of this service come from {}; ask there", issuer.url).into());
     }
-    let db = serve::open(name, migrations, settings).await?;
+    let db = serve::open_existing(name, migrations, settings).await?;
     let address = match said.as_str() {
         "" => oauth::last_address(&db).await?.unwrap_or(own),
         said => said.to_owned(),

@@ -1,6 +1,9 @@
 //! Settings: the defaults, then `triptych.toml`, then `TRIPTYCH_…` variables, then flags. An unknown key is refused.
 
 mod address;
+mod explain;
+mod parse;
+mod variables;
 
 use std::{
     net::SocketAddr,
@@ -13,7 +16,7 @@ use address::{check_address, leads_here};
 use db::Location;
 use figment::{
     Figment,
-    providers::{Env, Format, Serialized, Toml},
+    providers::{Format, Serialized, Toml},
 };
 use identity::oauth::Elsewhere;
 use ipnet::IpNet;
@@ -36,7 +39,9 @@ pub(crate) struct Settings {
     pub(crate) data: PathBuf,
     pub(crate) database: String,
     pub(crate) demo: Demo,
+    #[serde(deserialize_with = "parse::listen")]
     pub(crate) admin_listen: SocketAddr,
+    #[serde(deserialize_with = "parse::networks")]
     pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
@@ -78,6 +83,7 @@ pub(crate) struct Limits {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Petstore {
+    #[serde(deserialize_with = "parse::listen")]
     pub(crate) listen: SocketAddr,
     pub(crate) address: String,
     calls_per_hour: u32,
@@ -87,10 +93,12 @@ pub(crate) struct Petstore {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Train {
+    #[serde(deserialize_with = "parse::listen")]
     pub(crate) listen: SocketAddr,
     pub(crate) address: String,
     calls_per_hour: u32,
     hold_seconds: u32,
+    #[serde(deserialize_with = "parse::networks")]
     webhook_networks: Vec<IpNet>,
     pub(crate) oauth: Oauth,
 }
@@ -124,11 +132,12 @@ impl Oauth {
 }
 
 /// What is shown in place of a secret.
-const HIDDEN: &str = "(hidden)";
+pub(crate) const HIDDEN: &str = "(hidden)";
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Museum {
+    #[serde(deserialize_with = "parse::listen")]
     pub(crate) listen: SocketAddr,
     pub(crate) address: String,
     timezone: String,
@@ -153,13 +162,12 @@ impl Settings {
         };
         let mut settings = Figment::from(Toml::string(DEFAULTS));
         if let Some(file) = file {
+            explain::check_toml(file)?;
             settings = settings.merge(Toml::file_exact(file));
         }
-        let settings: Settings = settings
-            .merge(variables())
-            .merge(Serialized::defaults(flags))
-            .extract()
-            .map_err(|error| SettingsError(explain(&error)))?;
+        let settings = settings.merge(variables::variables()).merge(Serialized::defaults(flags));
+        let settings: Settings =
+            settings.extract().map_err(|error| SettingsError(explain::explain(&error, &settings)))?;
         settings.check()?;
         Ok(settings)
     }
@@ -187,6 +195,12 @@ impl Settings {
             if value == 0 {
                 return Err(SettingsError(format!("{name} must be at least 1")));
             }
+        }
+        if !parse::is_log_filter(&self.log) {
+            return Err(SettingsError(format!(
+                "log is {:?}, but must be error, warn, info, debug, trace or off, or that by part, like warn,museum=debug",
+                self.log
+            )));
         }
         self.museum().check().map_err(|error| SettingsError(error.to_string()))?;
         let url = &self.database;
@@ -307,33 +321,6 @@ impl Limits {
     pub(crate) fn database(&self) -> db::Limits {
         db::Limits { queue: self.database_queue, connections: self.database_connections }
     }
-}
-
-/// `TRIPTYCH_MUSEUM_LISTEN` is `museum.listen`: the sections are known, so no special mark divides them.
-fn variables() -> Env {
-    const SECTIONS: &[(&str, &str)] = &[
-        ("petstore_oauth_", "petstore.oauth."),
-        ("petstore_", "petstore."),
-        ("train_oauth_", "train.oauth."),
-        ("train_", "train."),
-        ("museum_hours_", "museum.hours."),
-        ("museum_", "museum."),
-        ("limits_", "limits."),
-    ];
-    Env::prefixed("TRIPTYCH_").filter(|name| name != "config" && name != "webhook_secret").map(|name| {
-        let name = name.as_str().to_ascii_lowercase();
-        let section =
-            SECTIONS.iter().find_map(|(prefix, section)| Some((section, name.strip_prefix(prefix)?)));
-        section.map_or_else(|| name.clone(), |(section, key)| format!("{section}{key}")).into()
-    })
-}
-
-fn explain(error: &figment::Error) -> String {
-    // The first of several says enough: the next start names the next.
-    let mut text =
-        error.clone().into_iter().next().map_or_else(|| error.to_string(), |first| first.to_string());
-    text = text.replace('\n', " ");
-    format!("the settings cannot be used: {text}")
 }
 
 /// A database URL that can be shown.

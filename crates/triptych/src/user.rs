@@ -14,13 +14,12 @@ use crate::{
     settings::Settings,
 };
 
-pub(crate) fn run(action: &UserAction) -> Result<(), Failure> {
+pub(crate) fn run(action: &UserAction, settings: &Settings) -> Result<(), Failure> {
     let (UserAction::Add(user) | UserAction::Passwd(user) | UserAction::Remove(user)) = action;
-    let UserArguments { service, name, place } = user;
-    let settings = Settings::read(&place.clone().into())?;
+    let UserArguments { service, name } = user;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let (accounts, db) = open(*service, &settings).await?;
+        let (accounts, db) = open(*service, settings).await?;
         let (done, said) = match action {
             UserAction::Add(_) => (add(*service, &accounts, db, name, password()?.into()).await, "added"),
             UserAction::Passwd(_) => {
@@ -41,15 +40,15 @@ async fn open(service: ServiceName, settings: &Settings) -> Result<(Accounts, Db
     let (demo, clock, chance) = (settings.demo(), Clock::system(), Chance::system());
     match service {
         ServiceName::Petstore => {
-            let db = serve::open("petstore", petstore::MIGRATIONS, settings).await?;
+            let db = serve::open_existing("petstore", petstore::MIGRATIONS, settings).await?;
             Ok((petstore::accounts(db.clone(), demo, clock, chance)?, db))
         }
         ServiceName::Train => {
-            let db = serve::open("train", train::MIGRATIONS, settings).await?;
+            let db = serve::open_existing("train", train::MIGRATIONS, settings).await?;
             Ok((train::accounts(db.clone(), demo, clock, chance)?, db))
         }
         ServiceName::Museum => {
-            let db = serve::open("museum", museum::MIGRATIONS, settings).await?;
+            let db = serve::open_existing("museum", museum::MIGRATIONS, settings).await?;
             Ok((museum::accounts(db.clone(), demo, clock, chance)?, db))
         }
     }

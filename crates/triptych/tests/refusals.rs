@@ -88,6 +88,29 @@ fn a_database_that_cannot_be_used() {
 }
 
 #[test]
+fn a_command_makes_no_database_where_there_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, service) in [
+        (&["token", "train", "--user", "ada"][..], "train"),
+        (&["user", "add", "museum", "ada"], "museum"),
+        (&["user", "passwd", "petstore", "ada"], "petstore"),
+        (&["user", "remove", "train", "ada"], "train"),
+        (&["client", "add", "train", "App", "--confidential"], "train"),
+        (&["client", "remove", "petstore", "app"], "petstore"),
+        (&["key", "add", "petstore", "shop"], "petstore"),
+        (&["key", "remove", "petstore", "shop"], "petstore"),
+    ] {
+        let said = refused(&bare(folder.path(), arguments).args(["--data", "mistyped"]).output().unwrap());
+        let expected = format!(
+            "triptych: there is no database of {service} in mistyped: check --data, or start triptych there once, which \
+             makes it"
+        );
+        assert_eq!(said, expected, "{arguments:?}");
+        assert!(!folder.path().join("mistyped").exists(), "{arguments:?}");
+    }
+}
+
+#[test]
 fn flags_that_make_no_sense() {
     let folder = tempfile::tempdir().unwrap();
     for (arguments, word) in [

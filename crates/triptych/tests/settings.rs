@@ -111,22 +111,54 @@ fn a_registration_token_is_not_printed() {
 }
 
 #[test]
-fn settings_that_make_no_sense_are_refused_in_one_line() {
+fn settings_that_make_no_sense_are_refused_in_one_line_that_says_what_to_change() {
     let folder = tempfile::tempdir().unwrap();
     let with_file = |text: &str| {
         fs::write(folder.path().join("triptych.toml"), text).unwrap();
         refused(&bare(folder.path(), &["config"]).output().unwrap())
     };
+    let listen = "must be an address of this machine and a port, like 127.0.0.1:8080 or localhost:8080";
+    let hours = "monday, tuesday, wednesday, thursday, friday, saturday, sunday";
     for (file, said) in [
-        ("colour = \"red\"", "unknown field: found `colour`"),
-        ("[museum]\ncolour = \"red\"", "unknown field: found `colour`"),
-        ("[museum.hours]\nfunday = \"closed\"", "unknown field: found `funday`"),
-        ("[zoo]\n", "unknown field: found `zoo`"),
-        ("demo = \"maybe\"", "unknown variant: found `maybe`"),
-        ("[museum]\nlisten = \"here\"", "invalid socket address"),
-        ("[limits]\nconnections = -1", "invalid"),
+        (
+            "[museum.hours]\nfunday = \"closed\"",
+            format!("museum.hours.funday is not a setting; [museum.hours] has {hours}"),
+        ),
+        ("demo = \"maybe\"", "demo is \"maybe\", but must be one of: auto, on, off".into()),
+        ("data = 7", "data is 7, but must be text; in a variable, digits alone need quotation marks within it".into()),
+        ("[museum]\nlisten = \"here\"", format!("museum.listen is \"here\", but {listen}")),
+        ("admin_listen = \"a..b:80\"", format!("admin_listen is \"a..b:80\", but {listen}")),
+        ("[limits]\nconnections = -1", "limits.connections is -1, but must be a whole number, 0 or more".into()),
+        ("[limits]\nbody_bytes = 1.5", "limits.body_bytes is 1.5, but must be a whole number, 0 or more".into()),
+        (
+            "[train]\ncalls_per_hour = \"many\"",
+            "train.calls_per_hour is \"many\", but must be a whole number from 0 to 4294967295".into(),
+        ),
+        (
+            "[train]\ncalls_per_hour = 4294967296",
+            "train.calls_per_hour is 4294967296, but must be a whole number from 0 to 4294967295".into(),
+        ),
+        (
+            "trusted_proxies = \"10.0.0.0/8\"",
+            "trusted_proxies is \"10.0.0.0/8\", but must be a list, like [\"one\", \"two\"]".into(),
+        ),
+        (
+            "trusted_proxies = [\"proxy\"]",
+            "trusted_proxies is [\"proxy\"], but must be a list of networks, like [\"10.0.0.0/8\"]".into(),
+        ),
+        ("museum = 5", "museum is 5, but must be a section of settings".into()),
+        // What may be a secret is not shown.
+        (
+            "[train.oauth]\nregistration_token = 12345",
+            "train.oauth.registration_token is (hidden), but must be text; in a variable, digits alone need quotation \
+             marks within it"
+                .into(),
+        ),
+    ] {
+        assert_eq!(with_file(file), format!("triptych: {said} (in triptych.toml)"), "{file}");
+    }
+    for (file, said) in [
         ("[limits]\ndatabase_queue = 0", "limits.database_queue must be at least 1"),
-        ("[petstore.oauth]\ncolour = \"red\"", "unknown field: found `colour`"),
         ("[petstore]\ncalls_per_hour = 0", "petstore.calls_per_hour must be at least 1"),
         ("[train]\nhold_seconds = 0", "train.hold_seconds must be at least 1"),
         ("[train]\naddress = \"trains.example.com\"", "train.address must be a complete address like"),
@@ -140,19 +172,101 @@ fn settings_that_make_no_sense_are_refused_in_one_line() {
             "petstore.address must be a host without a path",
         ),
         (
-            "[petstore]\naddress = \"https://Pets.example.com\"",
-            "petstore.address must be like https://pets.example.com",
+            "[museum]\naddress = \"https://Museum.example.com\"",
+            "museum.address must be like https://pets.example.com",
         ),
-        ("not toml", "TOML"),
+        // Which settings there are is not repeated here.
+        ("colour = \"red\"", "colour is not a setting; there are data, database, "),
+        ("[zoo]\n", "zoo is not a setting; there are data, "),
+        ("[museum]\ncolour = \"red\"", "museum.colour is not a setting; [museum] has listen, address, "),
+        (
+            "[petstore.oauth]\ncolour = \"red\"",
+            "petstore.oauth.colour is not a setting; [petstore.oauth] has issuer, ",
+        ),
+        ("data = \"x\"\nnot toml", "triptych.toml is not valid TOML, in line 2: "),
     ] {
         let line = with_file(file);
-        assert!(line.contains(said), "{file}: {line}");
+        assert!(line.starts_with(&format!("triptych: {said}")), "{file}: {line}");
     }
     fs::remove_file(folder.path().join("triptych.toml")).unwrap();
-    let variable = refused(&bare(folder.path(), &["config"]).env("TRIPTYCH_COLOUR", "red").output().unwrap());
-    assert!(variable.contains("unknown field: found `colour`"), "{variable}");
+    let variable = |name: &str, value: &str| {
+        refused(&bare(folder.path(), &["config"]).env(name, value).output().unwrap())
+    };
+    let unknown = variable("TRIPTYCH_MUSEUM_COLOUR", "red");
+    assert!(unknown.starts_with("triptych: museum.colour is not a setting; [museum] has "), "{unknown}");
+    assert!(unknown.ends_with(" (in TRIPTYCH_MUSEUM_COLOUR)"), "{unknown}");
+    assert_eq!(
+        variable("TRIPTYCH_TRAIN_HOLD_SECONDS", "an hour"),
+        "triptych: train.hold_seconds is \"an hour\", but must be a whole number from 0 to 4294967295 \
+         (in TRIPTYCH_TRAIN_HOLD_SECONDS)"
+    );
+    let flag = refused(&bare(folder.path(), &["config", "--train-listen", "there"]).output().unwrap());
+    assert_eq!(flag, format!("triptych: train.listen is \"there\", but {listen}"));
     let missing = refused(&bare(folder.path(), &["config", "--config", "nowhere.toml"]).output().unwrap());
     assert_eq!(missing, "triptych: there is no settings file nowhere.toml");
+}
+
+#[test]
+fn variables_that_kubernetes_sets_for_a_service_of_this_name_are_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = config(&mut bare(folder.path(), &["config"]));
+    let mut command = bare(folder.path(), &["config"]);
+    for (name, value) in [
+        ("TRIPTYCH_SERVICE_HOST", "10.0.0.7"),
+        ("TRIPTYCH_SERVICE_PORT", "8080"),
+        ("TRIPTYCH_SERVICE_PORT_PETSTORE", "8080"),
+        ("TRIPTYCH_PORT", "tcp://10.0.0.7:8080"),
+        ("TRIPTYCH_PORT_8080_TCP", "tcp://10.0.0.7:8080"),
+        ("TRIPTYCH_PORT_8080_TCP_PROTO", "tcp"),
+        ("TRIPTYCH_PORT_8080_TCP_PORT", "8080"),
+        ("TRIPTYCH_PORT_8080_TCP_ADDR", "10.0.0.7"),
+        ("TRIPTYCH_MUSEUM_SERVICE_HOST", "10.0.0.8"),
+        ("TRIPTYCH_MUSEUM_PORT", "tcp://10.0.0.8:8082"),
+    ] {
+        command.env(name, value);
+    }
+    assert_eq!(config(&mut command), plain);
+    // A number there is somebody's wish, which would go unheard.
+    let port = refused(&bare(folder.path(), &["config"]).env("TRIPTYCH_PORT", "8080").output().unwrap());
+    assert!(port.starts_with("triptych: port is not a setting; there are "), "{port}");
+    assert!(port.ends_with(" (in TRIPTYCH_PORT)"), "{port}");
+}
+
+#[test]
+fn settings_stand_before_or_after_the_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = config(&mut bare(folder.path(), &["--museum-listen", "127.0.0.1:7", "--no-demo", "config"]));
+    let after = config(&mut bare(folder.path(), &["config", "--museum-listen", "127.0.0.1:7", "--no-demo"]));
+    assert_eq!(before, after);
+    assert_eq!(line(section(&before, "museum"), "listen"), "listen = \"127.0.0.1:7\"");
+    assert_eq!(line(&before, "demo"), "demo = \"off\"");
+    let both = ["--data", "first", "config", "--data", "second"];
+    assert_eq!(line(&config(&mut bare(folder.path(), &both)), "data"), "data = \"second\"");
+    let user = ["--data", "nowhere", "user", "remove", "museum", "ada"];
+    let said = refused(&bare(folder.path(), &user).output().unwrap());
+    assert!(said.contains(" in nowhere: "), "{said}");
+}
+
+#[test]
+fn the_demo_cannot_be_wanted_and_not_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [
+        &["config", "--demo", "--no-demo"][..],
+        &["--demo", "--no-demo"],
+        &["--no-demo", "serve", "museum", "--demo"],
+    ] {
+        let said = refused(&bare(folder.path(), arguments).output().unwrap());
+        assert_eq!(said, "triptych: --demo and --no-demo exclude each other; give one of them");
+    }
+}
+
+#[test]
+fn a_listener_can_be_given_by_a_name_of_this_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = ["config", "--petstore-listen", "localhost:8080", "--admin-listen=localhost:0"];
+    let printed = config(&mut bare(folder.path(), &flags));
+    assert_eq!(line(section(&printed, "petstore"), "listen"), "listen = \"127.0.0.1:8080\"");
+    assert_eq!(line(&printed, "admin_listen"), "admin_listen = \"127.0.0.1:0\"");
 }
 
 #[test]
@@ -169,6 +283,10 @@ fn settings_of_the_museum_and_the_log_are_checked_at_the_start() {
         start("TRIPTYCH_MUSEUM_HOURS_MONDAY", "late"),
         "triptych: museum.hours.monday is \"late\", but must be like 09:00-18:00, or closed"
     );
-    assert!(start("TRIPTYCH_LOG", "museum=loud").starts_with("triptych: the setting log is not valid"));
+    let levels = "error, warn, info, debug, trace or off, or that by part, like warn,museum=debug";
+    for log in ["chatty", "museum=loud", "museum"] {
+        let said = format!("triptych: log is {log:?}, but must be {levels}");
+        assert_eq!(start("TRIPTYCH_LOG", log), said);
+    }
     assert!(!Path::new(&folder.path().join("triptych-data")).exists(), "nothing was made");
 }

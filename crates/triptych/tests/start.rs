@@ -217,6 +217,29 @@ fn openapi_prints_the_document_and_nothing_else() {
 }
 
 #[test]
+fn openapi_names_the_address_in_the_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let document = |service: &str, flags: &[&str], address: &str| {
+        let mut command = bare(folder.path(), &["openapi", service]);
+        command.args(flags).env(format!("TRIPTYCH_{}_ADDRESS", service.to_uppercase()), address);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    for (service, prefix) in [("petstore", "/v3"), ("train", ""), ("museum", "/v1.1")] {
+        let flag = format!("--{service}-listen=127.0.0.1:9123");
+        let listening = document(service, &[&flag], "");
+        assert_eq!(listening["servers"][0]["url"], format!("http://127.0.0.1:9123{prefix}"));
+        let set = document(service, &[&flag], "https://api.example.com");
+        assert_eq!(set["servers"][0]["url"], format!("https://api.example.com{prefix}"));
+    }
+    let pets = document("petstore", &["--petstore-listen=127.0.0.1:9123"], "");
+    let flow = &pets["components"]["securitySchemes"]["petstore_auth"]["flows"]["authorizationCode"];
+    assert_eq!(flow["tokenUrl"], "http://127.0.0.1:9123/oauth/token");
+    assert!(!pets.to_string().contains("8080"), "{pets}");
+}
+
+#[test]
 fn whoever_prints_ends_quietly_when_nobody_reads_it() {
     let folder = tempfile::tempdir().unwrap();
     for arguments in [&["openapi", "train"][..], &["config"]] {

@@ -41,6 +41,7 @@ testkit::on_both_engines! {
     }
 
     async fn names_and_passwords_that_are_not_taken(house: House) {
+        assert!(house.serve().terminate().success());
         let add = |name: &str, input: &str| {
             refused(&with_input(&mut house.command(&["user", "add", "museum", name]), input))
         };
