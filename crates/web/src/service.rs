@@ -94,7 +94,9 @@ impl Service {
             .layer(Extension(self.limits));
         let beside = self.beside.layer(Extension(self.limits));
         let api = if self.prefix.is_empty() { api } else { Router::new().nest(self.prefix, api) };
-        let router = api.merge(pages).merge(beside).layer(compression());
+        // Not of what stands beside: its pages have secrets next to what a stranger can put there, and how well both compress
+        // together tells the secret (BREACH).
+        let router = api.merge(pages).layer(compression()).merge(beside);
         if self.xml { router.layer(middleware::from_fn(problem::in_xml)) } else { router }
     }
 }

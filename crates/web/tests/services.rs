@@ -41,7 +41,7 @@ async fn start() -> (Store, Server, Client) {
         db: store.open("sample", &[]),
         limits: RequestLimits::default(),
         xml: false,
-        beside: Router::new(),
+        beside: Router::new().route("/oauth/page", get(async || "x".repeat(2000))),
         exposed: &[],
         documentation_client: None,
     };
@@ -59,6 +59,8 @@ async fn large_answers_are_compressed_for_who_asks() {
         ("/v1/large", "identity", ""),
         ("/v1/large", "", ""),
         ("/v1/small", "gzip", ""),
+        // A page with a secret in it.
+        ("/oauth/page", "gzip", ""),
     ] {
         // On the bare wire, where nobody decompresses.
         let mut wire = Wire::connect(server.address()).await;

@@ -132,6 +132,16 @@ impl Problem {
         self.0.kind
     }
 
+    /// What the client reads.
+    pub fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
+    /// All that is wrong with the request, and where.
+    pub fn errors(&self) -> &[Invalid] {
+        &self.0.errors
+    }
+
     pub(crate) fn cause(&self) -> Option<&Cause> {
         self.0.cause.as_ref()
     }
