@@ -137,10 +137,11 @@ impl Accounts {
         inner.verified.try_get_with(key, check).await.map_err(|error: Arc<SignInError>| error.again())
     }
 
-    /// The account of this name.
+    /// The account of this name, if it can be used now: a demo account only in a demo.
     pub async fn find(&self, name: &str) -> Result<Option<Uuid>, db::Error> {
         let Ok(name) = Name::new(name) else { return Ok(None) };
-        self.0.db.read(move |tx| account::id_of(tx, &name)).await
+        let found = account::by_name(&self.0.db, name.as_str()).await?;
+        Ok(found.filter(|account| !account.demo || self.0.demo).map(|account| account.id))
     }
 
     /// Hashes a password that somebody chose, to be stored by the functions in [`account`].

@@ -4,6 +4,9 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
 use web::Chance;
 
+/// How many characters a secret has.
+pub(crate) const LENGTH: usize = 43;
+
 /// A new secret, to be told once.
 pub(crate) fn new(chance: &Chance) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(chance.bytes::<32>())

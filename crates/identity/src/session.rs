@@ -25,9 +25,13 @@ impl Kind {
     }
 }
 
+/// How many sessions of one kind an account can have. Who starts another one ends the oldest.
+pub const MOST_SESSIONS: i64 = 100;
+
 /// The sessions of a service. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Sessions {
+    demo: bool,
     db: Db,
     clock: Clock,
     chance: Chance,
@@ -42,8 +46,9 @@ pub struct Started {
 }
 
 impl Sessions {
-    pub fn new(db: Db, clock: Clock, chance: Chance) -> Self {
-        Sessions { db, clock, chance }
+    /// The sessions in `db`. Those of demo accounts count only if `demo` is set.
+    pub fn new(demo: bool, db: Db, clock: Clock, chance: Chance) -> Self {
+        Sessions { demo, db, clock, chance }
     }
 
     /// Starts a session of an account.
@@ -59,6 +64,13 @@ impl Sessions {
                      (SELECT hash FROM session WHERE expires_at <= $1 ORDER BY expires_at LIMIT 10)",
                     &[now.into()],
                 )?;
+                // All sessions of a kind are equally long, so the first to expire is the oldest.
+                tx.execute(
+                    "DELETE FROM session WHERE hash IN
+                     (SELECT hash FROM session WHERE account_id = $1 AND kind = $2
+                      ORDER BY expires_at DESC LIMIT 1000 OFFSET $3)",
+                    &[account.into(), kind.word().into(), (MOST_SESSIONS - 1).into()],
+                )?;
                 tx.execute(
                     "INSERT INTO session (hash, kind, account_id, expires_at) VALUES ($1, $2, $3, $4)",
                     &[hash.as_slice().into(), kind.word().into(), account.into(), expires_at.into()],
@@ -71,13 +83,13 @@ impl Sessions {
 
     /// Whose session this is: the account and its name.
     pub async fn find(&self, kind: Kind, secret: &str) -> Result<Option<(Uuid, String)>, Error> {
-        let (hash, now) = (secret::hash(secret), self.clock.now());
+        let (hash, now, demo) = (secret::hash(secret), self.clock.now(), self.demo);
         self.db
             .read(move |tx| {
                 tx.row(
                     "SELECT account.id, account.name FROM session JOIN account ON account.id = session.account_id
-                     WHERE session.hash = $1 AND session.kind = $2 AND session.expires_at > $3",
-                    &[hash.as_slice().into(), kind.word().into(), now.into()],
+                     WHERE session.hash = $1 AND session.kind = $2 AND session.expires_at > $3 AND ($4 OR NOT account.demo)",
+                    &[hash.as_slice().into(), kind.word().into(), now.into(), demo.into()],
                     |row| Ok((row.get(0)?, row.get(1)?)),
                 )
             })

@@ -119,7 +119,7 @@ impl Petstore {
         let ids = |kind| Ids::new(kind, db.clone(), chance.clone());
         let petstore = Petstore {
             address: address.into(),
-            sessions: Sessions::new(db.clone(), clock.clone(), chance.clone()),
+            sessions: Sessions::new(demo, db.clone(), clock.clone(), chance.clone()),
             keys: ApiKeys::new(demo, db.clone(), clock.clone(), chance.clone()),
             quota: Quota::new(calls_per_hour, db.clone(), clock.clone()),
             verifier: sign_in.verifier,

@@ -176,7 +176,7 @@ impl Train {
         let webhooks = webhooks::Settings {
             places: Places { loopback: webhooks_to_this_machine, networks: webhook_networks },
             look_up: webhooks::by_system(),
-            token_for: sign_in.server.map(|server| webhook::token_for(server, clock.clone())),
+            token_for: Some(webhook::token_for(sign_in.signer, clock.clone())),
         };
         let webhooks = Webhooks::open(webhooks, db.clone(), clock.clone(), chance.clone())?;
         Ok(Train(Arc::new(Inner {

@@ -20,6 +20,10 @@ pub struct Claims {
     /// The client it was given to; empty if an issuer elsewhere does not say.
     pub client: String,
     pub scopes: Vec<String>,
+    /// What it is for.
+    pub audience: Vec<String>,
+    /// When it was issued; an issuer elsewhere need not say.
+    pub issued_at: Option<Timestamp>,
     pub expires_at: Timestamp,
     /// The token's own id; empty if an issuer elsewhere gave it none.
     pub id: String,

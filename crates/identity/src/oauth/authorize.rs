@@ -10,13 +10,14 @@ use axum::{
 use http::{HeaderMap, StatusCode};
 use jiff::SignedDuration;
 use uuid::Uuid;
-use web::{Client as Peer, Form, Problem};
+use web::{Client as Peer, Form, Problem, input::Pairs};
 
 use super::{
     AuthorizationServer,
+    client::Client,
     error::described,
     notice::{Notice, Why},
-    page::{self, Consent, Cookie, Message, STYLE, SignIn, SignOut, page, see_other},
+    page::{self, Consent, Cookie, Leave, Message, STYLE, SignIn, SignOut, page, see_other},
     request::{Asked, Parameters, Refused},
     store::{self, Code, Grant},
     token::CODE_LIFETIME,
@@ -28,6 +29,11 @@ use crate::{
 
 /// How long a browser stays signed in.
 const SESSION: SignedDuration = SignedDuration::from_hours(12);
+
+/// How long a request in a body can be: it becomes the address of a page.
+const LONGEST_REQUEST: usize = 8 * 1024;
+
+const UNANSWERED: &str = "This request cannot be answered";
 
 /// Shows the sign-in page, or to somebody who has signed in, what they are asked for.
 pub(super) async fn show(
@@ -47,7 +53,7 @@ pub(super) async fn show(
     }
 }
 
-/// Takes what was filled in or decided there.
+/// Takes what was filled in or decided there, or a client's request in a body (RFC 6749, 3.1).
 pub(super) async fn decide(
     State(server): State<AuthorizationServer>,
     RawQuery(query): RawQuery,
@@ -56,6 +62,12 @@ pub(super) async fn decide(
     form: Result<Form, Problem>,
 ) -> Response {
     let query = query.unwrap_or_default();
+    // None of our own forms has such a field.
+    if let Ok(Form(pairs)) = &form
+        && pairs.iter().any(|(name, _)| name == "client_id")
+    {
+        return server.as_page(&query, pairs);
+    }
     let asked = match server.asked(&query).await {
         Ok(asked) => asked,
         Err(answer) => return answer,
@@ -129,12 +141,27 @@ impl AuthorizationServer {
         self.check_request(&Parameters(pairs)).await.map_err(|refused| match refused {
             Refused::Page(text) => self.refusal_page(&text),
             Refused::Problem(problem) => problem.into_response(),
-            Refused::Client { redirect_uri, state, error, description } => self.send_back(
-                &redirect_uri,
-                state.as_deref(),
-                &[("error", error), ("error_description", &described(&description))],
-            ),
+            Refused::Client { client, redirect_uri, state, error, description } => {
+                let description = described(&description);
+                let answer = [("error", error), ("error_description", description.as_str())];
+                if client.registered_openly() {
+                    self.leave_page(&client, &redirect_uri, state.as_deref(), &answer, &description)
+                } else {
+                    self.send_back(&redirect_uri, state.as_deref(), &answer)
+                }
+            }
         })
+    }
+
+    /// The page for a request that came in a body. Whatever stands in the address too is there twice then, and refused.
+    fn as_page(&self, query: &str, pairs: &Pairs<'_>) -> Response {
+        let mut address = String::from(query);
+        let mut all = url::form_urlencoded::Serializer::for_suffix(&mut address, 0);
+        all.extend_pairs(pairs).finish();
+        if address.len() > LONGEST_REQUEST {
+            return self.refusal_page("The request is too long.");
+        }
+        see_other(&format!("/oauth/authorize?{address}"))
     }
 
     fn send_back(&self, redirect_uri: &str, state: Option<&str>, answer: &[(&str, &str)]) -> Response {
@@ -214,9 +241,12 @@ impl AuthorizationServer {
             scopes: asked.scopes.iter().map(|scope| scope.name.to_owned()).collect(),
             audience: asked.audience.clone(),
         };
+        let hash = secret::hash(&code);
         let stored = Code {
-            hash: secret::hash(&code),
+            grant: grant.id,
+            client: grant.client.clone(),
             redirect_uri: asked.redirect_uri.clone(),
+            redirect_named: asked.redirect_named,
             challenge: asked.challenge.clone(),
             expires_at: now + CODE_LIFETIME,
         };
@@ -229,7 +259,7 @@ impl AuthorizationServer {
                 }
                 // No longer than its code, until that is redeemed.
                 store::insert_grant(tx, &grant, now, stored.expires_at)?;
-                store::insert_code(tx, grant.id, &stored)?;
+                store::insert_code(tx, &hash, &stored)?;
                 Ok::<_, db::Error>(true)
             })
             .await;
@@ -287,8 +317,35 @@ impl AuthorizationServer {
         response
     }
 
+    /// Anybody may register a client in a demo. A link to this server must not lead to any site in the world by itself
+    /// (RFC 9700, 4.11), so the person decides.
+    fn leave_page(
+        &self,
+        client: &Client,
+        redirect_uri: &str,
+        state: Option<&str>,
+        answer: &[(&str, &str)],
+        text: &str,
+    ) -> Response {
+        match self.answer_at(redirect_uri, state, answer) {
+            Ok(address) => {
+                let template = Leave {
+                    style: STYLE,
+                    service: self.0.settings.service,
+                    title: UNANSWERED,
+                    client: &client.name,
+                    text,
+                    returns_to: redirect_uri,
+                    address: address.as_str(),
+                };
+                page(StatusCode::BAD_REQUEST, &template, None)
+            }
+            Err(problem) => problem.into_response(),
+        }
+    }
+
     fn refusal_page(&self, text: &str) -> Response {
-        self.message(StatusCode::BAD_REQUEST, "This request cannot be answered", text)
+        self.message(StatusCode::BAD_REQUEST, UNANSWERED, text)
     }
 
     pub(super) fn foreign_form(&self) -> Response {

@@ -19,7 +19,40 @@ pub struct Client {
     pub scopes: Vec<String>,
     #[serde(skip)]
     pub(super) demo: bool,
+    /// What it may present at the token endpoint.
+    #[serde(skip)]
+    pub(super) grant_types: Vec<GrantType>,
+    /// The resource that it serves, if any: it may look at the tokens for that.
+    #[serde(skip)]
+    pub(super) resource: Option<String>,
 }
+
+/// What becomes an access token at the token endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GrantType {
+    AuthorizationCode,
+    RefreshToken,
+    ClientCredentials,
+}
+
+impl GrantType {
+    pub(super) const WORDS: &[(&'static str, GrantType)] = &[
+        ("authorization_code", GrantType::AuthorizationCode),
+        ("refresh_token", GrantType::RefreshToken),
+        ("client_credentials", GrantType::ClientCredentials),
+    ];
+
+    pub(super) fn word(self) -> &'static str {
+        GrantType::WORDS.iter().find(|(_, grant_type)| *grant_type == self).map_or("", |(word, _)| word)
+    }
+
+    pub(super) fn from_word(word: &str) -> Option<Self> {
+        GrantType::WORDS.iter().find(|(known, _)| *known == word).map(|(_, grant_type)| *grant_type)
+    }
+}
+
+/// The demo's own client.
+const DEMO: &str = "demo";
 
 /// A client to be registered.
 #[derive(Debug, Clone)]
@@ -37,10 +70,14 @@ pub struct NewClient {
 pub enum ClientError {
     #[error("a client's name must have 1 to 100 characters, all of which can be seen")]
     Name,
-    #[error("a public client must have at least one redirect address, and no client more than ten")]
+    #[error(
+        "a client that acts for people must have at least one redirect address, and no client more than ten"
+    )]
     NoRedirect,
     #[error("{0:?} cannot be a redirect address: {1}")]
     Redirect(String, &'static str),
+    #[error("there is no resource {0:?} here")]
+    Resource(String),
     #[error("there is no scope {0:?}")]
     Scope(String),
     #[error(transparent)]
@@ -48,6 +85,15 @@ pub enum ClientError {
 }
 
 impl Client {
+    pub(super) fn may(&self, grant_type: GrantType) -> bool {
+        self.grant_types.contains(&grant_type)
+    }
+
+    /// Whether it is nobody's who is known here: in a demo, any program may register.
+    pub(super) fn registered_openly(&self) -> bool {
+        self.demo && self.id != DEMO
+    }
+
     pub(super) fn is_confidential(&self) -> bool {
         self.secret_hash.is_some()
     }
@@ -102,13 +148,50 @@ fn check_redirect(address: &str) -> Result<(), &'static str> {
 }
 
 impl AuthorizationServer {
-    /// Registers a client, and tells its secret, once, if it can keep one.
+    /// Registers a client for its operator, and tells its secret, once, if it can keep one. With an address to return to it
+    /// may act for people, with a secret for itself.
     pub async fn add_client(&self, new: NewClient) -> Result<(Client, Option<String>), ClientError> {
+        let for_people = !new.redirect_uris.is_empty() || !new.confidential;
+        let all = GrantType::WORDS.iter().map(|(_, grant_type)| *grant_type);
+        let grant_types = all.filter(|grant_type| match grant_type {
+            GrantType::ClientCredentials => new.confidential,
+            _ => for_people,
+        });
+        self.add_client_for(grant_types.collect(), None, false, new).await
+    }
+
+    /// Registers a client that serves one of this server's resources: with its secret it may look at the tokens for that
+    /// resource, and do nothing else.
+    pub async fn add_resource_server(
+        &self,
+        name: &str,
+        resource: &str,
+    ) -> Result<(Client, Option<String>), ClientError> {
+        if !self.0.settings.audiences().iter().any(|known| known == resource) {
+            return Err(ClientError::Resource(resource.to_owned()));
+        }
+        let new = NewClient {
+            name: name.to_owned(),
+            redirect_uris: Vec::new(),
+            scopes: Vec::new(),
+            confidential: true,
+        };
+        self.add_client_for(Vec::new(), Some(resource.to_owned()), false, new).await
+    }
+
+    pub(super) async fn add_client_for(
+        &self,
+        grant_types: Vec<GrantType>,
+        resource: Option<String>,
+        demo: bool,
+        new: NewClient,
+    ) -> Result<(Client, Option<String>), ClientError> {
         let unseen = |c: char| c.is_control() || account::is_invisible(c);
         if !(1..=100).contains(&new.name.chars().count()) || new.name.contains(unseen) {
             return Err(ClientError::Name);
         }
-        if new.redirect_uris.len() > 10 || (new.redirect_uris.is_empty() && !new.confidential) {
+        let needs_address = grant_types.contains(&GrantType::AuthorizationCode);
+        if new.redirect_uris.len() > 10 || (new.redirect_uris.is_empty() && needs_address) {
             return Err(ClientError::NoRedirect);
         }
         for address in &new.redirect_uris {
@@ -125,7 +208,9 @@ impl AuthorizationServer {
             secret_hash: secret.as_deref().map(secret::hash),
             redirect_uris: new.redirect_uris,
             scopes: if new.scopes.is_empty() { known } else { new.scopes },
-            demo: false,
+            demo,
+            grant_types,
+            resource,
         };
         self.insert_client(client.clone()).await?;
         Ok((client, secret))
@@ -140,7 +225,7 @@ impl AuthorizationServer {
     pub(super) async fn add_demo_client(&self) -> Result<(), Error> {
         let settings = &self.0.settings;
         let client = Client {
-            id: "demo".into(),
+            id: DEMO.into(),
             name: "Demo".into(),
             secret_hash: None,
             redirect_uris: vec![
@@ -150,6 +235,8 @@ impl AuthorizationServer {
             ],
             scopes: settings.scopes.iter().map(|scope| scope.name.to_owned()).collect(),
             demo: true,
+            grant_types: vec![GrantType::AuthorizationCode, GrantType::RefreshToken],
+            resource: None,
         };
         self.insert_client(client).await
     }
@@ -163,6 +250,8 @@ impl AuthorizationServer {
             redirect_uris: Vec::new(),
             scopes: self.0.settings.scopes.iter().map(|scope| scope.name.to_owned()).collect(),
             demo: false,
+            grant_types: Vec::new(),
+            resource: None,
         };
         self.insert_client(client.clone()).await?;
         Ok(client)
@@ -197,6 +286,8 @@ mod tests {
             redirect_uris: redirect_uris.iter().map(|&uri| uri.to_owned()).collect(),
             scopes: Vec::new(),
             demo: false,
+            grant_types: Vec::new(),
+            resource: None,
         }
     }
 

@@ -7,7 +7,9 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 use web::{Problem, Verbatim};
 
-use super::OpenError;
+use super::{OpenError, token::not_cached};
+
+const BASIC: &str = "Basic realm=\"OAuth\", charset=\"UTF-8\"";
 
 /// What a client did wrong, or what failed on our side.
 #[derive(Debug)]
@@ -16,7 +18,10 @@ pub(super) enum Refusal {
         status: StatusCode,
         error: &'static str,
         description: Cow<'static, str>,
-        challenge: bool,
+        /// What to send instead, with a 401.
+        challenge: Option<&'static str>,
+        /// When trying again makes sense, in seconds.
+        retry_after: Option<u64>,
     },
     /// A failure of ours, or of HTTP rather than of OAuth.
     Problem(Problem),
@@ -34,7 +39,18 @@ impl Refusal {
             status: StatusCode::BAD_REQUEST,
             error,
             description: description.into(),
-            challenge: false,
+            challenge: None,
+            retry_after: None,
+        }
+    }
+
+    /// What is wrong with a body that could not be read, as this error. What HTTP has words of its own for stays a problem.
+    pub(super) fn of_body(problem: Problem, error: &'static str) -> Self {
+        match problem.status() {
+            StatusCode::BAD_REQUEST | StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+                Refusal::new(error, problem.detail().to_owned())
+            }
+            _ => Refusal::Problem(problem),
         }
     }
 
@@ -52,7 +68,8 @@ impl Refusal {
             status: StatusCode::UNAUTHORIZED,
             error: "invalid_client",
             description: description.into(),
-            challenge: true,
+            challenge: Some(BASIC),
+            retry_after: None,
         }
     }
 }
@@ -61,15 +78,17 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         match self {
             Refusal::Problem(problem) => problem.into_response(),
-            Refusal::OAuth { status, error, description, challenge } => {
+            Refusal::OAuth { status, error, description, challenge, retry_after } => {
                 let body = json!({"error": error, "error_description": described(&description)});
                 let mut response = (status, body.to_string()).into_response();
                 let headers = response.headers_mut();
                 headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-                headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-                if challenge {
-                    let basic = HeaderValue::from_static("Basic realm=\"OAuth\", charset=\"UTF-8\"");
-                    headers.insert(header::WWW_AUTHENTICATE, basic);
+                not_cached(headers);
+                if let Some(challenge) = challenge {
+                    headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+                }
+                if let Some(seconds) = retry_after {
+                    headers.insert(header::RETRY_AFTER, seconds.into());
                 }
                 response.extensions_mut().insert(Verbatim);
                 response

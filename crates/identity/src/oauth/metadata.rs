@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use web::Result;
 
-use super::{AuthorizationServer, ExternalIssuer, Scope, error::Refusal};
+use super::{AuthorizationServer, ExternalIssuer, Scope, Signer, error::Refusal};
 
 pub(super) async fn server(State(server): State<AuthorizationServer>) -> Response {
     let settings = &server.0.settings;
@@ -22,7 +22,7 @@ pub(super) async fn server(State(server): State<AuthorizationServer>) -> Respons
         "issuer": issuer,
         "authorization_endpoint": format!("{issuer}/oauth/authorize"),
         "token_endpoint": format!("{issuer}/oauth/token"),
-        "jwks_uri": format!("{issuer}/oauth/jwks.json"),
+        "jwks_uri": format!("{issuer}{JWKS}"),
         "revocation_endpoint": format!("{issuer}/oauth/revoke"),
         "introspection_endpoint": format!("{issuer}/oauth/introspect"),
         "scopes_supported": scopes,
@@ -83,9 +83,16 @@ pub fn external_router(issuer: &ExternalIssuer, scopes: &[Scope], prefix: &str) 
     resource_router(issuer.service, &issuer.resource, &issuer.url, scopes, prefix).layer(for_every_origin())
 }
 
+/// Where the public keys of a service are.
+pub(super) const JWKS: &str = "/oauth/jwks.json";
+
 pub(super) async fn jwks(State(server): State<AuthorizationServer>) -> Result<Response, Refusal> {
+    jwks_of(&server.0.signer).await
+}
+
+pub(super) async fn jwks_of(signer: &Signer) -> Result<Response, Refusal> {
     // Short, so that a new key is known long before it signs.
-    Ok(json_for(&server.0.keys.jwks().await?, "public, max-age=300"))
+    Ok(json_for(&signer.keys.jwks().await?, "public, max-age=300"))
 }
 
 fn json_for_an_hour(document: &Value) -> Response {

@@ -7,10 +7,10 @@
 //! - [`client`]: who may ask, and where answers may be sent
 //! - [`authorize`]: `/oauth/authorize`, where people sign in and decide; [`sign_up`], where they make accounts
 //! - [`page`], [`notice`]: what their pages look like, and how they say what was wrong with a form
-//! - [`token`]: `/oauth/token`, where codes and refresh tokens are redeemed
-//! - [`manage`]: revocation, introspection, registration
+//! - [`token`]: `/oauth/token`; [`redeem`], what it gives out; [`refresh`], how refresh tokens follow from one another
+//! - [`manage`]: revocation and introspection; [`register`]: clients that register themselves
 //! - [`metadata`]: what other programs can find out about us
-//! - [`keys`], [`access`], [`verify`]: what signs access tokens, what is in one, how one is checked
+//! - [`keys`], [`signer`], [`access`], [`verify`]: what signs access tokens, what is in one, how one is checked
 //! - [`issuer`], [`discovery`], [`jwk`]: the same for tokens of an issuer elsewhere, instead of our own
 //! - [`source`]: which of the two a service has
 //! - [`bearer`]: the extractor by which an operation demands one
@@ -29,8 +29,12 @@ mod manage;
 mod metadata;
 mod notice;
 mod page;
+mod redeem;
+mod refresh;
+mod register;
 mod request;
 mod sign_up;
+mod signer;
 mod source;
 mod store;
 mod token;
@@ -51,13 +55,14 @@ pub use client::{Client, ClientError, NewClient};
 pub use issuer::{ExternalIssuer, IssuerError};
 use keys::Keys;
 pub use metadata::external_router;
+pub use signer::Signer;
 pub use source::{Elsewhere, TokenSource, TokenSourceError, last_address};
 pub use verify::Verifier;
 
 use crate::{Accounts, Sessions, throttle::Throttle};
 
 /// The tables of this part, for services that have it.
-pub const MIGRATIONS: Migrations = db::migrations!("oauth": "oauth_0001_grants");
+pub const MIGRATIONS: Migrations = db::migrations!("oauth": "oauth_0001_grants", "oauth_0002_bounds");
 
 /// Something a client can be allowed to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +101,7 @@ struct Inner {
     accounts: Accounts,
     sessions: Sessions,
     throttle: Throttle,
-    keys: Keys,
+    signer: Signer,
     verifier: Verifier,
 }
 
@@ -109,17 +114,12 @@ impl AuthorizationServer {
         chance: Chance,
     ) -> Result<Self, OpenError> {
         let keys = Keys::open(db.clone(), clock.clone()).await?;
-        let sessions = Sessions::new(db.clone(), clock.clone(), chance.clone());
-        let verifier = Verifier::own(
-            settings.service,
-            settings.issuer.clone(),
-            settings.audiences(),
-            keys.clone(),
-            db.clone(),
-            clock.clone(),
-        );
+        let sessions = Sessions::new(settings.demo, db.clone(), clock.clone(), chance.clone());
+        let verifier = Verifier::own(&settings, keys.clone(), db.clone(), clock.clone());
         let throttle = Throttle::new(db.clone(), clock.clone());
-        let inner = Inner { settings, db, clock, chance, accounts, sessions, throttle, keys, verifier };
+        let signer =
+            Signer { keys, issuer: settings.issuer.clone(), clock: clock.clone(), chance: chance.clone() };
+        let inner = Inner { settings, db, clock, chance, accounts, sessions, throttle, signer, verifier };
         let server = AuthorizationServer(Arc::new(inner));
         if server.0.settings.demo {
             server.add_demo_client().await?;
@@ -130,6 +130,11 @@ impl AuthorizationServer {
     /// What checks the access tokens of this server.
     pub fn verifier(&self) -> Verifier {
         self.0.verifier.clone()
+    }
+
+    /// What signs with the keys of this server.
+    pub fn signer(&self) -> Signer {
+        self.0.signer.clone()
     }
 
     /// The routes, to stand beside the service's API.
@@ -144,13 +149,12 @@ impl AuthorizationServer {
         let endpoints = Router::new()
             .route("/oauth/token", post(token::redeem))
             .route("/oauth/revoke", post(manage::revoke))
-            .route("/oauth/jwks.json", get(metadata::jwks))
+            .route("/oauth/register", post(register::register))
+            .route(metadata::JWKS, get(metadata::jwks))
             .route("/.well-known/oauth-authorization-server", get(metadata::server))
             .merge(metadata::resource_router(settings.service, issuer, issuer, scopes, prefix))
             .layer(metadata::for_every_origin());
-        let direct = Router::new()
-            .route("/oauth/introspect", post(manage::introspect))
-            .route("/oauth/register", post(manage::register));
+        let direct = Router::new().route("/oauth/introspect", post(manage::introspect));
         pages.merge(endpoints).merge(direct).with_state(self.clone())
     }
 }
@@ -158,7 +162,9 @@ impl AuthorizationServer {
 impl Settings {
     /// What tokens can be for: the service as a whole, or its API.
     fn audiences(&self) -> Vec<String> {
-        vec![self.issuer.clone(), format!("{}{}", self.issuer, self.prefix)]
+        let mut all = vec![self.issuer.clone(), format!("{}{}", self.issuer, self.prefix)];
+        all.dedup();
+        all
     }
 }
 

@@ -108,6 +108,20 @@ pub(super) struct Message<'a> {
     pub(super) text: &'a str,
 }
 
+/// An answer for a client that nobody here knows, which goes there only if the person follows the link.
+#[derive(Template)]
+#[template(path = "leave.html")]
+pub(super) struct Leave<'a> {
+    pub(super) style: &'static str,
+    pub(super) service: &'a str,
+    pub(super) title: &'a str,
+    pub(super) client: &'a str,
+    pub(super) text: &'a str,
+    /// Where the client wants its answers, and that with the answer in it.
+    pub(super) returns_to: &'a str,
+    pub(super) address: &'a str,
+}
+
 /// A page, with everything that keeps it to itself. `leads_to` is where a form on it may end up.
 pub(super) fn page(status: StatusCode, template: &impl Template, leads_to: Option<&str>) -> Response {
     let html = match template.render() {

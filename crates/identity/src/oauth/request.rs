@@ -3,14 +3,33 @@
 use std::borrow::Cow;
 
 use url::Url;
-use web::Problem;
+use web::{Form, Problem};
 
-use super::{AuthorizationServer, Scope, client::Client};
+use super::{
+    AuthorizationServer, Scope,
+    client::{Client, GrantType},
+    error::Refusal,
+};
 
 /// Parameters of a request, of which none may come twice.
 pub(super) struct Parameters<'a>(pub(super) Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
+impl Parameters<'static> {
+    /// The parameters in the body of a request to an endpoint for programs.
+    pub(super) fn of_form(form: Result<Form, Problem>) -> Result<Self, Refusal> {
+        match form {
+            Ok(Form(pairs)) => Ok(Parameters(pairs)),
+            Err(problem) => Err(Refusal::of_body(problem, "invalid_request")),
+        }
+    }
+}
+
 impl Parameters<'_> {
+    /// The one resource that a token is asked for (RFC 8707), if one is named.
+    pub(super) fn resource(&self) -> Result<Option<&str>, String> {
+        self.get("resource").map_err(|_| "a token is for one resource only".into())
+    }
+
     /// A parameter's value. One without a value counts as absent.
     pub(super) fn get(&self, name: &str) -> Result<Option<&str>, String> {
         let mut found = self.0.iter().filter(|(found, _)| found == name);
@@ -26,6 +45,8 @@ impl Parameters<'_> {
 pub(super) struct Asked {
     pub(super) client: Client,
     pub(super) redirect_uri: String,
+    /// Whether the request named that address.
+    pub(super) redirect_named: bool,
     pub(super) scopes: Vec<&'static Scope>,
     pub(super) state: Option<String>,
     pub(super) challenge: String,
@@ -38,6 +59,7 @@ pub(super) enum Refused {
     Page(String),
     /// The client is told, where it wants its answers.
     Client {
+        client: Box<Client>,
         redirect_uri: String,
         state: Option<String>,
         error: &'static str,
@@ -62,10 +84,13 @@ impl AuthorizationServer {
         let client = self.client(id).await?;
         let client =
             client.ok_or_else(|| page("No application is registered under this client_id.".into()))?;
-        let redirect_uri = parameters.get("redirect_uri").map_err(page)?;
-        let redirect_uri = redirect_uri
-            .ok_or_else(|| page("The request does not say where to return to.".into()))?
-            .to_owned();
+        let named = parameters.get("redirect_uri").map_err(page)?;
+        let redirect_uri = match (named, client.redirect_uris.as_slice()) {
+            (Some(named), _) => named.to_owned(),
+            // RFC 6749, 3.1.2.3: it goes without saying if there is only one.
+            (None, [only]) => only.clone(),
+            (None, _) => return Err(page("The request does not say where to return to.".into())),
+        };
         if !client.may_return_to(&redirect_uri) {
             return Err(page(
                 "The application is not registered for the address it wants you returned to.".into(),
@@ -73,6 +98,7 @@ impl AuthorizationServer {
         }
         let state = parameters.get("state").map_err(page)?.map(str::to_owned);
         let answer = |error: &'static str, description: String| Refused::Client {
+            client: Box::new(client.clone()),
             redirect_uri: redirect_uri.clone(),
             state: state.clone(),
             error,
@@ -83,6 +109,10 @@ impl AuthorizationServer {
             Some("code") => {}
             Some(_) => return Err(answer("unsupported_response_type", "response_type must be code".into())),
             None => return Err(answer("invalid_request", "response_type is required".into())),
+        }
+        if !client.may(GrantType::AuthorizationCode) {
+            let why = "the client is not registered for authorization_code";
+            return Err(answer("unauthorized_client", why.into()));
         }
         if get("response_mode")?.is_some_and(|mode| mode != "query") {
             return Err(answer("invalid_request", "response_mode must be query".into()));
@@ -107,9 +137,10 @@ impl AuthorizationServer {
         }
         let scopes =
             self.choose_scopes(get("scope")?, &client.scopes).map_err(|why| answer("invalid_scope", why))?;
-        let audience = self.choose_audience(get("resource")?).map_err(|why| answer("invalid_target", why))?;
-        let challenge = challenge.to_owned();
-        Ok(Asked { client, redirect_uri, scopes, state, challenge, audience })
+        let audience = parameters.resource().and_then(|resource| self.choose_audience(resource));
+        let audience = audience.map_err(|why| answer("invalid_target", why))?;
+        let (challenge, redirect_named) = (challenge.to_owned(), named.is_some());
+        Ok(Asked { client, redirect_uri, redirect_named, scopes, state, challenge, audience })
     }
 
     /// The scopes asked for, or all that can be had if none is named.

@@ -5,7 +5,8 @@ use db::Db;
 use web::{Chance, Clock};
 
 use super::{
-    AuthorizationServer, ExternalIssuer, IssuerError, OpenError, Settings, Verifier, external_router,
+    AuthorizationServer, ExternalIssuer, IssuerError, OpenError, Settings, Signer, Verifier, external_router,
+    keys::Keys,
 };
 use crate::Accounts;
 
@@ -27,8 +28,8 @@ pub struct TokenSource {
     pub verifier: Verifier,
     /// To stand beside the service's API.
     pub router: Router,
-    /// The service's own server, if it has one.
-    pub server: Option<AuthorizationServer>,
+    /// What signs messages to others: the service's own keys, whoever issues its access tokens.
+    pub signer: Signer,
 }
 
 /// Why nobody could be let in.
@@ -50,19 +51,17 @@ impl TokenSource {
         clock: Clock,
         chance: Chance,
     ) -> Result<Self, TokenSourceError> {
-        let demo = settings.demo;
         let Some(Elsewhere { url, audience, types, scope_claim }) = elsewhere else {
             let server = AuthorizationServer::open(settings, accounts, db, clock, chance).await?;
             server.remember_address().await.map_err(OpenError::Db)?;
-            if !demo {
-                server.end_demo().await.map_err(OpenError::Db)?;
-            }
             return Ok(TokenSource {
                 verifier: server.verifier(),
                 router: server.router(),
-                server: Some(server),
+                signer: server.signer(),
             });
         };
+        let keys = Keys::open(db, clock.clone()).await?;
+        let signer = Signer { keys, issuer: settings.issuer.clone(), clock: clock.clone(), chance };
         let issuer = ExternalIssuer {
             service: settings.service,
             audience: if audience.is_empty() { settings.issuer.clone() } else { audience },
@@ -71,8 +70,8 @@ impl TokenSource {
             types,
             scope_claim,
         };
-        let router = external_router(&issuer, settings.scopes, settings.prefix);
-        Ok(TokenSource { verifier: Verifier::external(issuer, clock)?, router, server: None })
+        let router = external_router(&issuer, settings.scopes, settings.prefix).merge(signer.router());
+        Ok(TokenSource { verifier: Verifier::external(issuer, clock)?, router, signer })
     }
 }
 
@@ -82,26 +81,6 @@ pub async fn last_address(db: &Db) -> Result<Option<String>, db::Error> {
 }
 
 impl AuthorizationServer {
-    /// Ends what demo accounts allowed and opened while there was a demo: with it, nobody could tell who they are.
-    async fn end_demo(&self) -> Result<(), db::Error> {
-        let now = self.0.clock.now();
-        self.0
-            .db
-            .write(move |tx| {
-                tx.execute(
-                    "UPDATE oauth_grant SET revoked_at = $1 WHERE revoked_at IS NULL
-                     AND account_id IN (SELECT id FROM account WHERE demo = $2)",
-                    &[now.into(), true.into()],
-                )?;
-                tx.execute(
-                    "DELETE FROM session WHERE account_id IN (SELECT id FROM account WHERE demo = $1)",
-                    &[true.into()],
-                )
-                .map(drop)
-            })
-            .await
-    }
-
     async fn remember_address(&self) -> Result<(), db::Error> {
         let address = self.0.settings.issuer.clone();
         self.0

@@ -4,11 +4,11 @@ use db::{Error, Json, Tx, Value, WriteTx};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::client::Client;
+use super::client::{Client, GrantType};
 
 pub(super) fn client_by_id(tx: &mut Tx<'_>, id: &str) -> Result<Option<Client>, Error> {
     tx.row(
-        "SELECT id, name, secret_hash, redirect_uris, scopes, demo FROM oauth_client WHERE id = $1",
+        "SELECT id, name, secret_hash, redirect_uris, scopes, demo, grant_types, resource FROM oauth_client WHERE id = $1",
         &[id.into()],
         |row| {
             let Json(redirect_uris) = row.get(3)?;
@@ -20,6 +20,11 @@ pub(super) fn client_by_id(tx: &mut Tx<'_>, id: &str) -> Result<Option<Client>, 
                     .map_err(|error| Error::Engine(format!("stored addresses cannot be read: {error}")))?,
                 scopes: words(&row.get::<String>(4)?),
                 demo: row.get(5)?,
+                grant_types: words(&row.get::<String>(6)?)
+                    .iter()
+                    .filter_map(|word| GrantType::from_word(word))
+                    .collect(),
+                resource: row.get(7)?,
             })
         },
     )
@@ -29,10 +34,12 @@ pub(super) fn client_by_id(tx: &mut Tx<'_>, id: &str) -> Result<Option<Client>, 
 pub(super) fn insert_client(tx: &mut WriteTx<'_>, client: &Client, now: Timestamp) -> Result<(), Error> {
     let redirect_uris = serde_json::to_string(&client.redirect_uris).unwrap_or_default();
     let scopes = client.scopes.join(" ");
+    let grant_types: Vec<_> = client.grant_types.iter().map(|grant_type| grant_type.word()).collect();
     tx.execute(
-        "INSERT INTO oauth_client (id, name, secret_hash, redirect_uris, scopes, demo, created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)
-         ON CONFLICT (id) DO UPDATE SET redirect_uris = excluded.redirect_uris, scopes = excluded.scopes",
+        "INSERT INTO oauth_client (id, name, secret_hash, redirect_uris, scopes, demo, created_at, grant_types, resource)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+         ON CONFLICT (id) DO UPDATE SET redirect_uris = excluded.redirect_uris, scopes = excluded.scopes,
+         grant_types = excluded.grant_types",
         &[
             (&client.id).into(),
             (&client.name).into(),
@@ -41,6 +48,8 @@ pub(super) fn insert_client(tx: &mut WriteTx<'_>, client: &Client, now: Timestam
             (&scopes).into(),
             client.demo.into(),
             now.into(),
+            (&grant_types.join(" ")).into(),
+            client.resource.as_deref().into(),
         ],
     )
     .map(drop)
@@ -90,12 +99,19 @@ pub(super) fn insert_grant(
     .map(drop)
 }
 
-/// A grant that nobody has revoked and that has not ended, and when it will.
-pub(super) fn grant(tx: &mut Tx<'_>, id: Uuid, now: Timestamp) -> Result<Option<(Grant, Timestamp)>, Error> {
+/// A grant that nobody has revoked and that has not ended, and when it will. What a demo's accounts and clients were granted
+/// counts only in a demo.
+pub(super) fn grant(
+    tx: &mut Tx<'_>,
+    id: Uuid,
+    now: Timestamp,
+    demo: bool,
+) -> Result<Option<(Grant, Timestamp)>, Error> {
     tx.row(
-        "SELECT client_id, account_id, scopes, audience, ends_at FROM oauth_grant
-         WHERE id = $1 AND revoked_at IS NULL AND ends_at > $2",
-        &[id.into(), now.into()],
+        "SELECT g.client_id, g.account_id, g.scopes, g.audience, g.ends_at
+         FROM oauth_grant AS g JOIN oauth_client AS c ON c.id = g.client_id LEFT JOIN account AS a ON a.id = g.account_id
+         WHERE g.id = $1 AND g.revoked_at IS NULL AND g.ends_at > $2 AND ($3 OR NOT (c.demo OR coalesce(a.demo, FALSE)))",
+        &[id.into(), now.into(), demo.into()],
         |row| {
             let grant = Grant {
                 id,
@@ -126,20 +142,26 @@ pub(super) fn revoke_grant(tx: &mut WriteTx<'_>, id: Uuid, now: Timestamp) -> Re
     .map(drop)
 }
 
+/// What a code is bound to.
 pub(super) struct Code {
-    pub(super) hash: Vec<u8>,
+    pub(super) grant: Uuid,
+    pub(super) client: String,
     pub(super) redirect_uri: String,
+    /// Whether the authorization request named that address.
+    pub(super) redirect_named: bool,
     pub(super) challenge: String,
     pub(super) expires_at: Timestamp,
 }
 
-pub(super) fn insert_code(tx: &mut WriteTx<'_>, grant: Uuid, code: &Code) -> Result<(), Error> {
+pub(super) fn insert_code(tx: &mut WriteTx<'_>, hash: &[u8], code: &Code) -> Result<(), Error> {
     tx.execute(
-        "INSERT INTO oauth_code (hash, grant_id, redirect_uri, challenge, expires_at) VALUES ($1, $2, $3, $4, $5)",
+        "INSERT INTO oauth_code (hash, grant_id, redirect_uri, redirect_named, challenge, expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6)",
         &[
-            code.hash.as_slice().into(),
-            grant.into(),
+            hash.into(),
+            code.grant.into(),
             (&code.redirect_uri).into(),
+            code.redirect_named.into(),
             (&code.challenge).into(),
             code.expires_at.into(),
         ],
@@ -147,76 +169,29 @@ pub(super) fn insert_code(tx: &mut WriteTx<'_>, grant: Uuid, code: &Code) -> Res
     .map(drop)
 }
 
-/// Whose code it is, whether or not it was used: a client cannot use up another's.
-pub(super) fn client_of_code(tx: &mut Tx<'_>, hash: &[u8]) -> Result<Option<(Uuid, String)>, Error> {
+/// A code, whether or not it was used.
+pub(super) fn code(tx: &mut Tx<'_>, hash: &[u8]) -> Result<Option<Code>, Error> {
     tx.row(
-        "SELECT g.id, g.client_id FROM oauth_code AS c JOIN oauth_grant AS g ON g.id = c.grant_id WHERE c.hash = $1",
+        "SELECT g.id, g.client_id, c.redirect_uri, c.redirect_named, c.challenge, c.expires_at
+         FROM oauth_code AS c JOIN oauth_grant AS g ON g.id = c.grant_id WHERE c.hash = $1",
         &[hash.into()],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )
-}
-
-/// Uses a code up, if nobody has before: what it is bound to.
-pub(super) fn take_code(tx: &mut WriteTx<'_>, hash: &[u8], now: Timestamp) -> Result<Option<Code>, Error> {
-    tx.row(
-        "UPDATE oauth_code SET used_at = $2 WHERE hash = $1 AND used_at IS NULL
-         RETURNING redirect_uri, challenge, expires_at",
-        &[hash.into(), now.into()],
         |row| {
             Ok(Code {
-                hash: hash.to_vec(),
-                redirect_uri: row.get(0)?,
-                challenge: row.get(1)?,
-                expires_at: row.get(2)?,
+                grant: row.get(0)?,
+                client: row.get(1)?,
+                redirect_uri: row.get(2)?,
+                redirect_named: row.get(3)?,
+                challenge: row.get(4)?,
+                expires_at: row.get(5)?,
             })
         },
     )
 }
 
-pub(super) fn insert_refresh_token(
-    tx: &mut WriteTx<'_>,
-    hash: &[u8],
-    grant: Uuid,
-    expires_at: Timestamp,
-) -> Result<(), Error> {
-    tx.execute(
-        "INSERT INTO oauth_refresh_token (hash, grant_id, expires_at) VALUES ($1, $2, $3)",
-        &[hash.into(), grant.into(), expires_at.into()],
-    )
-    .map(drop)
-}
-
-/// The grant of a refresh token, its client, and when the token expires, whether or not it was used.
-pub(super) fn refresh_token(
-    tx: &mut Tx<'_>,
-    hash: &[u8],
-) -> Result<Option<(Uuid, String, Timestamp)>, Error> {
-    tx.row(
-        "SELECT g.id, g.client_id, r.expires_at
-         FROM oauth_refresh_token AS r JOIN oauth_grant AS g ON g.id = r.grant_id WHERE r.hash = $1",
-        &[hash.into()],
-        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-    )
-}
-
-/// A refresh token that can still be used: its grant and when it expires.
-pub(super) fn live_refresh_token(
-    tx: &mut Tx<'_>,
-    hash: &[u8],
-    now: Timestamp,
-) -> Result<Option<(Uuid, Timestamp)>, Error> {
-    tx.row(
-        "SELECT g.id, r.expires_at FROM oauth_refresh_token AS r JOIN oauth_grant AS g ON g.id = r.grant_id
-         WHERE r.hash = $1 AND r.used_at IS NULL AND r.expires_at > $2 AND g.revoked_at IS NULL",
-        &[hash.into(), now.into()],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )
-}
-
-/// Uses a refresh token up; `false` when somebody has before.
-pub(super) fn take_refresh_token(tx: &mut WriteTx<'_>, hash: &[u8], now: Timestamp) -> Result<bool, Error> {
+/// Uses a code up; `false` when it was used before.
+pub(super) fn take_code(tx: &mut WriteTx<'_>, hash: &[u8], now: Timestamp) -> Result<bool, Error> {
     let taken = tx.execute(
-        "UPDATE oauth_refresh_token SET used_at = $2 WHERE hash = $1 AND used_at IS NULL",
+        "UPDATE oauth_code SET used_at = $2 WHERE hash = $1 AND used_at IS NULL",
         &[hash.into(), now.into()],
     )?;
     Ok(taken == 1)
@@ -240,12 +215,15 @@ pub(super) fn revoke_token(
     .map(drop)
 }
 
-/// Whether an access token was revoked, by itself or with its grant. A grant that is gone revokes it too.
-pub(super) fn is_token_revoked(tx: &mut Tx<'_>, grant: Uuid, id: &str) -> Result<bool, Error> {
+/// Whether an access token was revoked, by itself or with its grant. A grant that is gone revokes it too, and one that
+/// counts only in a demo does elsewhere.
+pub(super) fn is_token_revoked(tx: &mut Tx<'_>, grant: Uuid, id: &str, demo: bool) -> Result<bool, Error> {
     let valid = tx.row(
-        "SELECT 1 FROM oauth_grant AS g WHERE g.id = $1 AND g.revoked_at IS NULL
+        "SELECT 1
+         FROM oauth_grant AS g JOIN oauth_client AS c ON c.id = g.client_id LEFT JOIN account AS a ON a.id = g.account_id
+         WHERE g.id = $1 AND g.revoked_at IS NULL AND ($3 OR NOT (c.demo OR coalesce(a.demo, FALSE)))
          AND NOT EXISTS (SELECT 1 FROM oauth_revoked_token AS t WHERE t.id = $2)",
-        &[grant.into(), id.into()],
+        &[grant.into(), id.into(), demo.into()],
         |row| row.get::<i64>(0),
     )?;
     Ok(valid.is_none())

@@ -9,12 +9,13 @@ use db::Db;
 use jiff::{SignedDuration, Timestamp};
 use jsonwebtoken::{Algorithm, Validation, errors::ErrorKind};
 use moka::sync::Cache;
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use web::Clock;
 
 use super::{
+    Settings,
     access::{Claims, TYPE, TokenError, grant_of},
     issuer::{ExternalIssuer, IssuerError, RemoteKeys},
     jwk::PublicKey,
@@ -53,7 +54,7 @@ struct Inner {
 /// Where keys come from, and who knows about revocation.
 enum Source {
     /// This service's own authorization server: both are in its database.
-    Own { keys: Keys, db: Db },
+    Own { keys: Keys, db: Db, demo: bool },
     /// Another one, which shows its keys and tells nobody what it revoked.
     External(RemoteKeys),
 }
@@ -69,21 +70,6 @@ struct Verified {
 }
 
 #[derive(Deserialize)]
-struct RawClaims {
-    iss: String,
-    aud: OneOrMany,
-    sub: String,
-    client_id: Option<String>,
-    /// What others call the client.
-    azp: Option<String>,
-    cid: Option<String>,
-    exp: i64,
-    nbf: Option<i64>,
-    iat: Option<i64>,
-    jti: Option<String>,
-}
-
-#[derive(Deserialize)]
 #[serde(untagged)]
 enum OneOrMany {
     One(String),
@@ -91,10 +77,10 @@ enum OneOrMany {
 }
 
 impl OneOrMany {
-    fn contains(&self, wanted: &str) -> bool {
+    fn all(self) -> Vec<String> {
         match self {
-            OneOrMany::One(one) => one == wanted,
-            OneOrMany::Many(many) => many.iter().any(|one| one == wanted),
+            OneOrMany::One(one) => vec![one],
+            OneOrMany::Many(many) => many,
         }
     }
 
@@ -109,22 +95,15 @@ impl OneOrMany {
 
 impl Verifier {
     /// For the tokens of a service's own authorization server at `issuer`.
-    pub(super) fn own(
-        realm: &'static str,
-        issuer: String,
-        audiences: Vec<String>,
-        keys: Keys,
-        db: Db,
-        clock: Clock,
-    ) -> Self {
+    pub(super) fn own(settings: &Settings, keys: Keys, db: Db, clock: Clock) -> Self {
         Verifier(Arc::new(Inner {
-            realm,
-            metadata: metadata_of(&issuer),
-            issuer,
-            audiences,
+            realm: settings.service,
+            metadata: metadata_of(&settings.issuer),
+            issuer: settings.issuer.clone(),
+            audiences: settings.audiences(),
             types: vec![TYPE.into()],
             scope_claim: "scope".into(),
-            source: Source::Own { keys, db },
+            source: Source::Own { keys, db, demo: settings.demo },
             clock,
             verified: remembered(),
         }))
@@ -231,10 +210,10 @@ impl Source {
     }
 
     async fn is_revoked(&self, claims: &Claims) -> Result<bool, db::Error> {
-        let Source::Own { db, .. } = self else { return Ok(false) };
+        let &Source::Own { ref db, demo, .. } = self else { return Ok(false) };
         let Some(grant) = grant_of(&claims.id) else { return Ok(true) };
         let id = claims.id.clone();
-        db.read(move |tx| store::is_token_revoked(tx, grant, &id)).await
+        db.read(move |tx| store::is_token_revoked(tx, grant, &id, demo)).await
     }
 
     fn algorithms(&self) -> &'static [Algorithm] {
@@ -303,47 +282,76 @@ impl Inner {
         let claims: Map<String, Value> = jsonwebtoken::decode(token, &key.key, &validation)
             .map_err(|error| match error.kind() {
                 ErrorKind::InvalidSignature => TokenError::invalid("has a wrong signature"),
-                _ => unfit(),
+                _ => TokenError::invalid("is malformed"),
             })?
             .claims;
         self.accept(claims)
     }
 
     fn accept(&self, mut claims: Map<String, Value>) -> Result<Claims, TokenError> {
-        let scopes = claims.remove(&self.scope_claim).map(serde_json::from_value::<OneOrMany>).transpose();
-        let scopes = scopes.map_err(|_| unfit())?.map(OneOrMany::words).unwrap_or_default();
-        let claims: RawClaims = serde_json::from_value(Value::Object(claims)).map_err(|_| unfit())?;
+        let issuer: String = required(&mut claims, "iss")?;
+        let audience = required::<OneOrMany>(&mut claims, "aud")?.all();
+        let subject = required(&mut claims, "sub")?;
+        let exp: i64 = required(&mut claims, "exp")?;
+        let from: Option<i64> = optional(&mut claims, "nbf")?;
+        let at: Option<i64> = optional(&mut claims, "iat")?;
+        let scopes = optional::<OneOrMany>(&mut claims, &self.scope_claim)?;
+        let ours = matches!(self.source, Source::Own { .. });
+        // RFC 9068 demands these. Ours have them; not every issuer keeps to it.
+        let mut text =
+            |name| if ours { required(&mut claims, name).map(Some) } else { optional(&mut claims, name) };
+        let (client, id): (Option<String>, Option<String>) = (text("client_id")?, text("jti")?);
+        // What others call the client.
+        let (azp, cid) = (optional(&mut claims, "azp")?, optional(&mut claims, "cid")?);
         let now = self.clock.now().as_second();
-        if claims.iss != self.issuer {
+        if issuer != self.issuer {
             return Err(TokenError::invalid("is from another issuer"));
         }
-        if !self.audiences.iter().any(|audience| claims.aud.contains(audience)) {
+        if !self.audiences.iter().any(|known| audience.contains(known)) {
             return Err(TokenError::invalid("is for another audience"));
         }
-        if claims.exp <= now {
+        if exp <= now {
             return Err(TokenError::invalid("has expired"));
         }
-        let ours = matches!(self.source, Source::Own { .. });
         // Our own clock set what our own tokens say; another issuer's clock may be a little ahead.
         let ahead = if ours { 0 } else { SKEW };
-        if claims.nbf.is_some_and(|from| from > now + ahead) || claims.iat.is_some_and(|at| at > now + SKEW) {
+        if from.is_some_and(|from| from > now + ahead) || at.is_some_and(|at| at > now + SKEW) {
             return Err(TokenError::invalid("is not valid yet"));
         }
-        // RFC 9068 demands these. Ours have them; not every issuer keeps to it.
-        if ours && (claims.client_id.is_none() || claims.jti.is_none() || claims.iat.is_none()) {
-            return Err(unfit());
+        if ours && at.is_none() {
+            return Err(lacks("iat"));
         }
+        let time = |name, seconds| Timestamp::from_second(seconds).map_err(|_| wrong_type(name));
         Ok(Claims {
-            subject: claims.sub,
-            client: claims.client_id.or(claims.azp).or(claims.cid).unwrap_or_default(),
-            scopes,
-            expires_at: Timestamp::from_second(claims.exp).map_err(|_| unfit())?,
-            id: claims.jti.unwrap_or_default(),
+            subject,
+            client: client.or(azp).or(cid).unwrap_or_default(),
+            scopes: scopes.map(OneOrMany::words).unwrap_or_default(),
+            audience,
+            issued_at: at.map(|at| time("iat", at)).transpose()?,
+            expires_at: time("exp", exp)?,
+            id: id.unwrap_or_default(),
             ours,
         })
     }
 }
 
-fn unfit() -> TokenError {
-    TokenError::invalid("lacks a claim, or has one of a wrong type")
+/// A claim that a token may have. `null` is as good as none.
+fn optional<T: DeserializeOwned>(
+    claims: &mut Map<String, Value>,
+    name: &str,
+) -> Result<Option<T>, TokenError> {
+    let value = claims.remove(name).unwrap_or_default();
+    serde_json::from_value(value).map_err(|_| wrong_type(name))
+}
+
+fn required<T: DeserializeOwned>(claims: &mut Map<String, Value>, name: &str) -> Result<T, TokenError> {
+    optional(claims, name)?.ok_or_else(|| lacks(name))
+}
+
+fn lacks(claim: &str) -> TokenError {
+    TokenError::invalid(format!("lacks the claim {claim}"))
+}
+
+fn wrong_type(claim: &str) -> TokenError {
+    TokenError::invalid(format!("has a claim {claim} of a wrong type"))
 }

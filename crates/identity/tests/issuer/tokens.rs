@@ -8,8 +8,6 @@ use crate::{
     signer::{CURVE, EDWARDS, FIRST, OTHER_CURVE, Pair, SECOND, encode, hashed, merge, unsigned},
 };
 
-const UNFIT: &str = "lacks a claim, or has one of a wrong type";
-
 #[tokio::test]
 async fn every_algorithm_on_the_list_is_taken() {
     let issuer = Issuer::start().await;
@@ -103,11 +101,11 @@ async fn a_token_is_for_us_from_our_issuer_and_of_its_time() {
         (json!({"exp": now}), "has expired"),
         (json!({"nbf": now + 61}), "is not valid yet"),
         (json!({"iat": now + 61}), "is not valid yet"),
-        (json!({"sub": null}), UNFIT),
-        (json!({"exp": null}), UNFIT),
-        (json!({"exp": "tomorrow"}), UNFIT),
-        (json!({"exp": i64::MAX}), UNFIT),
-        (json!({"scope": {"read": true}}), UNFIT),
+        (json!({"sub": null}), "lacks the claim sub"),
+        (json!({"exp": null}), "lacks the claim exp"),
+        (json!({"exp": "tomorrow"}), "has a claim exp of a wrong type"),
+        (json!({"exp": i64::MAX}), "has a claim exp of a wrong type"),
+        (json!({"scope": {"read": true}}), "has a claim scope of a wrong type"),
     ] {
         service.refuses(FIRST.sign(&header, &service.claims(&changes)), why).await;
     }

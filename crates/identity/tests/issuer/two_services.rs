@@ -26,7 +26,8 @@ testkit::on_both_engines! {
         };
         let other = Service::start_with(settings, house.clock.clone()).await;
         let client = &house.service.client;
-        let registered = client.post("/oauth/register").json(&json!({"client_name": "Timetable"})).send().await;
+        let body = json!({"client_name": "Timetable", "grant_types": ["client_credentials"]});
+        let registered = client.post("/oauth/register").json(&body).send().await;
         let registered = registered.has_status(201).json();
         let (id, secret) = (text(&registered["client_id"]), text(&registered["client_secret"]));
         let token = async |scope: &str, resource: &str| {

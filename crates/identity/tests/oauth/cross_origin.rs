@@ -19,6 +19,7 @@ testkit::on_both_engines! {
         for (method, path) in [
             ("POST", "/oauth/token"),
             ("POST", "/oauth/revoke"),
+            ("POST", "/oauth/register"),
             ("GET", "/oauth/jwks.json"),
             ("GET", "/.well-known/oauth-authorization-server"),
             ("GET", "/.well-known/oauth-protected-resource"),
@@ -49,7 +50,6 @@ testkit::on_both_engines! {
             ("GET", "/oauth/sign-out"),
             ("POST", "/oauth/sign-out"),
             ("POST", "/oauth/introspect"),
-            ("POST", "/oauth/register"),
         ] {
             let asked = preflight(service, path, method).await;
             asked.is_problem(405, "method-not-allowed");

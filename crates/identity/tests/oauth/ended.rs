@@ -24,7 +24,7 @@ impl<'a> Access<'a> {
         let service = &house.service;
         let mut browser = Browser::new(service);
         browser.sign_in(&Access::page(house)).await.has_status(303);
-        let sessions = Sessions::new(house.db.clone(), house.clock.clone(), Chance::system());
+        let sessions = Sessions::new(true, house.db.clone(), house.clock.clone(), Chance::system());
         let started = sessions.start(Kind::Api, house.account, SignedDuration::from_hours(1)).await.unwrap();
         let code = service.code(&[]).await;
         let (access, refresh) = service.tokens(&[]).await;

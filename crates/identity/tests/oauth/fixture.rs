@@ -223,6 +223,7 @@ pub(crate) fn refused(what: &str, answer: &Answer, status: u16, error: &str) {
     assert!(plain && !description.is_empty(), "{what}: {description}");
     assert_eq!(answer.header("content-type"), "application/json", "{what}");
     assert_eq!(answer.header("cache-control"), "no-store", "{what}");
+    assert_eq!(answer.header("pragma"), "no-cache", "{what}");
     let challenge = if status == 401 { "Basic realm=\"OAuth\", charset=\"UTF-8\"" } else { "" };
     assert_eq!(answer.header("www-authenticate"), challenge, "{what}");
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod after_demo;
 mod cross_origin;
 mod crowd;
 mod ended;
@@ -14,5 +15,8 @@ mod pages;
 mod refused_bearers;
 mod refused_requests;
 mod refused_tokens;
+mod rows;
 mod sessions;
+mod spent;
+mod standards;
 mod throttled;

@@ -155,7 +155,7 @@ testkit::on_both_engines! {
                 "invalid_request",
                 &[("code_challenge_method", "S256"), ("code_challenge_method", "plain")],
             ),
-            ("two resources", "invalid_request", &[("resource", "a"), ("resource", "b")]),
+            ("two resources", "invalid_target", &[("resource", "a"), ("resource", "b")]),
             ("two request objects", "invalid_request", &[("request", "a"), ("request", "b")]),
             ("two requests elsewhere", "invalid_request", &[("request_uri", "a"), ("request_uri", "b")]),
         ];

@@ -13,7 +13,7 @@ use web::Chance;
 use crate::fixture::{House, NAME};
 
 fn sessions(house: &House) -> Sessions {
-    Sessions::new(house.db.clone(), house.clock.clone(), Chance::system())
+    Sessions::new(true, house.db.clone(), house.clock.clone(), Chance::system())
 }
 
 fn api_keys(house: &House, demo: bool) -> ApiKeys {

@@ -10,7 +10,7 @@ use tokio::{
     net::TcpSocket,
 };
 
-use crate::fixture::{APP, Browser, House, PASSWORD, Service};
+use crate::fixture::{APP, Browser, House, PASSWORD, Service, refused};
 
 const REGISTER: &str = "/oauth/register";
 
@@ -77,10 +77,9 @@ testkit::on_both_engines! {
             register(service).await.has_status(201);
         }
         let late = register(service).await;
-        assert_eq!(
-            late.is_problem(429, "too-many-requests"),
-            "Too many clients were registered from this address. Try again in 60 seconds."
-        );
+        let why = "too many clients were registered from this address; try again in 60 seconds";
+        refused("the 61st", &late, 429, "temporarily_unavailable");
+        assert_eq!(late.json()["error_description"], why);
         assert_eq!(late.header("retry-after"), "60");
         assert_eq!(register_from([127, 0, 0, 2], service).await, "HTTP/1.1 201 Created");
         house.clock.advance(SignedDuration::from_secs(60));

@@ -207,7 +207,7 @@ impl Open {
 
     /// A session of a user's, as logging in would start it.
     pub(crate) async fn session_of(&self, name: &str) -> String {
-        let sessions = Sessions::new(self.db.clone(), self.clock.clone(), Chance::system());
+        let sessions = Sessions::new(true, self.db.clone(), self.clock.clone(), Chance::system());
         let account = self.account(name).await.unwrap();
         sessions.start(Kind::Api, account, SignedDuration::from_hours(1)).await.unwrap().secret
     }

@@ -5,7 +5,7 @@ pub(crate) mod document;
 
 use std::{sync::Arc, time::Duration};
 
-use identity::oauth::AuthorizationServer;
+use identity::oauth::Signer;
 use jiff::Timestamp;
 use moka::sync::Cache;
 use serde::Serialize;
@@ -27,18 +27,18 @@ const TOKENS: u64 = 10_000;
 const TOKEN_KEPT: Duration = Duration::from_secs(60);
 
 /// Makes the bearer tokens that deliveries carry. One lasts five minutes, and is used for one.
-pub(crate) fn token_for(server: AuthorizationServer, clock: Clock) -> TokenFor {
+pub(crate) fn token_for(signer: Signer, clock: Clock) -> TokenFor {
     let made: Cache<(String, String, i64), String> =
         Cache::builder().max_capacity(TOKENS).time_to_live(TOKEN_KEPT).build();
     Arc::new(move |owner, subscriber| {
         let minute = clock.now().as_second().div_euclid(60);
         let key = (owner, subscriber, minute);
-        let (server, made) = (server.clone(), made.clone());
+        let (signer, made) = (signer.clone(), made.clone());
         Box::pin(async move {
             if let Some(token) = made.get(&key) {
                 return Some(token);
             }
-            match server.token_elsewhere(&key.0, &key.1, "read").await {
+            match signer.token_elsewhere(&key.0, &key.1, "read").await {
                 Ok(token) => {
                     made.insert(key, token.clone());
                     Some(token)

@@ -1,0 +1,165 @@
+//! `/oauth/register`: clients that register themselves (RFC 7591).
+
+use std::net::IpAddr;
+
+use axum::{Extension, extract::State, response::Response};
+use http::{HeaderMap, StatusCode, header};
+use secrecy::ExposeSecret;
+use serde_json::json;
+use subtle::ConstantTimeEq;
+use web::{
+    Body, Client as Peer, Problem,
+    input::{Fields, Input, rules},
+};
+
+use super::{
+    AuthorizationServer,
+    authorize::address,
+    client::{ClientError, GrantType, NewClient},
+    error::Refusal,
+    token::json_no_store,
+};
+use crate::{
+    secret,
+    throttle::{self, REGISTRATION},
+};
+
+/// What a program says about itself.
+pub(super) struct Registration {
+    new: NewClient,
+    method: &'static str,
+    grant_types: Vec<GrantType>,
+}
+
+impl Input for Registration {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let methods: &[_] = &[
+            ("none", "none"),
+            ("client_secret_basic", "client_secret_basic"),
+            ("client_secret_post", "client_secret_post"),
+        ];
+        let name = fields.optional("client_name", rules::text(1..=100));
+        let redirect_uris = fields.optional("redirect_uris", rules::list(0..=10, rules::text(1..=2000)));
+        let method = fields.optional("token_endpoint_auth_method", rules::one_of(methods));
+        let scope = fields.optional("scope", rules::text(0..=1000));
+        let grant_types = fields.optional("grant_types", rules::list(1..=3, rules::one_of(GrantType::WORDS)));
+        let response_types =
+            fields.optional("response_types", rules::list(0..=1, rules::one_of(&[("code", ())])));
+        let method = method?.unwrap_or("client_secret_basic");
+        // RFC 7591, 2: this alone, unless more is asked for.
+        let grant_types = grant_types?.unwrap_or_else(|| vec![GrantType::AuthorizationCode]);
+        let has = |grant_type| grant_types.contains(&grant_type);
+        if has(GrantType::RefreshToken) && !has(GrantType::AuthorizationCode) {
+            return fields.fail("grant_types", "must have authorization_code if they have refresh_token");
+        }
+        if has(GrantType::ClientCredentials) && method == "none" {
+            return fields.fail("grant_types", "must not have client_credentials without a secret");
+        }
+        if response_types?.is_some_and(|types| types.is_empty() == has(GrantType::AuthorizationCode)) {
+            return fields
+                .fail("response_types", "must be code with authorization_code, and nothing without");
+        }
+        let new = NewClient {
+            name: name?.unwrap_or_else(|| "An application".into()),
+            redirect_uris: redirect_uris?.unwrap_or_default(),
+            scopes: scope?.unwrap_or_default().split_ascii_whitespace().map(str::to_owned).collect(),
+            confidential: method != "none",
+        };
+        Some(Registration { new, method, grant_types })
+    }
+}
+
+pub(super) async fn register(
+    State(server): State<AuthorizationServer>,
+    peer: Option<Extension<Peer>>,
+    headers: HeaderMap,
+    body: Result<Body<Registration>, Problem>,
+) -> Result<Response, Refusal> {
+    let openly = server.registers_openly(&headers)?;
+    let Body(Registration { new, method, grant_types }) = body.map_err(unfit_body)?;
+    if openly {
+        server.charge_registration(address(peer)).await?;
+    }
+    let added = server.add_client_for(grant_types, None, openly, new).await;
+    let (client, secret) = added.map_err(|error| match error {
+        ClientError::Db(error) => error.into(),
+        ClientError::Redirect(..) | ClientError::NoRedirect => {
+            Refusal::new("invalid_redirect_uri", error.to_string())
+        }
+        error => Refusal::new("invalid_client_metadata", error.to_string()),
+    })?;
+    let grant_types: Vec<_> = client.grant_types.iter().map(|grant_type| grant_type.word()).collect();
+    let response_types: &[_] = if client.may(GrantType::AuthorizationCode) { &["code"] } else { &[] };
+    let mut answer = json!({
+        "client_id": client.id,
+        "client_id_issued_at": server.0.clock.now().as_second(),
+        "client_name": client.name,
+        "redirect_uris": client.redirect_uris,
+        "scope": client.scopes.join(" "),
+        "token_endpoint_auth_method": method,
+        "grant_types": grant_types,
+        "response_types": response_types,
+    });
+    if let Some(secret) = secret {
+        answer["client_secret"] = secret.into();
+        answer["client_secret_expires_at"] = 0.into();
+    }
+    let mut response = json_no_store(&answer);
+    *response.status_mut() = StatusCode::CREATED;
+    Ok(response)
+}
+
+/// A body that is no registration. If only the addresses are at fault, it says so.
+fn unfit_body(problem: Problem) -> Refusal {
+    let errors = problem.errors();
+    let addresses = errors.iter().all(|error| error.pointer.starts_with("#/redirect_uris"));
+    let error =
+        if addresses && !errors.is_empty() { "invalid_redirect_uri" } else { "invalid_client_metadata" };
+    Refusal::of_body(problem, error)
+}
+
+impl AuthorizationServer {
+    async fn charge_registration(&self, address: IpAddr) -> Result<(), Refusal> {
+        let charged = self.0.throttle.charge_address(&REGISTRATION, address).await;
+        charged.map_err(|refusal| match refusal {
+            throttle::Refusal::Db(error) => error.into(),
+            throttle::Refusal::Wait(seconds) => Refusal::OAuth {
+                status: StatusCode::TOO_MANY_REQUESTS,
+                error: "temporarily_unavailable",
+                description: format!(
+                    "too many clients were registered from this address; try again in {seconds} seconds"
+                )
+                .into(),
+                challenge: None,
+                retry_after: Some(seconds),
+            },
+        })
+    }
+
+    /// Whether the caller may register as anybody may in a demo, rather than by the initial access token.
+    fn registers_openly(&self, headers: &HeaderMap) -> Result<bool, Refusal> {
+        let settings = &self.0.settings;
+        let mut all = headers.get_all(header::AUTHORIZATION).iter();
+        let sent = match (all.next().and_then(|value| value.to_str().ok()?.split_once(' ')), all.next()) {
+            (Some((scheme, token)), None) if scheme.eq_ignore_ascii_case("Bearer") => Some(token.trim()),
+            _ => None,
+        };
+        let right = match (&settings.registration_token, sent) {
+            (Some(token), Some(sent)) => {
+                bool::from(secret::hash(token.expose_secret()).ct_eq(&secret::hash(sent)))
+            }
+            _ => false,
+        };
+        if right || settings.demo {
+            return Ok(!right);
+        }
+        Err(Refusal::OAuth {
+            status: StatusCode::UNAUTHORIZED,
+            error: "invalid_token",
+            description: "registering a client needs this server's initial access token, as a bearer token"
+                .into(),
+            challenge: Some(if sent.is_some() { "Bearer error=\"invalid_token\"" } else { "Bearer" }),
+            retry_after: None,
+        })
+    }
+}
