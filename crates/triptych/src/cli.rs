@@ -103,6 +103,9 @@ pub(crate) enum ClientAction {
         /// The client runs where it can keep a secret, so it is given one
         #[arg(long)]
         confidential: bool,
+        /// The client serves this address of the service: with its secret it may look at the tokens for it, nothing else
+        #[arg(long, value_name = "URL", conflicts_with_all = ["redirects", "scope", "confidential"])]
+        resource: Option<String>,
     },
     /// Remove a client and all it was ever allowed
     Remove {

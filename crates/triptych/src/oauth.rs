@@ -37,12 +37,15 @@ pub(crate) fn print_token(
 
 pub(crate) fn client(action: ClientAction, settings: &Settings) -> Result<(), Failure> {
     match action {
-        ClientAction::Add { service, name, redirects, scope, confidential } => {
+        ClientAction::Add { service, name, redirects, scope, confidential, resource } => {
             let scopes = scope.unwrap_or_default().split_ascii_whitespace().map(str::to_owned).collect();
             let new = NewClient { name, redirect_uris: redirects, scopes, confidential };
             block_on(async {
                 let (server, _) = open(service, settings).await?;
-                let (client, secret) = server.add_client(new).await?;
+                let (client, secret) = match resource {
+                    Some(resource) => server.add_resource_server(&new.name, &resource).await?,
+                    None => server.add_client(new).await?,
+                };
                 let secret = secret.map(|secret| format!("client_secret: {secret}\n")).unwrap_or_default();
                 print(&format!("client_id: {}\n{secret}", client.id))
             })

@@ -104,6 +104,27 @@ testkit::on_both_engines! {
         }
     }
 
+    async fn a_client_that_serves_a_resource_looks_at_its_tokens(house: House) {
+        let program = house.serve();
+        let address = program.address("petstore");
+        let store = Client::new(address);
+        let resource = format!("http://{address}/v3");
+        let said = printed(&house, &["client", "add", "petstore", "Gateway", "--resource", &format!("http://{address}")]);
+        let (id, secret) = said.split_once('\n').unwrap();
+        let gateway = store.signed_in(
+            id.strip_prefix("client_id: ").unwrap(), secret.strip_prefix("client_secret: ").unwrap(),
+        );
+        let token = printed(&house, &["token", "petstore"]);
+        let call = gateway.post("/oauth/introspect").body("application/x-www-form-urlencoded", format!("token={token}"));
+        let about = call.send().await.has_status(200).json();
+        assert_eq!((&about["active"], &about["client_id"]), (&true.into(), &"triptych".into()));
+        assert!(printed(&house, &["client", "add", "petstore", "API", "--resource", &resource]).contains("client_secret: "));
+        assert_eq!(
+            refusal(&house, &["client", "add", "petstore", "Other", "--resource", "https://other.example"]),
+            "triptych: there is no resource \"https://other.example\" here"
+        );
+    }
+
     async fn keys_come_and_go_while_the_service_runs(house: House) {
         let program = house.serve();
         let store = Client::new(program.address("petstore"));
