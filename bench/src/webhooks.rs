@@ -103,6 +103,7 @@ fn measure(runtime: &Runtime, engine: Engine, rate: Option<f64>) -> Webhooks {
             registration_token: None,
             calls_per_hour: u32::MAX,
             hold: SignedDuration::from_hours(1),
+            limits: train::Limits { unpaid_holds: u32::MAX, ..train::Limits::default() },
             webhook_networks: vec!["127.0.0.0/8".parse().unwrap()],
             webhooks_to_this_machine: false,
             demo: false,

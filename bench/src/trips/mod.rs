@@ -99,6 +99,7 @@ impl Installation {
             registration_token: None,
             calls_per_hour: u32::MAX,
             hold: SignedDuration::from_hours(1),
+            limits: train::Limits { unpaid_holds: u32::MAX, ..train::Limits::default() },
             webhook_networks: Vec::new(),
             webhooks_to_this_machine: false,
             demo: false,

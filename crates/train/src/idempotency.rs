@@ -86,18 +86,41 @@ pub(crate) enum Answer<T> {
 pub(crate) struct Refusal {
     kind: String,
     detail: String,
+    /// In how many seconds the request may pass, where a limit was reached. Such a refusal is not kept.
+    #[serde(skip)]
+    retry_after: Option<u64>,
 }
 
 impl Refusal {
     pub(crate) fn new(kind: &'static Kind, detail: impl Into<String>) -> Self {
-        Refusal { kind: kind.name.into(), detail: detail.into() }
+        Refusal { kind: kind.name.into(), detail: detail.into(), retry_after: None }
     }
+
+    /// A refusal because a limit was reached, which it no longer is from a moment on.
+    pub(crate) fn limit(
+        kind: &'static Kind,
+        detail: impl Into<String>,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Self {
+        Refusal { retry_after: Some(seconds_until(until, now)), ..Refusal::new(kind, detail) }
+    }
+}
+
+/// How many whole seconds to wait until a moment is reached; 1 at the least.
+pub(crate) fn seconds_until(moment: Timestamp, now: Timestamp) -> u64 {
+    let left = moment.duration_since(now);
+    let whole = left.as_secs() + i64::from(left.subsec_nanos() > 0);
+    u64::try_from(whole).unwrap_or(0).max(1)
 }
 
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         match problem::by_name(&refusal.kind) {
-            Some(kind) => Problem::new(kind, refusal.detail),
+            Some(kind) => {
+                let problem = Problem::new(kind, refusal.detail);
+                refusal.retry_after.into_iter().fold(problem, Problem::retry_after)
+            }
             None => {
                 Problem::internal(format!("an answer that was kept is of an unknown kind: {}", refusal.kind))
             }
@@ -173,6 +196,9 @@ pub(crate) fn keep<T: Serialize>(
     request: Option<Request>,
     answer: &Answer<T>,
 ) -> Result<(), Error> {
+    if matches!(answer, Answer::Refused(Refusal { retry_after: Some(_), .. })) {
+        return forget(tx, request);
+    }
     let Some(Request { hash, .. }) = request else { return Ok(()) };
     let answer = text(answer)?;
     tx.execute(

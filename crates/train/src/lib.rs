@@ -48,7 +48,7 @@ pub const MIGRATIONS: &[Migrations] = &[
     oauth::MIGRATIONS,
     identity::quota::MIGRATIONS,
     webhooks::MIGRATIONS,
-    db::migrations!("train": "0001_train"),
+    db::migrations!("train": "0001_train", "0002_limits"),
 ];
 
 /// What access tokens can be for.
@@ -75,12 +75,30 @@ pub struct Settings {
     pub calls_per_hour: u32,
     /// How long a seat is held until it is paid for.
     pub hold: SignedDuration,
+    pub limits: Limits,
     /// Networks of the operator's to which webhooks may go, beside public addresses.
     pub webhook_networks: Vec<IpNet>,
     /// Whether webhooks may go to this machine too: for a service that nobody else can reach, since whoever subscribes has it
     /// call its own ports.
     pub webhooks_to_this_machine: bool,
     pub demo: bool,
+}
+
+/// How much a user may do, beside the calls of an hour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How many seats a user may hold without having paid for them.
+    pub unpaid_holds: u32,
+    /// How many payments for a booking may fail in an hour.
+    pub declined_payments_per_hour: u32,
+    /// How many test events a webhook subscription may be sent in an hour.
+    pub test_events_per_hour: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { unpaid_holds: 20, declined_payments_per_hour: 10, test_events_per_hour: 60 }
+    }
 }
 
 /// The running service: what its operations share. Cloning it is cheap.
@@ -91,6 +109,7 @@ pub struct Train(Arc<Inner>);
 pub struct Inner {
     address: String,
     hold: SignedDuration,
+    limits: Limits,
     timetable: Timetable,
     db: Db,
     clock: Clock,
@@ -149,6 +168,7 @@ impl Train {
             registration_token,
             calls_per_hour,
             hold,
+            limits,
             webhook_networks,
             webhooks_to_this_machine,
             demo,
@@ -176,12 +196,14 @@ impl Train {
         let webhooks = webhooks::Settings {
             places: Places { loopback: webhooks_to_this_machine, networks: webhook_networks },
             look_up: webhooks::by_system(),
+            test_events_per_hour: limits.test_events_per_hour,
             token_for: Some(webhook::token_for(sign_in.signer, clock.clone())),
         };
         let webhooks = Webhooks::open(webhooks, db.clone(), clock.clone(), chance.clone())?;
         Ok(Train(Arc::new(Inner {
             address,
             hold,
+            limits,
             timetable,
             quota: Quota::new(calls_per_hour, db.clone(), clock.clone()),
             verifier: sign_in.verifier,

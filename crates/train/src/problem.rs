@@ -8,6 +8,8 @@ web::problem_kinds! {
         "The trip has left its first station, so it cannot be booked any more.";
     SOLD_OUT, CONFLICT, "sold-out", "Sold out",
         "Every seat of the trip is taken. Holds that are not paid for become free within an hour.";
+    TOO_MANY_HOLDS, CONFLICT, "too-many-holds", "Too many holds",
+        "The user holds as many seats without having paid for them as there can be. Pay for one of these bookings or cancel it, or wait until one expires: the Retry-After header says how many seconds that takes.";
     NO_BICYCLES, CONFLICT, "no-bicycles", "No bicycles",
         "The trip takes no bicycles. Search with bicycles=true for trips that do.";
     NO_DOGS, CONFLICT, "no-dogs", "No dogs",

@@ -98,9 +98,22 @@ pub(crate) struct Train {
     pub(crate) address: String,
     calls_per_hour: u32,
     hold_seconds: u32,
+    unpaid_holds: u32,
+    declined_payments_per_hour: u32,
+    test_events_per_hour: u32,
     #[serde(deserialize_with = "parse::networks")]
     webhook_networks: Vec<IpNet>,
     pub(crate) oauth: Oauth,
+}
+
+impl Train {
+    fn limits(&self) -> train::Limits {
+        train::Limits {
+            unpaid_holds: self.unpaid_holds,
+            declined_payments_per_hour: self.declined_payments_per_hour,
+            test_events_per_hour: self.test_events_per_hour,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -191,6 +204,9 @@ impl Settings {
             ("petstore.calls_per_hour", self.petstore.calls_per_hour),
             ("train.calls_per_hour", self.train.calls_per_hour),
             ("train.hold_seconds", self.train.hold_seconds),
+            ("train.unpaid_holds", self.train.unpaid_holds),
+            ("train.declined_payments_per_hour", self.train.declined_payments_per_hour),
+            ("train.test_events_per_hour", self.train.test_events_per_hour),
         ] {
             if value == 0 {
                 return Err(SettingsError(format!("{name} must be at least 1")));
@@ -278,6 +294,7 @@ impl Settings {
             registration_token: oauth.registration_token(),
             calls_per_hour: *calls_per_hour,
             hold: SignedDuration::from_secs((*hold_seconds).into()),
+            limits: self.train.limits(),
             webhook_networks: webhook_networks.clone(),
             // Stricter than the demo, which can be asked for beyond this machine: whoever subscribes has the service call its
             // own ports.
@@ -346,6 +363,7 @@ mod tests {
         let settings = Figment::from(Toml::string(DEFAULTS)).extract::<Settings>().unwrap();
         let own = museum::Settings::default();
         assert_eq!(format!("{:?}", settings.museum()), format!("{own:?}"));
+        assert_eq!(settings.train.limits(), train::Limits::default());
         let (limits, own) = (settings.limits.connection(), ConnectionLimits::default());
         assert_eq!(format!("{limits:?}"), format!("{own:?}"));
         let (limits, own) = (settings.limits.request(), RequestLimits::default());

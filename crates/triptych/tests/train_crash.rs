@@ -113,6 +113,7 @@ impl House {
             registration_token: None,
             calls_per_hour: 1000,
             hold: SignedDuration::from_hours(1),
+            limits: train::Limits::default(),
             webhook_networks: Vec::new(),
             webhooks_to_this_machine: false,
             demo: false,

@@ -27,13 +27,14 @@ use uuid::Uuid;
 use web::{Chance, Clock};
 
 use sender::Sender;
-use store::Rotated;
+use store::{Rotated, Tested};
 
 pub use place::{LookUp, Places, Unfit, by_system};
 pub use sign::{NotASecret, Secret};
 
 /// The tables of this crate, to be migrated with those of the service.
-pub const MIGRATIONS: Migrations = db::migrations!("webhooks": "0001_webhooks", "0002_turns");
+pub const MIGRATIONS: Migrations =
+    db::migrations!("webhooks": "0001_webhooks", "0002_turns", "0003_test_events");
 
 /// How many subscriptions somebody can have.
 pub const MOST_SUBSCRIPTIONS: i64 = 20;
@@ -49,6 +50,8 @@ pub type TokenFor = Arc<dyn Fn(String, String) -> BoxFuture<'static, Option<Stri
 pub struct Settings {
     pub places: Places,
     pub look_up: LookUp,
+    /// How many test events may go to a subscription in an hour, counted from the first of them.
+    pub test_events_per_hour: u32,
     pub token_for: Option<TokenFor>,
 }
 
@@ -128,6 +131,18 @@ pub enum RotateError {
     Unknown,
     #[error("{MOST_OLD_SECRETS} secrets that were replaced within 24 hours still sign")]
     TooOften,
+    #[error(transparent)]
+    Db(#[from] Error),
+}
+
+/// Why a test event is not sent.
+#[derive(Debug, thiserror::Error)]
+pub enum TestError {
+    #[error("there is no such subscription")]
+    Unknown,
+    /// As many were sent as may be; the next one may be sent at this time.
+    #[error("too many test events were sent within an hour")]
+    TooMany(Timestamp),
     #[error(transparent)]
     Db(#[from] Error),
 }
@@ -224,22 +239,25 @@ impl Webhooks {
         }
     }
 
-    /// Sends an event to one subscription alone, which is enabled by that; gives the event's id, or nothing when there is no
-    /// such subscription.
-    pub async fn send_to(
-        &self,
-        owner: &str,
-        id: Uuid,
-        kind: &str,
-        payload: &str,
-    ) -> Result<Option<Uuid>, Error> {
+    /// Sends a test event to one subscription alone, which is enabled by that; gives the event's id.
+    pub async fn test(&self, owner: &str, id: Uuid, kind: &str, payload: &str) -> Result<Uuid, TestError> {
         let (owner, kind, payload) = (owner.to_owned(), kind.to_owned(), payload.to_owned());
-        let now = self.0.clock.now();
+        let (now, most) = (self.0.clock.now(), self.0.settings.test_events_per_hour);
         let event = self.0.chance.uuid(now);
-        let send = move |tx: &mut WriteTx<'_>| store::send_to(tx, &owner, id, event, &kind, &payload, now);
-        let sent = self.0.db.write(send).await?;
+        let send = move |tx: &mut WriteTx<'_>| {
+            let counted = store::count_test(tx, &owner, id, most.into(), now)?;
+            if let Tested::Counted = counted {
+                store::insert_event_for(tx, id, event, &kind, &payload, now)?;
+            }
+            Ok::<_, Error>(counted)
+        };
+        match self.0.db.write(send).await? {
+            Tested::Counted => {}
+            Tested::Unknown => return Err(TestError::Unknown),
+            Tested::TooMany(until) => return Err(TestError::TooMany(until)),
+        }
         self.wake();
-        Ok(sent.then_some(event))
+        Ok(event)
     }
 
     /// Sends an event again; `false` when it never went to this subscription.

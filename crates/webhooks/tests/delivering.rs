@@ -11,7 +11,7 @@ use jiff::SignedDuration;
 use testkit::Address;
 use uuid::Uuid;
 use web::Chance;
-use webhooks::{Attempt, RotateError, Settings, SubscribeError, TokenFor};
+use webhooks::{Attempt, RotateError, Settings, SubscribeError, TestError, TokenFor};
 
 testkit::on_both_engines! {
     async fn an_event_is_sent_with_its_transaction_or_not_at_all(house: House) {
@@ -173,7 +173,7 @@ testkit::on_both_engines! {
         let bob = "bob";
         assert!(webhooks.subscription(bob, id).await.unwrap().is_none());
         assert!(matches!(webhooks.rotate(bob, id).await, Err(RotateError::Unknown)));
-        assert!(webhooks.send_to(bob, id, "test", "{}").await.unwrap().is_none());
+        assert!(matches!(webhooks.test(bob, id, "test", "{}").await, Err(TestError::Unknown)));
         assert!(!webhooks.redeliver(bob, id, event).await.unwrap());
         assert!(webhooks.redeliver_failed(bob, id, now).await.unwrap().is_none());
         assert!(!webhooks.unsubscribe(bob, id).await.unwrap());

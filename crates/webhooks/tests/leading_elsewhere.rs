@@ -89,7 +89,7 @@ testkit::on_both_engines! {
             ("any.example.com", &[&["0.0.0.0"]]),
             ("nothing.example.com", &[&[]]),
         ]);
-        let webhooks = house.with(Settings { places: Places::default(), look_up, token_for: None });
+        let webhooks = house.with(Settings { places: Places::default(), look_up, ..settings() });
         let hosts = ["private", "mixed", "mapped", "any", "nothing", "unknown"];
         let mut ids = Vec::new();
         for host in hosts {
@@ -113,7 +113,7 @@ testkit::on_both_engines! {
         let (look_up, _) = names([("hooks.example.com", &[&["127.0.0.1"], &["127.0.0.2"]])]);
         let networks = vec!["127.0.0.1/32".parse().unwrap()];
         let places = Places { loopback: false, networks };
-        let webhooks = house.with(Settings { places, look_up, token_for: None });
+        let webhooks = house.with(Settings { places, look_up, ..settings() });
         let id = subscribe(&webhooks, "ada", "hooks.example.com", allowed.port).await;
         house.write("ada").await;
         let _running = Running::new(&webhooks);

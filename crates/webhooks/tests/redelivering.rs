@@ -7,7 +7,7 @@ mod common;
 use common::{House, message, payload, reply};
 use jiff::SignedDuration;
 use uuid::Uuid;
-use webhooks::Disabled;
+use webhooks::{Disabled, TestError};
 
 testkit::on_both_engines! {
     async fn an_event_is_sent_again_whether_it_arrived_or_not(house: House) {
@@ -58,7 +58,7 @@ testkit::on_both_engines! {
         assert!(!webhooks.redeliver("ada", id, foreign).await.unwrap());
         assert!(!webhooks.redeliver("ada", nobody, foreign).await.unwrap());
         assert_eq!(webhooks.redeliver_failed("ada", nobody, now).await.unwrap(), None);
-        assert_eq!(webhooks.send_to("ada", nobody, "test", "{}").await.unwrap(), None);
+        assert!(matches!(webhooks.test("ada", nobody, "test", "{}").await, Err(TestError::Unknown)));
         assert_eq!(house.see("ada", id).await.0.disabled, Some(Disabled::Gone));
         house.settle().await;
         assert_eq!((house.receiver.count("a"), house.receiver.count("b")), (1, 1));
@@ -107,7 +107,7 @@ testkit::on_both_engines! {
         let (id, secret) = house.subscribe("ada", "a").await;
         house.subscribe("ada", "b").await;
         let _running = house.run();
-        let event = house.webhooks.send_to("ada", id, "test", r#"{"a":1}"#).await.unwrap().unwrap();
+        let event = house.webhooks.test("ada", id, "test", r#"{"a":1}"#).await.unwrap();
         let attempt = house.attempts("ada", id, 1).await.remove(0);
         assert_eq!((attempt.event, attempt.status), (event, Some(204)));
         let got = house.receiver.got("a").remove(0);
@@ -129,7 +129,7 @@ testkit::on_both_engines! {
         house.write("ada").await;
         house.attempts("ada", id, 1).await;
         assert_eq!(house.see("ada", id).await.0.disabled, Some(Disabled::Gone));
-        house.webhooks.send_to("ada", id, "test", "{}").await.unwrap().unwrap();
+        house.webhooks.test("ada", id, "test", "{}").await.unwrap();
         house.attempts("ada", id, 2).await;
         let found = house.see("ada", id).await.0;
         assert_eq!((found.failing_since, found.disabled), (None, None));

@@ -21,7 +21,7 @@ use crate::{
     caller::{Caller, Read, Write},
     idempotency::{self, Answer, Key, Known, Refusal},
     page::{self, Here, Page, PageLinks},
-    problem::{DEPARTED, NO_BICYCLES, NO_DOGS, SOLD_OUT},
+    problem::{DEPARTED, NO_BICYCLES, NO_DOGS, SOLD_OUT, TOO_MANY_HOLDS},
     station::api::cached,
     trip,
     webhook::NEW_BOOKING,
@@ -106,7 +106,8 @@ pub(crate) async fn list(
             content((BookingAnswer = "application/json"), (BookingAnswer = "application/xml")),
             headers(("Location" = String, description = "Where the booking is."))),
         (status = 404, description = "There is no such trip."),
-        (status = 409, description = "The trip has departed, is sold out, or does not take the bicycle or the dog."),
+        (status = 409, description = "The trip has departed, is sold out, or does not take the bicycle or the dog; or the \
+            caller holds too many seats that are not paid for."),
         (status = 422, description = "The Idempotency-Key came with another body before."),
     ),
     security(("OAuth2" = ["write"])),
@@ -166,6 +167,12 @@ impl Train {
         }
         if new.has_dog && !service.dogs {
             return refused(&NO_DOGS, "The trip takes no dogs.");
+        }
+        let most = self.limits.unpaid_holds;
+        if let Some(expires_at) = store::all_holds_used(tx, owner, most.into(), now)? {
+            let detail =
+                format!("There can be {most} bookings that are not paid for; pay for one or cancel it.");
+            return Ok(Answer::Refused(Refusal::limit(&TOO_MANY_HOLDS, detail, now, expires_at)));
         }
         let booking = Booking {
             id,

@@ -7,8 +7,32 @@ use uuid::Uuid;
 use super::{Booking, Status};
 use crate::{
     payment,
-    trip::store::{Wanted, free_seats, lock, take_seat},
+    trip::store::{Wanted, free_seats, lock as lock_trip, take_seat},
 };
+
+/// When the first of an owner's unpaid holds expires, if the owner has as many as there can be.
+///
+/// The owner's row is locked until this transaction ends, before the trip and its bookings: of two bookings at once the second
+/// counts the first. Other changes to bookings need no lock, since they only make the number smaller.
+pub(crate) fn all_holds_used(
+    tx: &mut WriteTx<'_>,
+    owner: &str,
+    most: i64,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Error> {
+    tx.execute(
+        "INSERT INTO traveller (owner) VALUES ($1) ON CONFLICT (owner) DO UPDATE SET owner = excluded.owner",
+        &[owner.into()],
+    )?;
+    let (held, first) = tx
+        .row(
+            "SELECT count(*), min(expires_at) FROM booking WHERE owner = $1 AND status = 'held' AND expires_at > $2",
+            &[owner.into(), now.into()],
+            |row| Ok((row.get::<i64>(0)?, row.get(1)?)),
+        )?
+        .unwrap_or((0, None));
+    Ok(first.filter(|_| held >= most))
+}
 
 /// Holds a seat; `false` when none is left.
 pub(crate) fn hold(
@@ -68,6 +92,11 @@ pub(crate) fn list(
     )
 }
 
+/// Makes others who want to change a booking or its payments wait until this transaction has ended.
+pub(crate) fn lock(tx: &mut WriteTx<'_>, id: Uuid) -> Result<(), Error> {
+    tx.execute("UPDATE booking SET status = status WHERE id = $1", &[id.into()]).map(drop)
+}
+
 /// Confirms a booking that is still held; `false` when it is not any more.
 pub(crate) fn confirm(tx: &mut WriteTx<'_>, id: Uuid, now: Timestamp) -> Result<bool, Error> {
     let confirmed = tx.execute(
@@ -85,7 +114,7 @@ pub(crate) fn cancel(tx: &mut WriteTx<'_>, owner: &str, id: Uuid, now: Timestamp
         |row| row.get(0),
     )?;
     let Some(trip) = trip else { return Ok(false) };
-    lock(tx, trip)?;
+    lock_trip(tx, trip)?;
     let seated = tx.execute(
         "UPDATE booking SET status = 'cancelled' WHERE id = $1 AND owner = $2 AND status IN ('held', 'confirmed')",
         &[id.into(), owner.into()],

@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 use uuid::Uuid;
 use web::{
     Body, Path, Problem, Result, Wanted,
-    problem::{INTERNAL, Invalid, NOT_FOUND, UNAVAILABLE},
+    problem::{INTERNAL, Invalid, NOT_FOUND, TOO_MANY_REQUESTS, UNAVAILABLE},
 };
 
 use super::{
@@ -142,6 +142,13 @@ impl Train {
         errors.extend(expired(&asked.new.source, now));
         if !errors.is_empty() {
             return Ok(Started::Invalid(errors));
+        }
+        let most = self.limits.declined_payments_per_hour;
+        if let Some(until) = store::all_failures_used(tx, booking.id, most.into(), now)? {
+            let detail =
+                format!("{most} payments for this booking failed within an hour. Wait, or book again.");
+            let refusal = Refusal::limit(&TOO_MANY_REQUESTS, detail, now, until);
+            return Ok(Started::Answer(Answer::Refused(refusal)));
         }
         let payment = Payment {
             id: asked.id,

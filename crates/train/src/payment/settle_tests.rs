@@ -40,6 +40,7 @@ impl Fixture for Asked {
             registration_token: None,
             calls_per_hour: 100,
             hold: SignedDuration::from_hours(1),
+            limits: crate::Limits::default(),
             webhook_networks: Vec::new(),
             webhooks_to_this_machine: false,
             demo: false,

@@ -11,6 +11,9 @@ use crate::booking;
 /// How long somebody who asked the processor has to write down what it said, before somebody else asks.
 const ANSWERS_WITHIN: SignedDuration = SignedDuration::from_secs(60);
 
+/// In what time so many payments for a booking may fail.
+const HOUR: SignedDuration = SignedDuration::from_hours(1);
+
 /// How long somebody who looks at a payment again has it for themselves.
 const LEASE: SignedDuration = SignedDuration::from_secs(30);
 
@@ -46,6 +49,27 @@ impl Stage {
             Stage::Refunding | Stage::Refunded => None,
         }
     }
+}
+
+/// When a booking may be paid for again, if as many payments for it have failed in the last hour as may.
+///
+/// The booking's row is locked until this transaction ends, and whoever writes down that a payment failed locks it too: the
+/// number cannot grow between this and the next attempt.
+pub(crate) fn all_failures_used(
+    tx: &mut WriteTx<'_>,
+    booking: Uuid,
+    most: i64,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Error> {
+    booking::store::lock(tx, booking)?;
+    // Of the last so many failures the oldest: when it is an hour ago, one more may follow.
+    let oldest = tx.row(
+        "SELECT failed_at FROM payment WHERE booking_id = $1 AND status = 'failed' AND failed_at > $2
+         ORDER BY failed_at DESC LIMIT 1 OFFSET $3",
+        &[booking.into(), (now - HOUR).into(), (most - 1).into()],
+        |row| row.get::<Timestamp>(0),
+    )?;
+    Ok(oldest.map(|oldest| oldest + HOUR))
 }
 
 /// Writes an attempt down; `false` when another is under way, or has succeeded.
@@ -94,10 +118,11 @@ pub(crate) fn settle(
             )?;
         }
         Outcome::Failed(why) => {
+            booking::store::lock(tx, payment.booking)?;
             tx.execute(
-                "UPDATE payment SET status = 'failed', failure = $2, check_at = NULL
+                "UPDATE payment SET status = 'failed', failure = $2, failed_at = $3, check_at = NULL
                  WHERE id = $1 AND status IN ('processing', 'pending')",
-                &[id.into(), why.into()],
+                &[id.into(), why.into(), now.into()],
             )?;
         }
         Outcome::Succeeded => {

@@ -6,9 +6,9 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 use web::{
     Body, Path, Problem, Query, Result, Wanted,
-    problem::{CONFLICT, NOT_FOUND},
+    problem::{CONFLICT, NOT_FOUND, TOO_MANY_REQUESTS},
 };
-use webhooks::{RotateError, SubscribeError};
+use webhooks::{RotateError, SubscribeError, TestError};
 
 use super::{NEW_BOOKING, NewWebhook, Redeliver, RedeliverInput, Redelivered, WebhookAnswer};
 use crate::{
@@ -18,6 +18,7 @@ use crate::{
         api::{BookingQuery, NOT_CACHED},
     },
     caller::{Caller, Read, Write},
+    idempotency::seconds_until,
     page::{self, Here, Page, PageLinks},
     station::api::cached,
 };
@@ -191,8 +192,17 @@ pub(crate) async fn test(
         expires_at: train.held_until(train.clock.now()),
     };
     let payload = serde_json::to_string(&booking.answer(&train.address)).map_err(Problem::internal)?;
-    let sent = train.webhooks.send_to(&caller.subject, id, NEW_BOOKING, &payload).await?;
-    sent.map(|_| StatusCode::ACCEPTED).ok_or_else(unknown)
+    let now = train.clock.now();
+    match train.webhooks.test(&caller.subject, id, NEW_BOOKING, &payload).await {
+        Ok(_) => Ok(StatusCode::ACCEPTED),
+        Err(TestError::Unknown) => Err(unknown()),
+        Err(TestError::TooMany(until)) => {
+            let most = train.limits.test_events_per_hour;
+            let detail = format!("{most} test events were sent to this subscription within an hour.");
+            Err(Problem::new(&TOO_MANY_REQUESTS, detail).retry_after(seconds_until(until, now)))
+        }
+        Err(TestError::Db(error)) => Err(error.into()),
+    }
 }
 
 /// Send events again

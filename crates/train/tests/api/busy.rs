@@ -28,6 +28,7 @@ testkit::on_both_engines! {
             registration_token: None,
             calls_per_hour: 100_000,
             hold: jiff::SignedDuration::from_hours(1),
+            limits: train::Limits::default(),
             webhook_networks: Vec::new(),
             webhooks_to_this_machine: false,
             demo: false,

@@ -41,6 +41,7 @@ pub(crate) struct Setup {
     pub(crate) start: &'static str,
     pub(crate) calls_per_hour: u32,
     pub(crate) hold: SignedDuration,
+    pub(crate) user_limits: train::Limits,
     pub(crate) limits: RequestLimits,
     pub(crate) demo: bool,
 }
@@ -51,6 +52,7 @@ impl Default for Setup {
             start: START,
             calls_per_hour: 100_000,
             hold: SignedDuration::from_hours(1),
+            user_limits: train::Limits::default(),
             limits: RequestLimits::default(),
             demo: false,
         }
@@ -80,7 +82,7 @@ impl Fixture for Open {
 impl Open {
     /// Opens the service on an empty database, where the travellers get their accounts.
     pub(crate) async fn on(store: Store, setup: Setup) -> Self {
-        let Setup { start, calls_per_hour, hold, limits, demo } = setup;
+        let Setup { start, calls_per_hour, hold, user_limits, limits, demo } = setup;
         let clock = Clock::manual(start.parse().unwrap());
         let db = store.open("train", MIGRATIONS);
         let settings = Settings {
@@ -89,6 +91,7 @@ impl Open {
             registration_token: None,
             calls_per_hour,
             hold,
+            limits: user_limits,
             webhook_networks: Vec::new(),
             webhooks_to_this_machine: demo,
             demo,

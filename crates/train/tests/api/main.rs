@@ -29,4 +29,5 @@ mod station_search;
 mod stations;
 mod trip_days;
 mod trips;
+mod user_limits;
 mod webhooks;

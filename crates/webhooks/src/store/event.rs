@@ -46,26 +46,22 @@ fn insert_bare_event(
     .map(drop)
 }
 
-/// Writes an event for one subscription alone; `false` when there is none.
-pub(crate) fn send_to(
+/// Writes an event for one subscription alone.
+pub(crate) fn insert_event_for(
     tx: &mut WriteTx<'_>,
-    owner: &str,
     id: Uuid,
     event: Uuid,
     kind: &str,
     payload: &str,
     now: Timestamp,
-) -> Result<bool, Error> {
-    if !enable(tx, owner, id)? {
-        return Ok(false);
-    }
+) -> Result<(), Error> {
     insert_bare_event(tx, event, kind, payload, now)?;
     tx.execute(
         "INSERT INTO webhook_delivery (subscription_id, event_id, status, attempts, due_at)
          VALUES ($1, $2, 'ready', 0, $3)",
         &[id.into(), event.into(), now.into()],
-    )?;
-    Ok(true)
+    )
+    .map(drop)
 }
 
 /// Sends an event again, after the present attempt if there is one: it then has fewer than no attempts. `false` when it never

@@ -11,10 +11,10 @@ mod subscription;
 pub(crate) use delivery::{
     Claimed, Done, Letter, Next, Taken, claim, next_due, promote, ready_subscriptions, record,
 };
-pub(crate) use event::{clean, has_old_events, insert_event, redeliver, redeliver_failed, send_to};
+pub(crate) use event::{clean, has_old_events, insert_event, insert_event_for, redeliver, redeliver_failed};
 pub(crate) use subscription::{
-    Rotated, Subscriber, attempts, delete_subscription, insert_subscription, rotate, subscription,
-    subscriptions,
+    Rotated, Subscriber, Tested, attempts, count_test, delete_subscription, insert_subscription, rotate,
+    subscription, subscriptions,
 };
 
 /// The number of rows as statements take it.

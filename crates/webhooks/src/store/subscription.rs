@@ -13,6 +13,9 @@ pub(super) const REMEMBERED: i64 = 50;
 /// How long a secret that was replaced goes on signing.
 const OLD_SECRET_SIGNS_FOR: SignedDuration = SignedDuration::from_hours(24);
 
+/// How long a test event counts, from the first of them on.
+const TESTS_COUNTED_FOR: SignedDuration = SignedDuration::from_hours(1);
+
 /// How many deliveries go together with their subscription; the others go with their events.
 const DELETED_AT_ONCE: usize = 1000;
 
@@ -104,6 +107,44 @@ pub(crate) fn delete_subscription(tx: &mut WriteTx<'_>, owner: &str, id: Uuid) -
         delivery::delete(tx, id, event)?;
     }
     Ok(true)
+}
+
+/// What became of counting a test event.
+pub(crate) enum Tested {
+    Counted,
+    Unknown,
+    /// As many were sent as may be; the next one may be sent at this time.
+    TooMany(Timestamp),
+}
+
+/// Counts a test event to a subscription, which is enabled by that: whoever asks for an event wants it.
+pub(crate) fn count_test(
+    tx: &mut WriteTx<'_>,
+    owner: &str,
+    id: Uuid,
+    most: i64,
+    now: Timestamp,
+) -> Result<Tested, Error> {
+    // One statement decides, so that no two at once are both the last.
+    let counted = tx.execute(
+        "UPDATE webhook_subscription SET disabled = NULL, failing_since = NULL,
+             tests = CASE WHEN tests_since > $3 THEN tests + 1 ELSE 1 END,
+             tests_since = CASE WHEN tests_since > $3 THEN tests_since ELSE $4 END
+         WHERE owner = $1 AND id = $2 AND (tests_since IS NULL OR tests_since <= $3 OR tests < $5)",
+        &[owner.into(), id.into(), (now - TESTS_COUNTED_FOR).into(), now.into(), most.into()],
+    )?;
+    if counted == 1 {
+        return Ok(Tested::Counted);
+    }
+    let since = tx.row(
+        "SELECT tests_since FROM webhook_subscription WHERE owner = $1 AND id = $2",
+        &[owner.into(), id.into()],
+        |row| row.get::<Option<Timestamp>>(0),
+    )?;
+    Ok(match since {
+        Some(since) => Tested::TooMany(since.unwrap_or(now) + TESTS_COUNTED_FOR),
+        None => Tested::Unknown,
+    })
 }
 
 /// What became of replacing a secret.

@@ -1,0 +1,142 @@
+//! What one user may do before others are hurt: unpaid holds, declined payments, test events.
+
+use futures_util::future::join_all;
+use jiff::SignedDuration;
+use serde_json::json;
+use testkit::{Answer, Store};
+
+use crate::fixture::{GOOD, Open, SMALL, Setup, TRIP, booking, card, payment, text};
+
+const DECLINED: &str = "4000000000000002";
+
+fn count(answers: &[Answer], status: u16) -> usize {
+    answers.iter().filter(|answer| answer.status == status).count()
+}
+
+fn with(user_limits: train::Limits) -> Setup {
+    Setup { user_limits, demo: true, ..Setup::default() }
+}
+
+testkit::on_both_engines! {
+    async fn twenty_unpaid_holds_are_the_most_of_forty_at_once(open: Open) {
+        let body = booking(TRIP);
+        let answers = join_all((0..40).map(|_| open.ada.book(&body))).await;
+        assert_eq!((count(&answers, 201), count(&answers, 409)), (20, 20));
+        let refused = answers.iter().find(|answer| answer.status == 409).unwrap();
+        assert_eq!(
+            refused.is_problem(409, "too-many-holds"),
+            "There can be 20 bookings that are not paid for; pay for one or cancel it."
+        );
+        assert_eq!(refused.header("retry-after"), "3600");
+        assert_eq!(open.seats(TRIP).await, 320);
+        // Another user is not affected.
+        open.ben.hold(TRIP).await;
+        assert_eq!(open.ada.get("/problems/too-many-holds").send().await.status, 200);
+    }
+
+    async fn hold_is_possible_again_when_one_is_paid_cancelled_or_expired(store: Store) {
+        let limits = train::Limits { unpaid_holds: 2, ..train::Limits::default() };
+        let open = Open::on(store, with(limits)).await;
+        let first = open.ada.hold(TRIP).await;
+        open.advance(SignedDuration::from_millis(90_500)).await;
+        let second = open.ada.hold(SMALL).await;
+        let refused = open.ada.book(&booking(TRIP)).await;
+        refused.is_problem(409, "too-many-holds");
+        // The first one expires in an hour less what has passed, rounded up.
+        assert_eq!(refused.header("retry-after"), "3510");
+        open.ada.pay(&first, &card(GOOD)).await.has_status(200);
+        let third = open.ada.hold(TRIP).await;
+        open.ada.book(&booking(TRIP)).await.is_problem(409, "too-many-holds");
+        open.ada.cancel(&third).await.has_status(204);
+        open.ada.hold(TRIP).await;
+        let refused = open.ada.book(&booking(TRIP)).await;
+        refused.is_problem(409, "too-many-holds");
+        assert_eq!(refused.header("retry-after"), "3600");
+        open.advance(SignedDuration::from_hours(1)).await;
+        assert_eq!(open.ada.status(&second).await, "expired");
+        open.ada.hold(TRIP).await;
+    }
+
+    async fn refusal_by_a_limit_is_not_kept_for_the_idempotency_key(store: Store) {
+        let limits = train::Limits { unpaid_holds: 1, declined_payments_per_hour: 1, ..train::Limits::default() };
+        let open = Open::on(store, with(limits)).await;
+        let first = open.ada.hold(TRIP).await;
+        let book = || open.ada.post("/bookings").header("idempotency-key", "a").json(&booking(TRIP)).send();
+        book().await.is_problem(409, "too-many-holds");
+        open.ada.pay(&first, &card(DECLINED)).await.has_status(200);
+        let pay = || open.ada.post(&payment(&first)).header("idempotency-key", "b").json(&card(GOOD)).send();
+        pay().await.is_problem(429, "too-many-requests");
+        open.advance(SignedDuration::from_hours(1)).await;
+        let made = book().await.has_status(201).json();
+        book().await.is(201, &made);
+        pay().await.is_problem(409, "booking-expired");
+    }
+
+    async fn ten_declined_payments_are_the_most_in_an_hour(store: Store) {
+        let open = Open::on(store, Setup { hold: SignedDuration::from_hours(3), ..Setup::default() }).await;
+        let made = open.ada.hold(TRIP).await;
+        let declined = card(DECLINED);
+        for minute in 0..10 {
+            let answer = open.ada.pay(&made, &declined).await;
+            assert_eq!(answer.has_status(200).json()["failure"], "card_declined", "{minute}");
+            open.advance(SignedDuration::from_mins(1)).await;
+        }
+        let refused = open.ada.pay(&made, &card(GOOD)).await;
+        assert_eq!(
+            refused.is_problem(429, "too-many-requests"),
+            "10 payments for this booking failed within an hour. Wait, or book again."
+        );
+        assert_eq!(refused.header("retry-after"), "3000");
+        // Another booking of the user's is not affected.
+        let other = open.ada.hold(TRIP).await;
+        open.ada.pay(&other, &declined).await.has_status(200);
+        open.advance(SignedDuration::from_secs(2999)).await;
+        assert_eq!(open.ada.pay(&made, &card(GOOD)).await.has_status(429).header("retry-after"), "1");
+        open.advance(SignedDuration::from_secs(1)).await;
+        open.ada.pay(&made, &declined).await.has_status(200);
+        // The second of the first ten still counts.
+        assert_eq!(open.ada.pay(&made, &card(GOOD)).await.has_status(429).header("retry-after"), "60");
+        open.advance(SignedDuration::from_mins(1)).await;
+        open.ada.pay(&made, &card(GOOD)).await.has_status(200);
+        assert_eq!(open.ada.status(&made).await, "confirmed");
+    }
+
+    async fn concurrent_payments_do_not_pass_the_limit_of_declined_ones(open: Open) {
+        let made = open.ada.hold(TRIP).await;
+        let declined = card(DECLINED);
+        let mut failed = 0;
+        // Each round some are refused because another is under way.
+        for _ in 0..100 {
+            let answers = join_all((0..16).map(|_| open.ada.pay(&made, &declined))).await;
+            failed += count(&answers, 200);
+            if answers.iter().all(|answer| answer.status == 429) {
+                break;
+            }
+        }
+        assert_eq!(failed, 10);
+        open.ada.pay(&made, &card(GOOD)).await.is_problem(429, "too-many-requests");
+    }
+
+    async fn sixty_test_events_are_the_most_of_eighty_at_once(store: Store) {
+        let open = Open::on(store, with(train::Limits::default())).await;
+        let new = json!({"url": "http://127.0.0.1:9/hooks"});
+        let made = open.ada.post("/webhooks").json(&new).send().await.has_status(201).json();
+        let other = open.ada.post("/webhooks").json(&new).send().await.has_status(201).json();
+        let test = |id: &str| open.ada.post(&format!("/webhooks/{id}/test")).send();
+        let (id, other) = (text(&made, "id"), text(&other, "id"));
+        let answers = join_all((0..80).map(|_| test(id))).await;
+        assert_eq!((count(&answers, 202), count(&answers, 429)), (60, 20));
+        let refused = answers.iter().find(|answer| answer.status == 429).unwrap();
+        assert_eq!(
+            refused.is_problem(429, "too-many-requests"),
+            "60 test events were sent to this subscription within an hour."
+        );
+        assert_eq!(refused.header("retry-after"), "3600");
+        assert_eq!(open.rows("webhook_event").await.len(), 60);
+        test(other).await.has_status(202);
+        open.advance(SignedDuration::from_secs(3599)).await;
+        assert_eq!(test(id).await.has_status(429).header("retry-after"), "1");
+        open.advance(SignedDuration::from_secs(1)).await;
+        test(id).await.has_status(202);
+    }
+}
