@@ -5,7 +5,7 @@ use web::problem::Kind;
 web::problem_kinds! {
     pub(crate) KINDS:
     DEPARTED, CONFLICT, "departed", "Departed",
-        "The trip has left its first station, so it cannot be booked any more.";
+        "The trip has left its first station. It cannot be booked or paid for any more, and a booking that is paid for cannot be cancelled.";
     SOLD_OUT, CONFLICT, "sold-out", "Sold out",
         "Every seat of the trip is taken. Holds that are not paid for become free within an hour.";
     TOO_MANY_HOLDS, CONFLICT, "too-many-holds", "Too many holds",

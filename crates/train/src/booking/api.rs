@@ -15,7 +15,7 @@ use web::{
     problem::NOT_FOUND,
 };
 
-use super::{Booking, BookingAnswer, NewBooking, Status, store};
+use super::{Booking, BookingAnswer, NewBooking, Status, store, store::Cancelled};
 use crate::{
     Train,
     caller::{Caller, Read, Write},
@@ -181,7 +181,8 @@ impl Train {
             has_bicycle: new.has_bicycle,
             has_dog: new.has_dog,
             status: Status::Held,
-            expires_at: self.held_until(now),
+            // There is nothing left to pay for once the train has left.
+            expires_at: self.held_until(now).min(run.departure),
         };
         let wanted = trip::store::Wanted {
             trip: run.id,
@@ -231,13 +232,14 @@ pub(crate) async fn get(
 
 /// Delete a booking
 ///
-/// The seat is free at once. What was paid for it goes back.
+/// The seat is free at once. What was paid for it goes back; a booking that is paid for stays once its train has left.
 #[utoipa::path(
     delete, path = "/bookings/{bookingId}", operation_id = "delete-booking", tag = "Bookings",
     params(("bookingId" = Uuid, Path, description = "The booking's id.")),
     responses(
         (status = 204, description = "The booking is gone."),
         (status = 404, description = "The caller has no such booking."),
+        (status = 409, description = "The booking is paid for, and its train has left."),
     ),
     security(("OAuth2" = ["write"])),
 )]
@@ -247,12 +249,17 @@ pub(crate) async fn delete(
     State(train): State<Train>,
     Path(id): Path<Uuid>,
 ) -> Result<Response> {
-    let now = train.clock.now();
-    let deleted = train.db.write(move |tx| store::cancel(tx, &caller.subject, id, now)).await?;
-    if !deleted {
-        return Err(unknown());
+    let (now, state) = (train.clock.now(), train.clone());
+    let departed = move |trip| state.timetable.trip(trip).is_some_and(|run| run.departure <= now);
+    let cancelled = train.db.write(move |tx| store::cancel(tx, &caller.subject, id, &departed, now)).await?;
+    match cancelled {
+        Cancelled::Done => train.wake(),
+        Cancelled::Unknown => return Err(unknown()),
+        Cancelled::Departed => {
+            let detail = "The train has left, so what was paid does not go back. The booking stays confirmed.";
+            return Err(Problem::new(&DEPARTED, detail));
+        }
     }
-    train.wake();
     Ok(cached(StatusCode::NO_CONTENT.into_response(), NOT_CACHED))
 }
 

@@ -97,6 +97,15 @@ pub(crate) fn lock(tx: &mut WriteTx<'_>, id: Uuid) -> Result<(), Error> {
     tx.execute("UPDATE booking SET status = status WHERE id = $1", &[id.into()]).map(drop)
 }
 
+/// The same, if it is this owner's; `false` when it is not.
+pub(crate) fn lock_own(tx: &mut WriteTx<'_>, owner: &str, id: Uuid) -> Result<bool, Error> {
+    let locked = tx.execute(
+        "UPDATE booking SET status = status WHERE id = $1 AND owner = $2",
+        &[id.into(), owner.into()],
+    )?;
+    Ok(locked == 1)
+}
+
 /// Confirms a booking that is still held; `false` when it is not any more.
 pub(crate) fn confirm(tx: &mut WriteTx<'_>, id: Uuid, now: Timestamp) -> Result<bool, Error> {
     let confirmed = tx.execute(
@@ -106,29 +115,49 @@ pub(crate) fn confirm(tx: &mut WriteTx<'_>, id: Uuid, now: Timestamp) -> Result<
     Ok(confirmed == 1)
 }
 
-/// Cancels a booking: its seat is free, and what was paid is to go back. `false` when there is none.
-pub(crate) fn cancel(tx: &mut WriteTx<'_>, owner: &str, id: Uuid, now: Timestamp) -> Result<bool, Error> {
+/// What became of cancelling a booking.
+pub(crate) enum Cancelled {
+    Done,
+    Unknown,
+    /// It is paid for, and its train has left.
+    Departed,
+}
+
+/// Cancels a booking: its seat is free, and what was paid is to go back, unless the train of its trip has departed.
+pub(crate) fn cancel(
+    tx: &mut WriteTx<'_>,
+    owner: &str,
+    id: Uuid,
+    departed: &impl Fn(Uuid) -> bool,
+    now: Timestamp,
+) -> Result<Cancelled, Error> {
     let trip = tx.row(
         "SELECT trip_id FROM booking WHERE id = $1 AND owner = $2",
         &[id.into(), owner.into()],
         |row| row.get(0),
     )?;
-    let Some(trip) = trip else { return Ok(false) };
+    let Some(trip) = trip else { return Ok(Cancelled::Unknown) };
+    let departed = departed(trip);
     lock_trip(tx, trip)?;
     let seated = tx.execute(
-        "UPDATE booking SET status = 'cancelled' WHERE id = $1 AND owner = $2 AND status IN ('held', 'confirmed')",
-        &[id.into(), owner.into()],
+        "UPDATE booking SET status = 'cancelled'
+         WHERE id = $1 AND owner = $2 AND (status = 'held' OR (status = 'confirmed' AND NOT $3))",
+        &[id.into(), owner.into(), departed.into()],
     )?;
     if seated == 1 {
         free_seats(tx, trip, 1)?;
         payment::store::give_back(tx, id, now)?;
-        return Ok(true);
+        return Ok(Cancelled::Done);
     }
     let expired = tx.execute(
         "UPDATE booking SET status = 'cancelled' WHERE id = $1 AND owner = $2 AND status = 'expired'",
         &[id.into(), owner.into()],
     )?;
-    Ok(expired == 1)
+    if expired == 1 {
+        return Ok(Cancelled::Done);
+    }
+    let kept = by_id(tx, owner, id, now)?.is_some();
+    Ok(if kept { Cancelled::Departed } else { Cancelled::Unknown })
 }
 
 fn read(row: &Row<'_>, now: Timestamp) -> Result<Booking, Error> {

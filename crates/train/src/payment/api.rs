@@ -21,7 +21,7 @@ use crate::{
     booking::{self, Status, api::NOT_CACHED},
     caller::{Caller, Write},
     idempotency::{self, Answer, Key, Known, Refusal, Request},
-    problem::{ALREADY_PAID, BOOKING_EXPIRED, PAYMENT_UNDER_WAY},
+    problem::{ALREADY_PAID, BOOKING_EXPIRED, DEPARTED, PAYMENT_UNDER_WAY},
     station::api::cached,
 };
 
@@ -50,7 +50,7 @@ enum Started {
         (status = 200, description = "What became of the payment.",
             content((PaymentAnswer = "application/json"), (PaymentAnswer = "application/xml"))),
         (status = 404, description = "The caller has no such booking."),
-        (status = 409, description = "The booking has expired, is paid for, or is being paid for."),
+        (status = 409, description = "The booking has expired, is paid for, or is being paid for; or its train has left."),
         (status = 422, description = "The Idempotency-Key came with another body before."),
     ),
     security(("OAuth2" = ["write"])),
@@ -124,19 +124,26 @@ impl Train {
         now: Timestamp,
     ) -> Result<Started, db::Error> {
         let refused = |kind, detail: &str| Ok(Started::Answer(Answer::Refused(Refusal::new(kind, detail))));
-        let Some(booking) = booking::store::by_id(tx, &asked.owner, asked.booking, now)? else {
+        let booking = match booking::store::lock_own(tx, &asked.owner, asked.booking)? {
+            true => booking::store::by_id(tx, &asked.owner, asked.booking, now)?,
+            false => None,
+        };
+        let Some(booking) = booking else {
             return refused(&NOT_FOUND, "There is no booking with this id.");
         };
-        match booking.status {
-            Status::Held => {}
-            Status::Confirmed => return refused(&ALREADY_PAID, "The booking is paid for and confirmed."),
-            Status::Expired => {
-                return refused(&BOOKING_EXPIRED, "The booking was not paid for in time. Book again.");
-            }
-        }
         let Some(run) = self.timetable.trip(booking.trip) else {
             return refused(&INTERNAL, "The booking's trip is not in the timetable.");
         };
+        match booking.status {
+            Status::Confirmed => return refused(&ALREADY_PAID, "The booking is paid for and confirmed."),
+            _ if run.departure <= now => {
+                return refused(&DEPARTED, &format!("The trip departed at {}.", run.departure));
+            }
+            Status::Expired => {
+                return refused(&BOOKING_EXPIRED, "The booking was not paid for in time. Book again.");
+            }
+            Status::Held => {}
+        }
         let (price, currency) = (run.service.price, &run.service.currency);
         let mut errors = asked.new.differs(price, currency);
         errors.extend(expired(&asked.new.source, now));

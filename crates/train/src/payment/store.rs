@@ -53,15 +53,14 @@ impl Stage {
 
 /// When a booking may be paid for again, if as many payments for it have failed in the last hour as may.
 ///
-/// The booking's row is locked until this transaction ends, and whoever writes down that a payment failed locks it too: the
-/// number cannot grow between this and the next attempt.
+/// The booking's row must be locked: whoever writes down that a payment failed locks it too, so the number cannot grow between
+/// this and the next attempt.
 pub(crate) fn all_failures_used(
     tx: &mut WriteTx<'_>,
     booking: Uuid,
     most: i64,
     now: Timestamp,
 ) -> Result<Option<Timestamp>, Error> {
-    booking::store::lock(tx, booking)?;
     // Of the last so many failures the oldest: when it is an hour ago, one more may follow.
     let oldest = tx.row(
         "SELECT failed_at FROM payment WHERE booking_id = $1 AND status = 'failed' AND failed_at > $2

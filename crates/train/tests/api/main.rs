@@ -10,6 +10,7 @@ mod beside;
 mod booking_list;
 mod bookings;
 mod busy;
+mod departed;
 mod dump;
 mod fixture;
 mod holds;
