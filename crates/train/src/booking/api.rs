@@ -196,7 +196,9 @@ impl Train {
         }
         let answer = booking.answer(&self.address);
         let told = serde_json::to_string(&answer).map_err(|error| db::Error::Fault(error.to_string()))?;
-        self.webhooks.write(tx, owner, id, NEW_BOOKING, &told, now)?;
+        // An id of its own: a booking may come to have more kinds of events than this one.
+        let event = self.chance.uuid(now);
+        self.webhooks.write(tx, owner, event, NEW_BOOKING, &told, now)?;
         Ok(Answer::Done(answer))
     }
 
