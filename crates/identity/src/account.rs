@@ -274,6 +274,11 @@ pub fn remove(tx: &mut WriteTx<'_>, id: Uuid) -> Result<bool, db::Error> {
     Ok(tx.execute("DELETE FROM account WHERE id = $1", &[id.into()])? == 1)
 }
 
+/// Makes whoever removes an account wait until this transaction has ended; `false` when there is no such account any more.
+pub fn lock(tx: &mut WriteTx<'_>, id: Uuid) -> Result<bool, db::Error> {
+    Ok(tx.execute("UPDATE account SET name = name WHERE id = $1", &[id.into()])? == 1)
+}
+
 /// Ends all that an account's password opened: its sessions of both kinds, and what it allowed clients to do.
 pub fn end_access(tx: &mut WriteTx<'_>, id: Uuid, now: Timestamp) -> Result<(), db::Error> {
     end_access_except(tx, id, &[], now)

@@ -21,6 +21,13 @@ pub struct Caller {
     pub account: Uuid,
 }
 
+/// A refusal for want of credentials that are right, which asks for them.
+pub fn unauthorized(accounts: &Accounts, detail: &'static str) -> Problem {
+    let challenge = format!("Basic realm=\"{}\", charset=\"UTF-8\"", accounts.realm());
+    let challenge = HeaderValue::try_from(challenge).unwrap_or(HeaderValue::from_static("Basic"));
+    Problem::new(&UNAUTHORIZED, detail).with_header(header::WWW_AUTHENTICATE, challenge)
+}
+
 impl<S> FromRequestParts<S> for Caller
 where
     S: Send + Sync,
@@ -30,11 +37,7 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let accounts = Accounts::from_ref(state);
-        let refuse = |detail: &'static str| {
-            let challenge = format!("Basic realm=\"{}\", charset=\"UTF-8\"", accounts.realm());
-            let challenge = HeaderValue::try_from(challenge).unwrap_or(HeaderValue::from_static("Basic"));
-            Problem::new(&UNAUTHORIZED, detail).with_header(header::WWW_AUTHENTICATE, challenge)
-        };
+        let refuse = |detail: &'static str| unauthorized(&accounts, detail);
         let (name, password) = credentials(&parts.headers).map_err(refuse)?;
         let address =
             parts.extensions.get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Client(address)| *address);

@@ -37,7 +37,7 @@ use web::{Chance, Clock};
 use account::Name;
 pub use account::Unfit;
 pub use api_key::ApiKeys;
-pub use basic::Caller;
+pub use basic::{Caller, unauthorized};
 pub use error::{ChangeError, SignInError};
 pub use password::PasswordHash;
 use password::{Passwords, Place};
@@ -232,6 +232,19 @@ impl Accounts {
     /// Removes an account, its sessions, and what it allowed clients.
     pub async fn remove(&self, name: &str) -> Result<(), ChangeError> {
         self.change(name, account::remove).await
+    }
+
+    /// The same, with all else that a service keeps about the account: in one transaction, `also` first.
+    pub async fn remove_with(
+        &self,
+        name: &str,
+        also: impl Fn(&mut WriteTx<'_>, Uuid) -> Result<(), db::Error> + Send + 'static,
+    ) -> Result<(), ChangeError> {
+        let remove = move |tx: &mut WriteTx<'_>, id| {
+            also(tx, id)?;
+            account::remove(tx, id)
+        };
+        self.change(name, remove).await
     }
 
     async fn change(

@@ -117,6 +117,11 @@ pub fn accounts(db: Db, demo: bool, clock: Clock, chance: Chance) -> Result<Acco
     Accounts::new(REALM, demo, db, clock, chance)
 }
 
+/// Removes an account, in one transaction with the email addresses in the tickets it bought; the tickets stay.
+pub async fn remove_user(accounts: &Accounts, name: &str) -> Result<(), identity::ChangeError> {
+    accounts.remove_with(name, ticket::store::strip_emails).await
+}
+
 /// The OpenAPI document of the service at an address; without one, wherever the document comes from.
 pub fn openapi(address: &str) -> utoipa::openapi::OpenApi {
     routes_and_document(address).1

@@ -205,6 +205,12 @@ pub async fn add_user(
     }
 }
 
+/// Removes a user with all that the store keeps about one: sessions, grants and the profile go with the account, and neither
+/// pets nor orders know of users.
+pub async fn remove_user(accounts: &Accounts, name: &str) -> Result<(), identity::ChangeError> {
+    accounts.remove(name).await
+}
+
 /// The authorization server of this service, for whoever manages its clients without serving.
 pub async fn authorization_server(
     address: String,

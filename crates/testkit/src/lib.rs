@@ -12,6 +12,7 @@
 
 mod browser;
 mod cluster;
+pub mod dump;
 mod engine;
 mod http;
 pub mod openapi;

@@ -45,8 +45,9 @@ impl<S: Sync> FromRequestParts<S> for Key {
 }
 
 /// A request that can be told from others, and from itself with another body.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Request {
+    owner: String,
     hash: [u8; 32],
     fingerprint: [u8; 32],
 }
@@ -69,7 +70,11 @@ impl Key {
         // Any length of key will do for an HMAC.
         let mut mac = Hmac::<Sha256>::new_from_slice(key.as_bytes()).map_err(Problem::internal)?;
         mac.update(&body);
-        Ok(Some(Request { hash: hash.finalize().into(), fingerprint: mac.finalize().into_bytes().into() }))
+        Ok(Some(Request {
+            owner: caller.to_owned(),
+            hash: hash.finalize().into(),
+            fingerprint: mac.finalize().into_bytes().into(),
+        }))
     }
 }
 
@@ -140,10 +145,10 @@ pub(crate) enum Known<T> {
 /// Takes a request's key, or says what became of it.
 pub(crate) fn take<T: for<'a> Deserialize<'a>>(
     tx: &mut WriteTx<'_>,
-    request: Option<Request>,
+    request: Option<&Request>,
     now: Timestamp,
 ) -> Result<Known<T>, Error> {
-    let Some(Request { hash, fingerprint }) = request else { return Ok(Known::New) };
+    let Some(Request { owner, hash, fingerprint }) = request else { return Ok(Known::New) };
     // A few old ones go with every new one, so that they cannot pile up; and this one, if it is old.
     tx.execute(
         "DELETE FROM idempotency WHERE hash IN
@@ -156,13 +161,14 @@ pub(crate) fn take<T: for<'a> Deserialize<'a>>(
     )?;
     // Where the same request is at work elsewhere, this waits for its end.
     let taken = tx.execute(
-        "INSERT INTO idempotency (hash, fingerprint, expires_at) VALUES ($1, $2, $3) ON CONFLICT (hash) DO NOTHING",
-        &[hash.as_slice().into(), fingerprint.as_slice().into(), (now + KEPT).into()],
+        "INSERT INTO idempotency (hash, owner, fingerprint, expires_at) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (hash) DO NOTHING",
+        &[hash.as_slice().into(), owner.into(), fingerprint.as_slice().into(), (now + KEPT).into()],
     )?;
     if taken == 1 {
         return Ok(Known::New);
     }
-    known(tx, &hash, &fingerprint)
+    known(tx, hash, fingerprint)
 }
 
 fn known<T: for<'a> Deserialize<'a>>(
@@ -193,7 +199,7 @@ fn known<T: for<'a> Deserialize<'a>>(
 /// Keeps the answer to a request.
 pub(crate) fn keep<T: Serialize>(
     tx: &mut WriteTx<'_>,
-    request: Option<Request>,
+    request: Option<&Request>,
     answer: &Answer<T>,
 ) -> Result<(), Error> {
     if matches!(answer, Answer::Refused(Refusal { retry_after: Some(_), .. })) {
@@ -209,13 +215,18 @@ pub(crate) fn keep<T: Serialize>(
 }
 
 /// Lets a key go, since nothing was done.
-pub(crate) fn forget(tx: &mut WriteTx<'_>, request: Option<Request>) -> Result<(), Error> {
+pub(crate) fn forget(tx: &mut WriteTx<'_>, request: Option<&Request>) -> Result<(), Error> {
     let Some(Request { hash, .. }) = request else { return Ok(()) };
     tx.execute("DELETE FROM idempotency WHERE hash = $1", &[hash.as_slice().into()]).map(drop)
 }
 
+/// Forgets all requests of an owner.
+pub(crate) fn forget_all(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
+    tx.execute("DELETE FROM idempotency WHERE owner = $1", &[owner.into()]).map(drop)
+}
+
 /// Leaves the answer to a request to the outcome of a payment.
-pub(crate) fn leave_to(tx: &mut WriteTx<'_>, request: Option<Request>, payment: Uuid) -> Result<(), Error> {
+pub(crate) fn leave_to(tx: &mut WriteTx<'_>, request: Option<&Request>, payment: Uuid) -> Result<(), Error> {
     let Some(Request { hash, .. }) = request else { return Ok(()) };
     tx.execute(
         "UPDATE idempotency SET payment_id = $2 WHERE hash = $1",

@@ -11,9 +11,11 @@ mod idempotency;
 mod page;
 mod payment;
 mod problem;
+mod removal;
 mod station;
 mod sweep;
 mod timetable;
+mod traveller;
 mod trip;
 mod webhook;
 
@@ -32,6 +34,7 @@ pub use payment::{
     sandbox::Sandbox,
     settle::NotYet,
 };
+pub use removal::remove_user;
 use secrecy::SecretString;
 pub use timetable::Timetable;
 use tokio::sync::Notify;
@@ -48,7 +51,7 @@ pub const MIGRATIONS: &[Migrations] = &[
     oauth::MIGRATIONS,
     identity::quota::MIGRATIONS,
     webhooks::MIGRATIONS,
-    db::migrations!("train": "0001_train", "0002_limits"),
+    db::migrations!("train": "0001_train", "0002_limits", "0003_removal"),
 ];
 
 /// What access tokens can be for.
@@ -197,7 +200,7 @@ impl Train {
             places: Places { loopback: webhooks_to_this_machine, networks: webhook_networks },
             look_up: webhooks::by_system(),
             test_events_per_hour: limits.test_events_per_hour,
-            token_for: Some(webhook::token_for(sign_in.signer, clock.clone())),
+            token_for: Some(webhook::token_for(sign_in.signer, db.clone(), clock.clone())),
         };
         let webhooks = Webhooks::open(webhooks, db.clone(), clock.clone(), chance.clone())?;
         Ok(Train(Arc::new(Inner {

@@ -25,7 +25,7 @@ pub(crate) fn run(action: &UserAction, settings: &Settings) -> Result<(), Failur
             UserAction::Passwd(_) => {
                 (accounts.set_password(name, password()?.into()).await, "password changed")
             }
-            UserAction::Remove(_) => (accounts.remove(name).await, "removed"),
+            UserAction::Remove(_) => (remove(*service, &accounts, name).await, "removed"),
         };
         match done {
             Ok(()) => print(&format!("{name}: {said}\n")),
@@ -67,6 +67,15 @@ async fn add(
             petstore::add_user(accounts, name, password, db, &Clock::system(), Chance::system()).await
         }
         ServiceName::Train | ServiceName::Museum => accounts.add(name, password).await.map(drop),
+    }
+}
+
+/// Removes a user, with all that the service keeps about one.
+async fn remove(service: ServiceName, accounts: &Accounts, name: &str) -> Result<(), ChangeError> {
+    match service {
+        ServiceName::Petstore => petstore::remove_user(accounts, name).await,
+        ServiceName::Train => train::remove_user(accounts, name).await,
+        ServiceName::Museum => museum::remove_user(accounts, name).await,
     }
 }
 

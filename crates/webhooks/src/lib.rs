@@ -34,7 +34,7 @@ pub use sign::{NotASecret, Secret};
 
 /// The tables of this crate, to be migrated with those of the service.
 pub const MIGRATIONS: Migrations =
-    db::migrations!("webhooks": "0001_webhooks", "0002_turns", "0003_test_events");
+    db::migrations!("webhooks": "0001_webhooks", "0002_turns", "0003_test_events", "0004_owners");
 
 /// How many subscriptions somebody can have.
 pub const MOST_SUBSCRIPTIONS: i64 = 20;
@@ -152,6 +152,12 @@ pub enum TestError {
 #[error("cannot make connections for webhooks: {0}")]
 pub struct OpenError(#[from] reqwest::Error);
 
+/// Removes all that an owner has: subscriptions, what is on its way to them, and events. It takes part in a transaction of the
+/// service's, and no subscription of the owner's can be made after it.
+pub fn remove_owner(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
+    store::delete_owner(tx, owner)
+}
+
 impl Webhooks {
     pub fn open(settings: Settings, db: Db, clock: Clock, chance: Chance) -> Result<Self, OpenError> {
         let checked = place::Checked { places: settings.places.clone(), look_up: settings.look_up.clone() };
@@ -247,7 +253,7 @@ impl Webhooks {
         let send = move |tx: &mut WriteTx<'_>| {
             let counted = store::count_test(tx, &owner, id, most.into(), now)?;
             if let Tested::Counted = counted {
-                store::insert_event_for(tx, id, event, &kind, &payload, now)?;
+                store::insert_event_for(tx, &owner, id, event, &kind, &payload, now)?;
             }
             Ok::<_, Error>(counted)
         };

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use db::WriteTx;
-use identity::Caller;
+use identity::{Caller, account};
 use jiff::{Timestamp, civil::Date};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -75,8 +75,12 @@ pub(crate) async fn buy(
     let now = museum.clock.now();
     let opens_at = museum.admission(purchase.date, now)?;
     let id = museum.chance.uuid(now);
-    let chance = museum.chance.clone();
+    let (chance, accounts) = (museum.chance.clone(), museum.accounts.clone());
     let sell = move |tx: &mut WriteTx<'_>| {
+        // Whoever removes the account waits, and then finds the ticket.
+        if !account::lock(tx, caller.account)? {
+            return Err(identity::unauthorized(&accounts, "This account was removed."));
+        }
         let event = purchase.event_id.map(|id| event_on(tx, id, purchase.date)).transpose()?;
         let mut ticket = Ticket {
             id,

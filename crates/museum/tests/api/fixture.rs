@@ -40,7 +40,7 @@ pub(crate) struct Open {
     pub(crate) db: Db,
     pub(crate) clock: Clock,
     server: Server,
-    store: Store,
+    pub(crate) store: Store,
 }
 
 impl Fixture for Open {

@@ -17,6 +17,7 @@ mod negotiation;
 mod openapi;
 mod pass;
 mod protocol;
+mod removal;
 mod restart;
 mod sign_in;
 mod tickets;

@@ -162,4 +162,27 @@ testkit::on_both_engines! {
         open.ada.delete("/v3/user/ada").send().await.is_problem(401, "unauthorized");
         open.user("ada").await.is(200, &again);
     }
+
+    async fn nothing_kept_names_a_removed_user(open: Open) {
+        let everything = async || testkit::dump::everything(&open.db, open.store.engine()).await;
+        let named = |rows: &[String]| rows.iter().filter(|row| row.contains("Zelda") || row.contains("zelda")).count();
+        for by_operator in [false, true] {
+            let zelda = json!({
+                "username": "zelda", "firstName": "Zelda", "lastName": "of Zeldas", "email": "zelda@example.net",
+                "phone": "zelda-1", "password": "zelda's own",
+            });
+            open.ben.post("/v3/user").json(&zelda).send().await.has_status(200);
+            let session = open.anyone.bearer(&open.session_of("zelda").await);
+            assert!(named(&everything().await) >= 2);
+            if by_operator {
+                let accounts = petstore::accounts(open.db.clone(), false, open.clock.clone(), web::Chance::system());
+                petstore::remove_user(&accounts.unwrap(), "zelda").await.unwrap();
+            } else {
+                is_empty(&session.delete("/v3/user/zelda").send().await);
+            }
+            let left = everything().await;
+            assert_eq!(named(&left), 0, "{left:?}");
+            session.put("/v3/user/zelda").json(&zelda).send().await.is_problem(401, "unauthorized");
+        }
+    }
 }

@@ -23,7 +23,7 @@ use crate::{
     page::{self, Here, Page, PageLinks},
     problem::{DEPARTED, NO_BICYCLES, NO_DOGS, SOLD_OUT, TOO_MANY_HOLDS},
     station::api::cached,
-    trip,
+    traveller, trip,
     webhook::NEW_BOOKING,
 };
 
@@ -125,13 +125,18 @@ pub(crate) async fn create(
     let (owner, state) = (caller.subject, train.clone());
     let answer = train
         .db
-        .write(move |tx| match idempotency::take(tx, request, now)? {
-            Known::Answered(answer) => Ok::<_, db::Error>(answer),
-            Known::Refused(refusal) => Ok(Answer::Refused(refusal)),
-            Known::New => {
-                let answer = state.book(tx, &owner, id, &new, now)?;
-                idempotency::keep(tx, request, &answer)?;
-                Ok(answer)
+        .write(move |tx| {
+            if !traveller::enter(tx, &owner)? {
+                return Err(traveller::gone());
+            }
+            match idempotency::take(tx, request.as_ref(), now)? {
+                Known::Answered(answer) => Ok(answer),
+                Known::Refused(refusal) => Ok(Answer::Refused(refusal)),
+                Known::New => {
+                    let answer = state.book(tx, &owner, id, &new, now)?;
+                    idempotency::keep(tx, request.as_ref(), &answer)?;
+                    Ok(answer)
+                }
             }
         })
         .await?;
@@ -258,7 +263,8 @@ pub(crate) async fn delete(
         Cancelled::Done => train.wake(),
         Cancelled::Unknown => return Err(unknown()),
         Cancelled::Departed => {
-            let detail = "The train has left, so what was paid does not go back. The booking stays confirmed.";
+            let detail =
+                "The train has left, so what was paid does not go back. The booking stays confirmed.";
             return Err(Problem::new(&DEPARTED, detail));
         }
     }

@@ -12,18 +12,14 @@ use crate::{
 
 /// When the first of an owner's unpaid holds expires, if the owner has as many as there can be.
 ///
-/// The owner's row is locked until this transaction ends, before the trip and its bookings: of two bookings at once the second
-/// counts the first. Other changes to bookings need no lock, since they only make the number smaller.
+/// The owner's row must be locked, so that of two bookings at once the second counts the first. Other changes to bookings need
+/// no lock, since they only make the number smaller.
 pub(crate) fn all_holds_used(
-    tx: &mut WriteTx<'_>,
+    tx: &mut Tx<'_>,
     owner: &str,
     most: i64,
     now: Timestamp,
 ) -> Result<Option<Timestamp>, Error> {
-    tx.execute(
-        "INSERT INTO traveller (owner) VALUES ($1) ON CONFLICT (owner) DO UPDATE SET owner = excluded.owner",
-        &[owner.into()],
-    )?;
     let (held, first) = tx
         .row(
             "SELECT count(*), min(expires_at) FROM booking WHERE owner = $1 AND status = 'held' AND expires_at > $2",
@@ -158,6 +154,33 @@ pub(crate) fn cancel(
     }
     let kept = by_id(tx, owner, id, now)?.is_some();
     Ok(if kept { Cancelled::Departed } else { Cancelled::Unknown })
+}
+
+/// Cancels all holds of an owner: their seats are free. A payment that is still being decided is given back when it is.
+pub(crate) fn release_all(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
+    let mut trips: Vec<Uuid> = tx.rows(
+        "SELECT trip_id FROM booking WHERE owner = $1 AND status = 'held'",
+        &[owner.into()],
+        |row| row.get(0),
+    )?;
+    // In one order, so that no two wait for each other.
+    trips.sort_unstable();
+    trips.dedup();
+    for trip in trips {
+        lock_trip(tx, trip)?;
+        let released = tx.execute(
+            "UPDATE booking SET status = 'cancelled' WHERE owner = $1 AND trip_id = $2 AND status = 'held'",
+            &[owner.into(), trip.into()],
+        )?;
+        free_seats(tx, trip, i64::try_from(released).unwrap_or(i64::MAX))?;
+    }
+    Ok(())
+}
+
+/// Takes the names out of an owner's bookings, which are then nobody's.
+pub(crate) fn disown_all(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
+    tx.execute("UPDATE booking SET owner = '', passenger_name = '' WHERE owner = $1", &[owner.into()])
+        .map(drop)
 }
 
 fn read(row: &Row<'_>, now: Timestamp) -> Result<Booking, Error> {

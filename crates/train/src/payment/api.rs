@@ -23,6 +23,7 @@ use crate::{
     idempotency::{self, Answer, Key, Known, Refusal, Request},
     problem::{ALREADY_PAID, BOOKING_EXPIRED, DEPARTED, PAYMENT_UNDER_WAY},
     station::api::cached,
+    traveller,
 };
 
 /// What is to happen after a payment was written down.
@@ -96,23 +97,21 @@ struct Asked {
 
 impl Train {
     /// Writes an attempt down, if there is anything to pay for.
-    fn start_payment(
-        &self,
-        tx: &mut WriteTx<'_>,
-        asked: &Asked,
-        now: Timestamp,
-    ) -> Result<Started, db::Error> {
-        match idempotency::take(tx, asked.request, now)? {
+    fn start_payment(&self, tx: &mut WriteTx<'_>, asked: &Asked, now: Timestamp) -> Result<Started> {
+        if !traveller::enter(tx, &asked.owner)? {
+            return Err(traveller::gone());
+        }
+        match idempotency::take(tx, asked.request.as_ref(), now)? {
             Known::Answered(answer) => return Ok(Started::Answer(answer)),
             Known::Refused(refusal) => return Ok(Started::Answer(Answer::Refused(refusal))),
             Known::New => {}
         }
         let started = self.check_and_start(tx, asked, now)?;
         match &started {
-            Started::Ask(payment) => idempotency::leave_to(tx, asked.request, payment.id)?,
-            Started::Answer(answer) => idempotency::keep(tx, asked.request, answer)?,
+            Started::Ask(payment) => idempotency::leave_to(tx, asked.request.as_ref(), payment.id)?,
+            Started::Answer(answer) => idempotency::keep(tx, asked.request.as_ref(), answer)?,
             // Nothing happened, and the key may come again with a body that fits.
-            Started::Invalid(_) => idempotency::forget(tx, asked.request)?,
+            Started::Invalid(_) => idempotency::forget(tx, asked.request.as_ref())?,
         }
         Ok(started)
     }

@@ -258,6 +258,19 @@ impl Source {
 }
 
 impl MaskedSource {
+    /// What stands in a payment whose user was removed.
+    pub(crate) fn removed() -> Self {
+        MaskedSource::Card {
+            name: String::new(),
+            number: String::new(),
+            exp_month: 1,
+            exp_year: 2000,
+            address_city: None,
+            address_country: String::new(),
+            address_post_code: None,
+        }
+    }
+
     pub(crate) fn content(&self, xml: &mut Xml) {
         let optional = |xml: &mut Xml, name, text: &Option<String>| {
             if let Some(text) = text {

@@ -155,6 +155,17 @@ pub(crate) fn given_back(tx: &mut WriteTx<'_>, id: Uuid) -> Result<(), Error> {
     .map(drop)
 }
 
+/// Takes what was paid with out of the payments for an owner's bookings: a source that names nobody stands there then.
+pub(crate) fn strip_names(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
+    let nothing =
+        serde_json::to_string(&MaskedSource::removed()).map_err(|error| Error::Fault(error.to_string()))?;
+    tx.execute(
+        "UPDATE payment SET source = $2 WHERE booking_id IN (SELECT id FROM booking WHERE owner = $1)",
+        &[owner.into(), Value::json(nothing)],
+    )
+    .map(drop)
+}
+
 /// Takes a payment that is to be looked at again, so that nobody else does meanwhile.
 pub(crate) fn claim(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<Option<Payment>, Error> {
     tx.row(

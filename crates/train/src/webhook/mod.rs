@@ -5,6 +5,7 @@ pub(crate) mod document;
 
 use std::{sync::Arc, time::Duration};
 
+use db::Db;
 use identity::oauth::Signer;
 use jiff::Timestamp;
 use moka::sync::Cache;
@@ -19,6 +20,8 @@ use web::{
 };
 use webhooks::{Attempt, Subscription, TokenFor};
 
+use crate::traveller;
+
 /// What a new booking is called where it is told.
 pub(crate) const NEW_BOOKING: &str = "newBooking";
 
@@ -27,16 +30,25 @@ const TOKENS: u64 = 10_000;
 const TOKEN_KEPT: Duration = Duration::from_secs(60);
 
 /// Makes the bearer tokens that deliveries carry. One lasts five minutes, and is used for one.
-pub(crate) fn token_for(signer: Signer, clock: Clock) -> TokenFor {
+pub(crate) fn token_for(signer: Signer, db: Db, clock: Clock) -> TokenFor {
     let made: Cache<(String, String, i64), String> =
         Cache::builder().max_capacity(TOKENS).time_to_live(TOKEN_KEPT).build();
     Arc::new(move |owner, subscriber| {
         let minute = clock.now().as_second().div_euclid(60);
         let key = (owner, subscriber, minute);
-        let (signer, made) = (signer.clone(), made.clone());
+        let (signer, db, made) = (signer.clone(), db.clone(), made.clone());
         Box::pin(async move {
             if let Some(token) = made.get(&key) {
                 return Some(token);
+            }
+            let owner = key.0.clone();
+            match db.read(move |tx| traveller::is_removed(tx, &owner)).await {
+                Ok(false) => {}
+                Ok(true) => return None,
+                Err(error) => {
+                    tracing::warn!(%error, "a webhook goes without its token");
+                    return None;
+                }
             }
             match signer.token_elsewhere(&key.0, &key.1, "read").await {
                 Ok(token) => {

@@ -2,11 +2,13 @@
 
 use jiff::SignedDuration;
 use serde_json::json;
+use testkit::Store;
 
 use crate::fixture::{ADDRESS, GOOD, Open, TRIP, booking, card, each, text};
 
 testkit::on_both_engines! {
-    async fn the_newest_come_first_page_by_page(open: Open) {
+    async fn the_newest_come_first_page_by_page(store: Store) {
+        let open = Open::for_many_holds(store).await;
         let mut ids = Vec::new();
         for _ in 0..25 {
             ids.insert(0, text(&open.ada.hold(TRIP).await, "id").to_owned());

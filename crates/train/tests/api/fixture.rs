@@ -113,6 +113,12 @@ impl Open {
         open
     }
 
+    /// Opens the service for tests that make more bookings than a user may hold without paying.
+    pub(crate) async fn for_many_holds(store: Store) -> Self {
+        let user_limits = train::Limits { unpaid_holds: u32::MAX, ..train::Limits::default() };
+        Open::on(store, Setup { user_limits, ..Setup::default() }).await
+    }
+
     /// Gives both travellers fresh access tokens, since those last ten minutes only.
     async fn renew(&self) {
         for person in [&self.ada, &self.ben] {

@@ -3,7 +3,7 @@
 use http::Method;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use testkit::Answer;
+use testkit::{Answer, Store};
 use tokio::task::JoinSet;
 
 use crate::{
@@ -108,7 +108,8 @@ testkit::on_both_engines! {
         assert_eq!(open.rows("idempotency").await.len(), 1, "what is old is gone");
     }
 
-    async fn old_answers_do_not_pile_up(open: Open) {
+    async fn old_answers_do_not_pile_up(store: Store) {
+        let open = Open::for_many_holds(store).await;
         for number in 0..25 {
             book(&open.ada, &format!("key {number}"), &booking(TRIP)).await.has_status(201);
         }
@@ -119,7 +120,8 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn many_at_once_clear_up_after_each_other(open: Open) {
+    async fn many_at_once_clear_up_after_each_other(store: Store) {
+        let open = Open::for_many_holds(store).await;
         for number in 0..40 {
             book(&open.ada, &format!("key {number}"), &booking(TRIP)).await.has_status(201);
         }

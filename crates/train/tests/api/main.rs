@@ -24,6 +24,7 @@ mod payment_refusals;
 mod payments;
 mod person;
 mod protocol;
+mod removal;
 mod settling;
 mod sign_in;
 mod station_search;

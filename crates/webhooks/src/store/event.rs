@@ -22,7 +22,7 @@ pub(crate) fn insert_event(
     payload: &str,
     now: Timestamp,
 ) -> Result<(), Error> {
-    insert_bare_event(tx, event, kind, payload, now)?;
+    insert_bare_event(tx, owner, event, kind, payload, now)?;
     tx.execute(
         "INSERT INTO webhook_delivery (subscription_id, event_id, status, attempts, due_at)
          SELECT id, $2, CASE WHEN disabled IS NULL THEN 'ready' ELSE 'failed' END, 0, $3
@@ -34,14 +34,15 @@ pub(crate) fn insert_event(
 
 fn insert_bare_event(
     tx: &mut WriteTx<'_>,
+    owner: &str,
     event: Uuid,
     kind: &str,
     payload: &str,
     now: Timestamp,
 ) -> Result<(), Error> {
     tx.execute(
-        "INSERT INTO webhook_event (id, kind, payload, created_at) VALUES ($1, $2, $3, $4)",
-        &[event.into(), kind.into(), payload.into(), now.into()],
+        "INSERT INTO webhook_event (id, owner, kind, payload, created_at) VALUES ($1, $2, $3, $4, $5)",
+        &[event.into(), owner.into(), kind.into(), payload.into(), now.into()],
     )
     .map(drop)
 }
@@ -49,13 +50,14 @@ fn insert_bare_event(
 /// Writes an event for one subscription alone.
 pub(crate) fn insert_event_for(
     tx: &mut WriteTx<'_>,
+    owner: &str,
     id: Uuid,
     event: Uuid,
     kind: &str,
     payload: &str,
     now: Timestamp,
 ) -> Result<(), Error> {
-    insert_bare_event(tx, event, kind, payload, now)?;
+    insert_bare_event(tx, owner, event, kind, payload, now)?;
     tx.execute(
         "INSERT INTO webhook_delivery (subscription_id, event_id, status, attempts, due_at)
          VALUES ($1, $2, 'ready', 0, $3)",

@@ -13,8 +13,8 @@ pub(crate) use delivery::{
 };
 pub(crate) use event::{clean, has_old_events, insert_event, insert_event_for, redeliver, redeliver_failed};
 pub(crate) use subscription::{
-    Rotated, Subscriber, Tested, attempts, count_test, delete_subscription, insert_subscription, rotate,
-    subscription, subscriptions,
+    Rotated, Subscriber, Tested, attempts, count_test, delete_owner, delete_subscription,
+    insert_subscription, rotate, subscription, subscriptions,
 };
 
 /// The number of rows as statements take it.

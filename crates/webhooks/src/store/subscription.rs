@@ -31,7 +31,7 @@ pub(crate) fn insert_subscription(
     let counted = tx.execute(
         "INSERT INTO webhook_owner (owner, subscriptions) VALUES ($1, 1)
          ON CONFLICT (owner) DO UPDATE SET subscriptions = webhook_owner.subscriptions + 1
-         WHERE webhook_owner.subscriptions < $2",
+         WHERE webhook_owner.subscriptions < $2 AND NOT webhook_owner.removed",
         &[owner.into(), MOST_SUBSCRIPTIONS.into()],
     )?;
     if counted == 0 {
@@ -107,6 +107,23 @@ pub(crate) fn delete_subscription(tx: &mut WriteTx<'_>, owner: &str, id: Uuid) -
         delivery::delete(tx, id, event)?;
     }
     Ok(true)
+}
+
+/// Deletes all that an owner has, and marks the owner as removed.
+pub(crate) fn delete_owner(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
+    tx.execute(
+        "INSERT INTO webhook_owner (owner, subscriptions, removed) VALUES ($1, 0, TRUE)
+         ON CONFLICT (owner) DO UPDATE SET subscriptions = 0, removed = TRUE",
+        &[owner.into()],
+    )?;
+    let subscriptions =
+        tx.rows("DELETE FROM webhook_subscription WHERE owner = $1 RETURNING id", &[owner.into()], |row| {
+            row.get::<Uuid>(0)
+        })?;
+    for id in subscriptions {
+        tx.execute("DELETE FROM webhook_delivery WHERE subscription_id = $1", &[id.into()])?;
+    }
+    tx.execute("DELETE FROM webhook_event WHERE owner = $1", &[owner.into()]).map(drop)
 }
 
 /// What became of counting a test event.

@@ -1,0 +1,42 @@
+//! What is in a database, as text: to see that nothing changed, and that nothing is there that should not be.
+
+use db::Db;
+
+use crate::Engine;
+
+/// Every row of every table.
+pub async fn everything(db: &Db, engine: Engine) -> Vec<String> {
+    let tables = match engine {
+        Engine::Sqlite => "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name",
+        Engine::Postgres => {
+            "SELECT table_name::text FROM information_schema.tables
+             WHERE table_schema = current_schema() ORDER BY table_name"
+        }
+    };
+    let mut all = Vec::new();
+    for table in texts(db, tables).await {
+        all.extend(rows(db, engine, &table).await);
+    }
+    all
+}
+
+/// The rows of a table, in the order of their text; bytes are in hexadecimal.
+pub async fn rows(db: &Db, engine: Engine, table: &str) -> Vec<String> {
+    let query = match engine {
+        Engine::Postgres => format!("SELECT to_jsonb(t)::text FROM {table} t ORDER BY 1"),
+        Engine::Sqlite => {
+            let columns = format!("SELECT name FROM pragma_table_info('{table}')");
+            let columns: Vec<_> = texts(db, &columns).await;
+            let columns: Vec<_> = columns.iter().map(|name| format!("'{name}=' || quote({name})")).collect();
+            format!("SELECT {} FROM {table} ORDER BY 1", columns.join(" || ' ' || "))
+        }
+    };
+    texts(db, &query).await.into_iter().map(|row| format!("{table}: {row}")).collect()
+}
+
+async fn texts(db: &Db, query: &str) -> Vec<String> {
+    // The database takes no text that is not part of the program; here it is part of a test.
+    let query: &'static str = Box::leak(query.into());
+    let rows = db.read(move |tx| tx.rows(query, &[], |row| row.get::<String>(0)));
+    rows.await.unwrap_or_else(|error: db::Error| panic!("{query}: {error}"))
+}

@@ -1,0 +1,39 @@
+//! A user's own row: locked while bookings and payments begin, and marked when the user is removed.
+
+use db::{Error, Tx, WriteTx};
+use web::{Problem, problem::FORBIDDEN};
+
+/// Locks a user's row until this transaction ends, before trips, bookings and payments. `false` when the user was removed.
+///
+/// Of two bookings at once the second counts the first, and none begins while the user is being removed: an access token may
+/// be accepted for some seconds after that.
+pub(crate) fn enter(tx: &mut WriteTx<'_>, owner: &str) -> Result<bool, Error> {
+    let removed = tx.row(
+        "INSERT INTO traveller (owner, removed) VALUES ($1, FALSE)
+         ON CONFLICT (owner) DO UPDATE SET owner = excluded.owner RETURNING removed",
+        &[owner.into()],
+        |row| row.get::<bool>(0),
+    )?;
+    Ok(removed != Some(true))
+}
+
+/// Marks a user as removed. The row stays; it has nothing but an id that no account has any more.
+pub(crate) fn close(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
+    tx.execute(
+        "INSERT INTO traveller (owner, removed) VALUES ($1, TRUE) ON CONFLICT (owner) DO UPDATE SET removed = TRUE",
+        &[owner.into()],
+    )
+    .map(drop)
+}
+
+/// Whether a user was removed.
+pub(crate) fn is_removed(tx: &mut Tx<'_>, owner: &str) -> Result<bool, Error> {
+    let removed =
+        tx.row("SELECT removed FROM traveller WHERE owner = $1", &[owner.into()], |row| row.get(0))?;
+    Ok(removed == Some(true))
+}
+
+/// What the holder of a token is told whose user was removed.
+pub(crate) fn gone() -> Problem {
+    Problem::new(&FORBIDDEN, "The user of this access token was removed.")
+}
