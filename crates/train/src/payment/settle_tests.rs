@@ -93,8 +93,11 @@ impl Asked {
 
     async fn cancel(&self) {
         let (booking, now) = (self.booking, self.clock.now());
-        let cancelled = self.train.db.write(move |tx| booking::store::cancel(tx, OWNER, booking, now));
-        assert!(cancelled.await.unwrap_or_else(|error: db::Error| panic!("{error}")));
+        let cancel =
+            move |tx: &mut db::WriteTx<'_>| booking::store::cancel(tx, OWNER, booking, &|_| false, now);
+        let cancelled = self.train.db.write(cancel).await;
+        let cancelled = cancelled.unwrap_or_else(|error: db::Error| panic!("{error}"));
+        assert!(matches!(cancelled, booking::store::Cancelled::Done));
     }
 
     fn move_to(&self, moment: &str) {
