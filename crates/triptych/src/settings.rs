@@ -71,6 +71,7 @@ pub(crate) enum LogFormat {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Limits {
     connections: usize,
+    connections_per_address: usize,
     header_seconds: u64,
     body_bytes: usize,
     body_seconds: u64,
@@ -321,6 +322,11 @@ impl Limits {
     pub(crate) fn connection(&self) -> ConnectionLimits {
         ConnectionLimits {
             connections: self.connections,
+            connections_per_address: match self.connections_per_address {
+                0 => (self.connections / 8).max(1),
+                set => set,
+            },
+            loopback_exempt: true,
             header_time: Duration::from_secs(self.header_seconds),
             stall_time: Duration::from_secs(self.stall_seconds),
             grace_time: Duration::from_secs(self.grace_seconds),

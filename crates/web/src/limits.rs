@@ -7,9 +7,13 @@ use std::time::Duration;
 pub struct ConnectionLimits {
     /// Connections at once; further ones wait to be accepted.
     pub connections: usize,
-    /// How long the head of a request may take to arrive.
+    /// Connections at once from one address, or from one /64 of IPv6; further ones are closed.
+    pub connections_per_address: usize,
+    /// Whether connections from this machine do not count towards that.
+    pub loopback_exempt: bool,
+    /// How long the head of a request may take to arrive, also the first one on a connection.
     pub header_time: Duration,
-    /// How long a connection may stay without a byte moving either way.
+    /// How long a connection may stay without progress of a request: a part of a body or an answer on its way.
     pub stall_time: Duration,
     /// How long requests that are running may take to finish at shut-down.
     pub grace_time: Duration,
@@ -19,6 +23,8 @@ impl Default for ConnectionLimits {
     fn default() -> Self {
         ConnectionLimits {
             connections: 10_000,
+            connections_per_address: 1250,
+            loopback_exempt: true,
             header_time: Duration::from_secs(15),
             stall_time: Duration::from_secs(60),
             grace_time: Duration::from_secs(20),

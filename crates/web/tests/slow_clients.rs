@@ -13,7 +13,8 @@ use axum::{
 };
 use bytes::Bytes;
 use futures_util::stream;
-use support::{SHORT, Wire, serve_within, soon};
+use http_body_util::BodyExt;
+use support::{SHORT, Wire, http2::Http2, serve_within, soon};
 use tokio::sync::mpsc;
 use web::{
     Body, ConnectionLimits, RequestLimits,
@@ -56,7 +57,7 @@ async fn half_a_head_is_not_waited_for() {
 
 #[tokio::test]
 async fn a_connection_that_says_nothing_is_closed() {
-    let (server, _) = serve_within(short_stalls(), router()).await;
+    let (server, _) = serve_within(short_headers(), router()).await;
     // Half the preface of HTTP/2 is as little as nothing: it may still be either version.
     for nothing in ["", "PRI * HT"] {
         let mut wire = Wire::connect(server.address()).await;
@@ -66,8 +67,91 @@ async fn a_connection_that_says_nothing_is_closed() {
 }
 
 #[tokio::test]
-async fn an_http_2_connection_that_says_nothing_after_its_preface_is_closed() {
+async fn dripped_preface_is_not_waited_for() {
+    let (server, _) = serve_within(short_headers(), router()).await;
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    // All but the last byte, so that which version it is stays open.
+    for sent in [&preface[..23], &preface[..1]] {
+        Wire::connect(server.address()).await.drip(sent).await;
+    }
+}
+
+#[tokio::test]
+async fn pings_do_not_keep_a_connection_without_a_request() {
+    let (server, _) = serve_within(short_headers(), router()).await;
+    let (_client, ended) = Http2::connect_pinging(server.address()).await;
+    soon("the end of the connection", ended).await.unwrap();
+}
+
+#[tokio::test]
+async fn pings_do_not_keep_a_connection_after_its_last_answer() {
     let (server, _) = serve_within(short_stalls(), router()).await;
+    let (client, ended) = Http2::connect_pinging(server.address()).await;
+    assert_eq!(client.get("/").await.unwrap().has_status(200).text(), "hello");
+    soon("the end of the connection", ended).await.unwrap();
+}
+
+#[tokio::test]
+async fn pings_do_not_keep_an_answer_that_is_not_read() {
+    let (dropped, mut drops) = mpsc::unbounded_channel();
+    let (server, _) = serve_within(short_stalls(), endless(dropped)).await;
+    let (client, ended) = Http2::connect_pinging(server.address()).await;
+    let _unread = client.head("/endless").await.unwrap();
+    soon("the end of the stream", drops.recv()).await.unwrap();
+    soon("the end of the connection", ended).await.unwrap();
+}
+
+#[tokio::test]
+async fn large_answer_in_one_piece_is_taken_slowly() {
+    // Each part that is taken is progress, though the answer was made at once and takes longer than a stall.
+    const SIZE: usize = 2 * 1024 * 1024;
+    let large = Router::new().route("/large", get(async || Bytes::from_static(&[b'x'; SIZE])));
+    let limits = ConnectionLimits { stall_time: 5 * SHORT, ..ConnectionLimits::default() };
+    let (server, _) = serve_within(limits, large).await;
+    let (client, _ended) = Http2::connect_pinging(server.address()).await;
+    let mut body = client.head("/large").await.unwrap().into_body();
+    let (mut every, mut read) = (tokio::time::interval(SHORT / 10), 0);
+    while let Some(frame) = body.frame().await {
+        every.tick().await;
+        read += frame.unwrap().data_ref().map_or(0, Bytes::len);
+    }
+    assert_eq!(read, SIZE);
+}
+
+#[tokio::test]
+async fn one_address_has_its_part_of_the_connections() {
+    let limits = ConnectionLimits {
+        connections: 3,
+        connections_per_address: 2,
+        loopback_exempt: false,
+        ..ConnectionLimits::default()
+    };
+    let (server, _) = serve_within(limits, router()).await;
+    let request = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        let mut wire = Wire::connect_from([127, 0, 0, 1], server.address()).await;
+        wire.send(request).await;
+        wire.answer().await.has_status(200);
+        held.push(wire);
+    }
+    for _ in 0..5 {
+        let mut wire = Wire::connect_from([127, 0, 0, 1], server.address()).await;
+        assert_eq!(wire.closed().await, b"");
+    }
+    // The refused ones hold nothing: the third permit is there for another address.
+    let mut other = Wire::connect_from([127, 0, 0, 2], server.address()).await;
+    other.send(request).await;
+    assert_eq!(other.answer().await.has_status(200).text(), "hello");
+    for wire in &mut held {
+        wire.send(request).await;
+        wire.answer().await.has_status(200);
+    }
+}
+
+#[tokio::test]
+async fn an_http_2_connection_that_says_nothing_after_its_preface_is_closed() {
+    let (server, _) = serve_within(short_headers(), router()).await;
     let mut wire = Wire::connect(server.address()).await;
     wire.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
     wire.closed().await;

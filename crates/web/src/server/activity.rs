@@ -1,42 +1,116 @@
-//! Notices a connection on which nothing moves: an idle one, one whose client stopped reading, one that never
-//! says what it wants.
+//! Notices a connection on which nothing happens: one that never says what it wants, an idle one, one whose client
+//! stopped sending or reading.
+//!
+//! What counts is progress of requests: one begins, a part of its body arrives, a part of its answer is taken. Bytes alone
+//! do not count, since a client can send HTTP/2 PINGs, or a preface byte by byte, for as long as it likes.
 
 use std::{
+    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
 
-/// When a byte last moved on a connection.
+use crate::limits::ConnectionLimits;
+
+/// When a request last made progress on a connection.
+#[derive(Clone)]
 pub(super) struct Activity {
     start: Instant,
+    /// In milliseconds since the start; 0 until a request has come.
     last: Arc<AtomicU64>,
 }
 
 impl Activity {
-    /// The record, and a future that ends when no byte has moved for `patience`.
-    pub(super) fn new(patience: Duration) -> (Self, impl Future<Output = ()>) {
-        let start = Instant::now();
-        let last = Arc::new(AtomicU64::new(0));
-        let activity = Activity { start, last: last.clone() };
+    /// The record, and a future that ends when no request has come or made progress for too long.
+    pub(super) fn new(limits: ConnectionLimits) -> (Self, impl Future<Output = ()>) {
+        let activity = Activity { start: Instant::now(), last: Arc::default() };
+        let watched = activity.clone();
         let stalled = async move {
             loop {
-                let seen = Duration::from_millis(last.load(Relaxed));
-                let due = start + seen + patience;
-                if Instant::now() >= due {
+                let due = match watched.last.load(Relaxed) {
+                    0 => watched.start + limits.header_time,
+                    last => watched.start + Duration::from_millis(last) + limits.stall_time,
+                };
+                let now = Instant::now();
+                if now >= due {
                     return;
                 }
-                tokio::time::sleep_until(due).await;
+                // A request that comes meanwhile may have to be given up before the first one had to come.
+                tokio::time::sleep_until(due.min(now + limits.stall_time)).await;
             }
         };
         (activity, stalled)
     }
 
-    pub(super) fn moved(&self) {
-        self.last.store(self.start.elapsed().as_millis() as u64, Relaxed);
+    pub(super) fn progress(&self) {
+        let now = self.start.elapsed().as_millis() as u64;
+        self.last.store(now.max(1), Relaxed);
+    }
+
+    /// Whether a request has come.
+    pub(super) fn has_begun(&self) -> bool {
+        self.last.load(Relaxed) != 0
+    }
+}
+
+/// How much of a body is passed on at once: a large answer to a slow client makes progress that can be seen.
+const PIECE: usize = 128 * 1024;
+
+/// A body whose parts count as progress.
+pub(super) struct Watched<B> {
+    body: B,
+    rest: Bytes,
+    activity: Activity,
+}
+
+impl<B> Watched<B> {
+    pub(super) fn new(body: B, activity: &Activity) -> Self {
+        Watched { body, rest: Bytes::new(), activity: activity.clone() }
+    }
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for Watched<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        if self.rest.is_empty() {
+            let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+            self.activity.progress();
+            match frame.map(|frame| frame.map(Frame::into_data)) {
+                Some(Ok(Ok(data))) => self.rest = data,
+                Some(Ok(Err(other))) => return Poll::Ready(Some(Ok(other))),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(None),
+            }
+        } else {
+            self.activity.progress();
+        }
+        let length = self.rest.len().min(PIECE);
+        Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(length)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let (rest, mut hint) = (self.rest.len() as u64, self.body.size_hint());
+        if let Some(upper) = hint.upper() {
+            hint.set_upper(upper + rest);
+        }
+        hint.set_lower(hint.lower() + rest);
+        hint
     }
 }

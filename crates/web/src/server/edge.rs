@@ -18,7 +18,6 @@ use axum::{
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http::{HeaderName, HeaderValue, Method, StatusCode, Version, header};
-use hyper::body::Incoming;
 use tower::ServiceExt;
 
 use super::{Proxies, Site, site::Hosts};
@@ -60,13 +59,12 @@ impl Edge {
         Edge { service: site.name, router, chance, proxies: site.proxies, hosts, secure }
     }
 
-    pub(super) async fn handle(&self, request: Request<Incoming>, peer: SocketAddr) -> Response {
+    pub(super) async fn handle(&self, mut request: Request, peer: SocketAddr) -> Response {
         let start = Instant::now();
         let client = self.proxies.client(peer.ip(), request.headers());
         let id = self.request_id(&request);
         let method = request.method().clone();
         let path = request.uri().path().to_owned();
-        let mut request = request.map(Body::new);
         request.extensions_mut().insert(RequestId(id.clone()));
         request.extensions_mut().insert(Client(client));
 
@@ -119,7 +117,7 @@ impl Edge {
         (headers, body)
     }
 
-    fn request_id(&self, request: &Request<Incoming>) -> Arc<str> {
+    fn request_id(&self, request: &Request) -> Arc<str> {
         let sent = request.headers().get(X_REQUEST_ID).and_then(|value| value.to_str().ok());
         sent.filter(|id| is_well_formed(id)).map_or_else(|| self.new_id().into(), Arc::from)
     }

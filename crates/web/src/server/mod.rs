@@ -1,40 +1,42 @@
 //! The accept loop: sockets in, answers out, nothing held for ever.
 //!
 //! Ours rather than `axum::serve`, which has no timeouts: a connection has a limited time to send the head of a
-//! request, is closed when no byte moves for a while in either direction, and counts towards a cap.
+//! request, is closed when no request makes progress for a while, and counts towards a cap, as does its address.
 
 mod activity;
 mod edge;
 mod linger;
+mod permits;
 mod proxies;
 mod refusal;
 mod site;
 mod socket;
 
 use std::{
+    convert::Infallible,
     io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::Arc,
 };
 
-use axum::Router;
+use axum::{Router, body::Body};
+use http::Request;
+use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::{conn::auto, graceful::GracefulShutdown},
 };
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    sync::watch,
     time::timeout,
 };
 
-use activity::Activity;
+use activity::{Activity, Watched};
 use edge::Edge;
 pub use edge::{Client, RequestId, Verbatim};
 pub(crate) use edge::{is_refusal, panicked};
+use permits::{Permit, Permits};
 pub use proxies::Proxies;
 use refusal::Refusal;
 pub use site::Site;
@@ -52,19 +54,19 @@ pub async fn serve(
 ) {
     let (name, limits) = (site.name, site.limits);
     let listening = listener.local_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip());
+    let permits = Permits::new(limits, site.proxies.clone());
     let edge = Arc::new(Edge::new(site, listening, router, chance));
     let builder = Arc::new(builder(limits));
     let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(limits.connections));
     // Dropped when this function ends, which ends whatever connection is left.
     let (_serving, served) = watch::channel(());
     let mut stop = std::pin::pin!(stop);
     loop {
         let accepted = tokio::select! {
             () = &mut stop => break,
-            accepted = accept(&listener, &places) => accepted,
+            accepted = accept(name, &listener, &permits) => accepted,
         };
-        let (stream, peer, place) = match accepted {
+        let (stream, peer, permit) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
                 // Out of file descriptors, most likely: connections that end will give some back.
@@ -74,14 +76,17 @@ pub async fn serve(
                 continue;
             }
         };
-        let asked = Arc::new(AtomicBool::new(false));
-        let (activity, stalled) = Activity::new(limits.stall_time);
-        let socket = Socket::new(stream, activity, Refusal::new(edge.clone(), peer, asked.clone()));
+        let (activity, stalled) = Activity::new(limits);
+        let socket = Socket::new(stream, Refusal::new(edge.clone(), peer, activity.clone()));
         let edge = edge.clone();
-        let service = hyper::service::service_fn(move |request| {
-            asked.store(true, Relaxed);
-            let edge = edge.clone();
-            async move { Ok::<_, std::convert::Infallible>(edge.handle(request, peer).await) }
+        let service = hyper::service::service_fn(move |request: Request<Incoming>| {
+            activity.progress();
+            let (edge, activity) = (edge.clone(), activity.clone());
+            async move {
+                let request = request.map(|body| Body::new(Watched::new(body, &activity)));
+                let response = edge.handle(request, peer).await;
+                Ok::<_, Infallible>(response.map(|body| Watched::new(body, &activity)))
+            }
         });
         let builder = builder.clone();
         let watcher = graceful.watcher();
@@ -94,7 +99,7 @@ pub async fn serve(
                 () = stalled => {}
                 _ = served.changed() => {}
             }
-            drop(place);
+            drop(permit);
         });
     }
     drop(listener);
@@ -104,14 +109,27 @@ pub async fn serve(
 }
 
 async fn accept(
+    service: &'static str,
     listener: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-    // A place first: a connection nobody can serve yet waits in the kernel, at no cost to us.
-    let place = places.clone().acquire_owned().await.map_err(io::Error::other)?;
-    let (stream, peer) = listener.accept().await?;
-    stream.set_nodelay(true)?;
-    Ok((stream, peer, place))
+    permits: &Permits,
+) -> io::Result<(TcpStream, SocketAddr, Permit)> {
+    // A permit first: a connection that cannot be served yet waits in the kernel, at no cost to us.
+    let mut one = permits.one().await?;
+    loop {
+        let (stream, peer) = listener.accept().await?;
+        match permits.count(one, peer.ip()) {
+            Ok(permit) => {
+                stream.set_nodelay(true)?;
+                return Ok((stream, peer, permit));
+            }
+            // Closed at once: an answer would cost what the limit is there to save.
+            Err(unused) => {
+                one = unused;
+                metrics::counter!("triptych_connections_refused_total", "service" => service).increment(1);
+                tracing::debug!(service, client = %peer.ip(), "too many connections from one address");
+            }
+        }
+    }
 }
 
 fn builder(limits: ConnectionLimits) -> auto::Builder<TokioExecutor> {

@@ -15,13 +15,18 @@ impl Proxies {
         Proxies(trusted.into())
     }
 
+    /// Whether this is one of them.
+    pub(super) fn trust(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(&address))
+    }
+
     /// The nearest address that is not a trusted proxy's.
     pub(super) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
         let hops = headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
         let hops: Vec<_> = hops.flat_map(|value| value.split(',')).collect();
         for hop in hops.into_iter().rev() {
-            if !self.0.iter().any(|network| network.contains(&client)) {
+            if !self.trust(client) {
                 break;
             }
             match hop.trim().parse::<IpAddr>() {

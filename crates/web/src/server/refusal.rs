@@ -7,10 +7,7 @@ use std::{
     io::{self, IoSlice},
     net::SocketAddr,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
@@ -18,27 +15,27 @@ use bytes::{Buf, Bytes};
 use http::StatusCode;
 use tokio::{io::AsyncWrite, net::TcpStream};
 
-use super::edge::Edge;
+use super::{activity::Activity, edge::Edge};
 
 /// Completes the library's answer on one connection.
 pub(super) struct Refusal {
     edge: Arc<Edge>,
     peer: SocketAddr,
-    /// Whether a request has come through. From then on what is written may be our own answer, and the
+    /// Knows whether a request has come through. From then on what is written may be our own answer, and the
     /// bytes of one may look like anything, so nothing is touched any more.
-    asked: Arc<AtomicBool>,
+    activity: Activity,
     unsent: Bytes,
 }
 
 impl Refusal {
-    pub(super) fn new(edge: Arc<Edge>, peer: SocketAddr, asked: Arc<AtomicBool>) -> Self {
-        Refusal { edge, peer, asked, unsent: Bytes::new() }
+    pub(super) fn new(edge: Arc<Edge>, peer: SocketAddr, activity: Activity) -> Self {
+        Refusal { edge, peer, activity, unsent: Bytes::new() }
     }
 
     /// Takes what is about to be written, if it is the library's own refusal, and says how much that was. The
     /// completed answer goes out with [`Refusal::poll_send`].
     pub(super) fn take(&mut self, written: &[IoSlice<'_>]) -> Option<usize> {
-        if self.asked.load(Relaxed) || !written.first()?.starts_with(b"HTTP/1.1 4") {
+        if self.activity.has_begun() || !written.first()?.starts_with(b"HTTP/1.1 4") {
             return None;
         }
         let head =

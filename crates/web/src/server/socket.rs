@@ -11,27 +11,18 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::{activity::Activity, linger::Linger, refusal::Refusal};
+use super::{linger::Linger, refusal::Refusal};
 
-/// A stream that remembers when a byte last moved, answers with a problem document also where the library would
-/// not, and is closed in a way that lets its client read the answer.
+/// A stream that answers with a problem document also where the library would not, and is closed in a way that lets its client read the answer.
 pub(super) struct Socket {
     stream: TcpStream,
-    activity: Activity,
     refusal: Refusal,
     linger: Option<Linger>,
 }
 
 impl Socket {
-    pub(super) fn new(stream: TcpStream, activity: Activity, refusal: Refusal) -> Self {
-        Socket { stream, activity, refusal, linger: None }
-    }
-
-    fn noting<R>(&self, polled: Poll<R>) -> Poll<R> {
-        if polled.is_ready() {
-            self.activity.moved();
-        }
-        polled
+    pub(super) fn new(stream: TcpStream, refusal: Refusal) -> Self {
+        Socket { stream, refusal, linger: None }
     }
 }
 
@@ -41,8 +32,7 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
-        self.noting(polled)
+        Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
@@ -51,8 +41,7 @@ impl AsyncWrite for Socket {
         if let Some(taken) = self.refusal.take(&[io::IoSlice::new(buf)]) {
             return Poll::Ready(Ok(taken));
         }
-        let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.noting(polled)
+        Pin::new(&mut self.stream).poll_write(cx, buf)
     }
 
     fn poll_write_vectored(
@@ -63,8 +52,7 @@ impl AsyncWrite for Socket {
         if let Some(taken) = self.refusal.take(bufs) {
             return Poll::Ready(Ok(taken));
         }
-        let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        self.noting(polled)
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {

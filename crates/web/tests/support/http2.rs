@@ -1,13 +1,15 @@
 //! A client that speaks HTTP/2 from its first byte.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use hyper::{Request, client::conn::http2};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper::{Request, Response, body::Incoming, client::conn::http2};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use testkit::Answer;
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, task::JoinHandle};
+
+use super::SHORT;
 
 #[derive(Clone)]
 pub struct Http2 {
@@ -24,6 +26,30 @@ impl Http2 {
             let _ = running.await;
         });
         Http2 { connection, address }
+    }
+
+    /// Sends PINGs all the time, also when no request is open; ends with the connection.
+    pub async fn connect_pinging(address: SocketAddr) -> (Self, JoinHandle<()>) {
+        let stream = TcpStream::connect(address).await.expect("the service accepts");
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        builder
+            .timer(TokioTimer::new())
+            .keep_alive_interval(SHORT / 8)
+            .keep_alive_timeout(Duration::from_secs(20))
+            .keep_alive_while_idle(true)
+            .initial_stream_window_size(Some(64 * 1024));
+        let (connection, running) =
+            builder.handshake(TokioIo::new(stream)).await.expect("the service speaks HTTP/2");
+        let ended = tokio::spawn(async move {
+            let _ = running.await;
+        });
+        (Http2 { connection, address }, ended)
+    }
+
+    /// The head of an answer, whose body is not read while it is held.
+    pub async fn head(&self, path: &str) -> hyper::Result<Response<Incoming>> {
+        let request = Request::get(self.at(path)).body(Full::default()).expect("a request");
+        self.connection.clone().send_request(request).await
     }
 
     pub async fn get(&self, path: &str) -> hyper::Result<Answer> {

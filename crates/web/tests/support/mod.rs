@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use testkit::{Answer, Client, Server};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
+    net::{TcpSocket, TcpStream},
 };
 use web::ConnectionLimits;
 
@@ -49,8 +49,37 @@ impl Wire {
         Wire { stream, unread: Vec::new() }
     }
 
+    /// The same from another address of this machine.
+    pub async fn connect_from(ip: [u8; 4], address: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.bind(SocketAddr::from((ip, 0))).expect("an address of this machine");
+        let stream = socket.connect(address).await.expect("the service accepts");
+        Wire { stream, unread: Vec::new() }
+    }
+
     pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.stream.write_all(bytes.as_ref()).await.expect("the service takes what is sent");
+    }
+
+    /// Sends this a byte at a time, and goes on waiting when all of it is sent; ends when the service has closed the
+    /// connection.
+    pub async fn drip(&mut self, bytes: &[u8]) {
+        let (mut read, mut write) = self.stream.split();
+        let drip = async {
+            let mut every = tokio::time::interval(SHORT / 4);
+            for byte in bytes {
+                every.tick().await;
+                if write.write_all(&[*byte]).await.is_err() {
+                    break;
+                }
+            }
+            std::future::pending::<()>().await;
+        };
+        let mut sink = Vec::new();
+        tokio::select! {
+            () = drip => {}
+            _ = soon("the end of the connection", read.read_to_end(&mut sink)) => {}
+        }
     }
 
     /// Sends as much as the service takes, and says how much that was.
