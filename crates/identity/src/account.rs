@@ -177,15 +177,21 @@ pub fn insert(
     insert_row(tx, id, name, password, false, now)
 }
 
-/// Adds an account with a well-known password, which works in demo mode only; `false` when the name is taken.
+/// Adds an account that works in demo mode only: a demo brought it, or allowed it to be made. `false` when the name is taken.
 pub fn insert_demo(
     tx: &mut WriteTx<'_>,
     id: Uuid,
     name: &Name,
-    password: &PasswordHash,
+    password: Option<&PasswordHash>,
     now: Timestamp,
 ) -> Result<bool, db::Error> {
-    insert_row(tx, id, name, Some(password), true, now)
+    insert_row(tx, id, name, password, true, now)
+}
+
+/// Whether an account works in demo mode only.
+pub fn is_demo(tx: &mut Tx<'_>, id: Uuid) -> Result<bool, db::Error> {
+    let demo = tx.row("SELECT demo FROM account WHERE id = $1", &[id.into()], |row| row.get(0))?;
+    Ok(demo.unwrap_or(false))
 }
 
 fn insert_row(
@@ -228,18 +234,19 @@ pub fn rename(tx: &mut WriteTx<'_>, id: Uuid, name: &Name, now: Timestamp) -> Re
 }
 
 /// Sets a password, and ends all that follows from the old one ([`end_access`]); `false` when there is no such account.
-/// The new password is nobody's well-known one.
+/// It is set by an operator, so that an account of a demo becomes one like any other.
 pub fn set_password(
     tx: &mut WriteTx<'_>,
     id: Uuid,
     password: &PasswordHash,
     now: Timestamp,
 ) -> Result<bool, db::Error> {
+    tx.execute("UPDATE account SET demo = $2 WHERE id = $1", &[id.into(), false.into()])?;
     set_password_except(tx, id, password, &[], now)
 }
 
 /// The same, set by the account itself in the session of this secret, which stays. `false` when that session has ended
-/// meanwhile, or there is no such account; nothing is changed then.
+/// meanwhile, or there is no such account; nothing is changed then. An account of a demo stays one: the demo let its user in.
 pub fn set_password_in_session(
     tx: &mut WriteTx<'_>,
     id: Uuid,
@@ -261,8 +268,8 @@ fn set_password_except(
     now: Timestamp,
 ) -> Result<bool, db::Error> {
     let changed = tx.execute(
-        "UPDATE account SET password_hash = $2, demo = $3 WHERE id = $1",
-        &[id.into(), password.as_str().into(), false.into()],
+        "UPDATE account SET password_hash = $2 WHERE id = $1",
+        &[id.into(), password.as_str().into()],
     )?;
     end_access_except(tx, id, session, now)?;
     Ok(changed == 1)

@@ -1,6 +1,6 @@
 //! What can go wrong with accounts.
 
-use crate::{Unfit, password};
+use crate::{Unfit, password, throttle};
 
 /// Why somebody could not sign in.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +56,15 @@ impl From<password::Failure> for SignInError {
         match failure {
             password::Failure::Busy => SignInError::Busy,
             password::Failure::Broken(cause) => SignInError::Broken(cause),
+        }
+    }
+}
+
+impl From<throttle::Refusal> for ChangeError {
+    fn from(refusal: throttle::Refusal) -> Self {
+        match refusal {
+            throttle::Refusal::Wait(seconds) => ChangeError::Wait(seconds),
+            throttle::Refusal::Db(error) => error.into(),
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod account;
 mod api_key;
 mod basic;
 mod error;
+mod hasher;
 pub mod oauth;
 mod password;
 pub mod quota;
@@ -43,7 +44,7 @@ pub use password::PasswordHash;
 use password::{Passwords, Place};
 pub use quota::Quota;
 pub use session::Sessions;
-use throttle::{Refusal, SIGN_UP, Subject, Throttle, Try};
+use throttle::{Meter, Refusal, SIGN_UP, Subject, Throttle, Try};
 
 /// The tables of this crate, to be migrated with those of the service.
 pub const MIGRATIONS: Migrations = db::migrations!("identity": "0001_accounts");
@@ -51,6 +52,13 @@ pub const MIGRATIONS: Migrations = db::migrations!("identity": "0001_accounts");
 /// How long a right password is remembered, and how many are.
 const REMEMBERED_FOR: Duration = Duration::from_secs(300);
 const REMEMBERED: u64 = 10_000;
+
+/// Accounts that are made from an address without signing in, and how many an hour there may be.
+#[derive(Debug, Clone, Copy)]
+pub struct SignUps {
+    pub address: IpAddr,
+    pub per_hour: u32,
+}
 
 /// The accounts of a service. Cloning it is cheap.
 #[derive(Clone)]
@@ -148,14 +156,14 @@ impl Accounts {
     pub async fn hash(&self, password: &SecretString) -> Result<PasswordHash, ChangeError> {
         let password = composed(password);
         account::check_password(&password)?;
-        self.0.hash(&self.0.passwords.place()?, password).await
+        self.0.hash(&self.0.passwords.place_to_set()?, password).await
     }
 
     /// The same for a service that takes any password, however short, as long as it is not empty.
     pub async fn hash_any(&self, password: &SecretString) -> Result<PasswordHash, ChangeError> {
         let password = composed(password);
         account::check_any_password(&password)?;
-        self.0.hash(&self.0.passwords.place()?, password).await
+        self.0.hash(&self.0.passwords.place_to_set()?, password).await
     }
 
     /// The same for an account that has a password already; `None` if this is the one.
@@ -166,13 +174,41 @@ impl Accounts {
     ) -> Result<Option<PasswordHash>, ChangeError> {
         let password = composed(password);
         account::check_any_password(&password)?;
-        let place = self.0.passwords.place()?;
+        let place = self.0.passwords.place_to_set()?;
         if let Some(stored) = account::password_of(&self.0.db, account).await?
             && self.0.passwords.verify(&place, password.clone(), stored).await?
         {
             return Ok(None);
         }
         self.0.hash(&place, password).await.map(Some)
+    }
+
+    /// Hashes several passwords, in one place of the queue. An address that has made too many accounts lately has to wait, if
+    /// they are counted.
+    pub async fn hash_all(
+        &self,
+        passwords: Vec<Option<SecretString>>,
+        counted: Option<SignUps>,
+    ) -> Result<Vec<Option<PasswordHash>>, ChangeError> {
+        // A place first: nothing is charged for what is not looked at.
+        let needs_place = passwords.iter().any(Option::is_some);
+        let place = needs_place.then(|| self.0.passwords.place_to_set()).transpose()?;
+        if let Some(SignUps { address, per_hour }) = counted {
+            let count = passwords.len().try_into().unwrap_or(i64::MAX);
+            self.0.throttle.charge_address_by(&Meter::sign_ups(per_hour), address, count).await?;
+        }
+        let mut hashes = Vec::with_capacity(passwords.len());
+        for password in passwords {
+            hashes.push(match (password, &place) {
+                (Some(password), Some(place)) => {
+                    let password = composed(&password);
+                    account::check_any_password(&password)?;
+                    Some(self.0.hash(place, password).await?)
+                }
+                _ => None,
+            });
+        }
+        Ok(hashes)
     }
 
     /// Adds an account.
@@ -193,11 +229,8 @@ impl Accounts {
         let password = composed(&password);
         account::check_password(&password)?;
         // A place first: nobody is charged for what is not looked at.
-        let place = self.0.passwords.place()?;
-        self.0.throttle.charge_address(&SIGN_UP, address).await.map_err(|refusal| match refusal {
-            Refusal::Wait(seconds) => ChangeError::Wait(seconds),
-            Refusal::Db(error) => error.into(),
-        })?;
+        let place = self.0.passwords.place_to_set()?;
+        self.0.throttle.charge_address(&SIGN_UP, address).await?;
         let hash = self.0.hash(&place, password).await?;
         self.insert(name, hash, false).await?.ok_or(ChangeError::Taken)
     }
@@ -216,7 +249,7 @@ impl Accounts {
         let now = self.0.clock.now();
         let id = self.0.chance.uuid(now);
         let insert = move |tx: &mut WriteTx<'_>| match demo {
-            true => account::insert_demo(tx, id, &name, &hash, now),
+            true => account::insert_demo(tx, id, &name, Some(&hash), now),
             false => account::insert(tx, id, &name, Some(&hash), now),
         };
         Ok(self.0.db.write(insert).await?.then_some(id))
@@ -271,7 +304,7 @@ impl Inner {
         account: Option<Uuid>,
     ) -> Result<Uuid, SignInError> {
         // A place first: nobody is charged for a try that is not looked at.
-        let place = self.passwords.place()?;
+        let place = self.passwords.place_to_check()?;
         let at = *tried.account_and_address();
         let charged = match self.throttle.charge(tried).await {
             Ok(charged) => charged,
@@ -332,12 +365,12 @@ mod tests {
             let id = accounts.add("ada", "correct horse".into()).await.unwrap();
             let hash = accounts.hash(&"another horse".into()).await.unwrap();
             let now = clock.now();
-            let turns = accounts.0.passwords.all_turns().await;
+            let turns = accounts.0.passwords.all_checks().await;
             let waiting = tokio::spawn({
                 let accounts = accounts.clone();
                 async move { accounts.sign_in("ada", "correct horse".into(), Ipv4Addr::LOCALHOST.into()).await }
             });
-            accounts.0.passwords.somebody_waits().await;
+            accounts.0.passwords.a_check_waits().await;
             let changed: Result<_, db::Error> =
                 db.write(move |tx| account::set_password(tx, id, &hash, now)).await;
             assert!(changed.unwrap());
@@ -347,6 +380,47 @@ mod tests {
             assert_eq!(accounts.password_checks(), 1);
             let signed_in = accounts.sign_in("ada", "another horse".into(), Ipv4Addr::LOCALHOST.into()).await;
             assert_eq!(signed_in.unwrap(), id);
+        }
+
+        async fn signing_in_goes_on_while_the_queue_of_new_passwords_is_full(store: Store) {
+            let db = store.open("test", &[MIGRATIONS]);
+            let clock = Clock::manual("2026-05-13T10:00:00Z".parse().unwrap());
+            let accounts = Accounts::new("Test", false, db, clock, Chance::system()).unwrap();
+            let id = accounts.add("ada", "correct horse".into()).await.unwrap();
+            // Every place is taken, and nothing of it is done.
+            let _turns = accounts.0.passwords.all_changes().await;
+            let _places = accounts.0.passwords.free_places_to_set();
+            let refused = accounts.hash(&"another horse".into()).await;
+            assert!(matches!(refused, Err(ChangeError::Busy)), "{refused:?}");
+            let signed_in = accounts.sign_in("ada", "correct horse".into(), Ipv4Addr::LOCALHOST.into()).await;
+            assert_eq!(signed_in.unwrap(), id);
+            let wrong = accounts.sign_in("ada", "wrong horse".into(), Ipv4Addr::LOCALHOST.into()).await;
+            assert!(matches!(wrong, Err(SignInError::Wrong)), "{wrong:?}");
+        }
+
+        async fn a_list_of_passwords_takes_one_place(store: Store) {
+            let db = store.open("test", &[MIGRATIONS]);
+            let clock = Clock::manual("2026-05-13T10:00:00Z".parse().unwrap());
+            let accounts = Accounts::new("Test", false, db, clock, Chance::system()).unwrap();
+            let turns = accounts.0.passwords.all_changes().await;
+            let list = |count| (0..count).map(|at| Some(format!("password {at}").into())).collect();
+            let waiting = tokio::spawn({
+                let (accounts, list) = (accounts.clone(), list(5));
+                async move { accounts.hash_all(list, None).await }
+            });
+            accounts.0.passwords.a_change_waits().await;
+            let places = accounts.0.passwords.free_places_to_set();
+            // All that there are but one.
+            assert_eq!(places.len(), 63);
+            let refused = accounts.hash_all(list(1), None).await;
+            assert!(matches!(refused, Err(ChangeError::Busy)), "{refused:?}");
+            // A list without a password needs none.
+            assert_eq!(accounts.hash_all(vec![None, None], None).await.unwrap().len(), 2);
+            drop(turns);
+            let hashes = waiting.await.unwrap().unwrap();
+            assert_eq!(hashes.iter().flatten().count(), 5);
+            drop(places);
+            assert_eq!(accounts.0.passwords.free_places_to_set().len(), 64);
         }
     }
 }

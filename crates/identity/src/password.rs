@@ -1,4 +1,6 @@
 //! Hashing passwords: argon2id, off the threads that serve, a few at a time.
+//!
+//! Checking passwords and setting new ones have queues of their own: however many users are being made, signing in goes on.
 
 use std::{
     num::NonZero,
@@ -9,30 +11,51 @@ use std::{
     thread::available_parallelism,
 };
 
-use argon2::{
-    Algorithm, Argon2, Params, Version,
-    password_hash::{Error, PasswordHasher, PasswordVerifier},
-};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use web::Chance;
 
-/// How many may wait for a turn. Each turn takes some 20 ms and 19 MiB, so a longer queue would only be a longer
-/// wait for a "busy".
-const MOST_WAITING: usize = 256;
+use crate::hasher::{Hasher, broken};
 
-/// Hashes and verifies. Cloning it is cheap, and clones share the bound on how many run at once.
+/// How many may wait for a turn. Each turn takes some 20 ms, so a longer queue would only be a longer wait for a "busy". Who
+/// sets passwords may set fifty in one place, one after the other.
+const CHECKS_WAITING: usize = 256;
+const CHANGES_WAITING: usize = 64;
+
+/// How many run at once, at most: each takes 19 MiB.
+const CHECKS_RUNNING: usize = 8;
+const CHANGES_RUNNING: usize = 4;
+
+/// Hashes and verifies. Cloning it is cheap, and clones share the bounds on how many run at once.
 #[derive(Clone)]
 pub(crate) struct Passwords {
-    argon2: Argon2<'static>,
-    running: Arc<Semaphore>,
-    waiting: Arc<Semaphore>,
+    hasher: Arc<Hasher>,
+    checks_queue: Queue,
+    changes_queue: Queue,
     /// What an unknown name's password is verified against, so that it costs what a known name's costs.
     nobody: Arc<str>,
     chance: Chance,
     realm: &'static str,
     /// How many passwords were hashed to be compared.
     checks: Arc<AtomicU64>,
+}
+
+#[derive(Clone)]
+struct Queue {
+    running: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
+}
+
+impl Queue {
+    fn new(running: usize, waiting: usize) -> Self {
+        Queue { running: Arc::new(Semaphore::new(running)), waiting: Arc::new(Semaphore::new(waiting)) }
+    }
+
+    /// A place in the queue, or "busy" at once.
+    fn place(&self) -> Result<Place, Failure> {
+        let permit = self.waiting.clone().try_acquire_owned().map_err(|_| Failure::Busy)?;
+        Ok(Place { _permit: Arc::new(permit), running: self.running.clone() })
+    }
 }
 
 /// A password's hash, as it is stored: argon2id with a salt of its own.
@@ -51,9 +74,12 @@ impl std::fmt::Debug for PasswordHash {
     }
 }
 
-/// A place in the queue of passwords to be hashed, held until the last clone goes.
+/// A place in a queue, held until the last clone goes. Any number of passwords can be hashed in it, one after the other.
 #[derive(Clone)]
-pub(crate) struct Place(#[expect(dead_code, reason = "holding it is its use")] Arc<OwnedSemaphorePermit>);
+pub(crate) struct Place {
+    _permit: Arc<OwnedSemaphorePermit>,
+    running: Arc<Semaphore>,
+}
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -65,15 +91,13 @@ pub(crate) enum Failure {
 
 impl Passwords {
     pub(crate) fn new(realm: &'static str, chance: Chance) -> Result<Self, Failure> {
-        // OWASP's first choice for argon2id: 19 MiB, two passes, one lane.
-        let params = Params::new(19 * 1024, 2, 1, None).map_err(broken)?;
-        let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
-        let nobody = hash(&argon2, &chance.bytes::<32>(), &chance.bytes())?;
+        let hasher = Hasher::new()?;
+        let nobody = hasher.hash(&chance.bytes::<32>(), &chance.bytes())?;
         let cores = available_parallelism().map_or(1, NonZero::get);
         Ok(Passwords {
-            argon2,
-            running: Arc::new(Semaphore::new(cores)),
-            waiting: Arc::new(Semaphore::new(MOST_WAITING)),
+            hasher: Arc::new(hasher),
+            checks_queue: Queue::new(cores.min(CHECKS_RUNNING), CHECKS_WAITING),
+            changes_queue: Queue::new((cores / 2).clamp(1, CHANGES_RUNNING), CHANGES_WAITING),
             nobody: nobody.into(),
             chance,
             realm,
@@ -85,37 +109,23 @@ impl Passwords {
         self.checks.load(Relaxed)
     }
 
-    /// All turns there are: while somebody holds them, nothing is hashed.
-    #[cfg(test)]
-    pub(crate) async fn all_turns(&self) -> OwnedSemaphorePermit {
-        let turns = available_parallelism().map_or(1, NonZero::get);
-        self.running.clone().acquire_many_owned(turns as u32).await.unwrap_or_else(|_| unreachable!())
-    }
-
-    /// Waits until somebody has a place in the queue.
-    #[cfg(test)]
-    pub(crate) async fn somebody_waits(&self) {
-        while self.waiting.available_permits() == MOST_WAITING {
-            tokio::task::yield_now().await;
-        }
-    }
-
     pub(crate) fn nobody(&self) -> &str {
         &self.nobody
     }
 
-    /// A place in the queue, or "busy" at once.
-    pub(crate) fn place(&self) -> Result<Place, Failure> {
-        self.waiting
-            .clone()
-            .try_acquire_owned()
-            .map(|permit| Place(Arc::new(permit)))
-            .map_err(|_| Failure::Busy)
+    /// A place in the queue of passwords to be checked, or "busy" at once.
+    pub(crate) fn place_to_check(&self) -> Result<Place, Failure> {
+        self.checks_queue.place()
+    }
+
+    /// A place in the queue of new passwords, or "busy" at once.
+    pub(crate) fn place_to_set(&self) -> Result<Place, Failure> {
+        self.changes_queue.place()
     }
 
     pub(crate) async fn hash(&self, place: &Place, password: SecretString) -> Result<PasswordHash, Failure> {
         let salt = self.chance.bytes();
-        self.run(place, move |argon2| hash(argon2, password.expose_secret().as_bytes(), &salt))
+        self.run(place, move |hasher| hasher.hash(password.expose_secret().as_bytes(), &salt))
             .await
             .map(PasswordHash)
     }
@@ -127,14 +137,8 @@ impl Passwords {
         stored: String,
     ) -> Result<bool, Failure> {
         let (realm, checks) = (self.realm, self.checks.clone());
-        self.run(place, move |argon2| {
-            let password = password.expose_secret().as_bytes();
-            let right = match argon2.verify_password(password, stored.as_str()) {
-                Ok(()) => true,
-                Err(Error::PasswordInvalid) => false,
-                // Nothing was hashed.
-                Err(error) => return Err(Failure::Broken(format!("a stored hash cannot be used: {error}"))),
-            };
+        self.run(place, move |hasher| {
+            let right = hasher.verify(password.expose_secret().as_bytes(), &stored)?;
             checks.fetch_add(1, Relaxed);
             metrics::counter!("triptych_password_checks_total", "realm" => realm).increment(1);
             Ok(right)
@@ -145,23 +149,77 @@ impl Passwords {
     async fn run<R: Send + 'static>(
         &self,
         place: &Place,
-        work: impl FnOnce(&Argon2<'static>) -> Result<R, Failure> + Send + 'static,
+        work: impl FnOnce(&Hasher) -> Result<R, Failure> + Send + 'static,
     ) -> Result<R, Failure> {
-        let turn = self.running.clone().acquire_owned().await.map_err(broken)?;
-        let (argon2, place) = (self.argon2.clone(), place.clone());
+        let turn = place.running.clone().acquire_owned().await.map_err(broken)?;
+        let (hasher, place) = (self.hasher.clone(), place.clone());
         let done = tokio::task::spawn_blocking(move || {
-            // Held until the work is done, also when whoever asked has gone.
+            // Held until the work is done, also when the caller has gone.
             let _held = (turn, place);
-            work(&argon2)
+            work(&hasher)
         });
         done.await.map_err(broken)?
     }
 }
 
-fn hash(argon2: &Argon2<'_>, password: &[u8], salt: &[u8; 16]) -> Result<String, Failure> {
-    argon2.hash_password_with_salt(password, salt).map(|hash| hash.to_string()).map_err(broken)
+#[cfg(test)]
+impl Passwords {
+    /// All turns to check a password: while they are held, none is checked.
+    pub(crate) async fn all_checks(&self) -> OwnedSemaphorePermit {
+        let cores = available_parallelism().map_or(1, NonZero::get);
+        let turns = cores.min(CHECKS_RUNNING) as u32;
+        let running = self.checks_queue.running.clone();
+        running.acquire_many_owned(turns).await.unwrap_or_else(|_| unreachable!())
+    }
+
+    /// The same for setting passwords.
+    pub(crate) async fn all_changes(&self) -> OwnedSemaphorePermit {
+        let cores = available_parallelism().map_or(1, NonZero::get);
+        let turns = (cores / 2).clamp(1, CHANGES_RUNNING) as u32;
+        let running = self.changes_queue.running.clone();
+        running.acquire_many_owned(turns).await.unwrap_or_else(|_| unreachable!())
+    }
+
+    /// All places in the queue of new passwords that are free.
+    pub(crate) fn free_places_to_set(&self) -> Vec<Place> {
+        std::iter::from_fn(|| self.place_to_set().ok()).collect()
+    }
+
+    /// Waits until a check has a place in the queue.
+    pub(crate) async fn a_check_waits(&self) {
+        while self.checks_queue.waiting.available_permits() == CHECKS_WAITING {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Waits until a change has a place in the queue.
+    pub(crate) async fn a_change_waits(&self) {
+        while self.changes_queue.waiting.available_permits() == CHANGES_WAITING {
+            tokio::task::yield_now().await;
+        }
+    }
 }
 
-fn broken(error: impl std::fmt::Display) -> Failure {
-    Failure::Broken(error.to_string())
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use futures_util::future::join_all;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn there_are_no_more_buffers_than_turns() {
+        let passwords = Passwords::new("Test", Chance::system()).unwrap();
+        let hash = |at: usize| {
+            let place = if at % 2 == 0 { passwords.place_to_check() } else { passwords.place_to_set() };
+            let passwords = &passwords;
+            async move { passwords.hash(&place?, "secret".into()).await }
+        };
+        for hash in join_all((0..24).map(hash)).await {
+            hash.unwrap();
+        }
+        let cores = available_parallelism().map_or(1, NonZero::get);
+        let turns = cores.min(CHECKS_RUNNING) + (cores / 2).clamp(1, CHANGES_RUNNING);
+        assert!((1..=turns).contains(&passwords.hasher.buffers()), "{}", passwords.hasher.buffers());
+    }
 }

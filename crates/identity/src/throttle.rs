@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use web::Clock;
 
 /// How many tries at once, and how long until one more.
+#[derive(Clone, Copy)]
 pub(crate) struct Meter {
     /// What it is counted under.
     word: &'static str,
@@ -26,6 +27,14 @@ pub(crate) struct Meter {
 const ACCOUNT: Meter = Meter { word: "account", burst: 100, refill: SignedDuration::from_secs(10) };
 const ADDRESS: Meter = Meter { word: "address", burst: 100, refill: SignedDuration::from_secs(5) };
 const BOTH: Meter = Meter { word: "both", burst: 10, refill: SignedDuration::from_secs(30) };
+
+impl Meter {
+    /// Accounts that anybody may make: so many an hour from an address.
+    pub(crate) fn sign_ups(per_hour: u32) -> Self {
+        let refill = SignedDuration::from_hours(1) / i32::try_from(per_hour.max(1)).unwrap_or(i32::MAX);
+        Meter { word: SIGN_UP.word, burst: per_hour.into(), refill }
+    }
+}
 
 /// Accounts that people make for themselves: twenty an hour from an address.
 pub(crate) const SIGN_UP: Meter = Meter { word: "sign-up", burst: 20, refill: SignedDuration::from_mins(3) };
@@ -95,12 +104,22 @@ impl Throttle {
     }
 
     /// Charges an address for one thing that it adds, or says how long to wait. It is never given back.
-    pub(crate) async fn charge_address(&self, meter: &'static Meter, address: IpAddr) -> Result<(), Refusal> {
-        let (subject, now) = (subject(&[meter.word, &network(address)]), self.clock.now());
+    pub(crate) async fn charge_address(&self, meter: &Meter, address: IpAddr) -> Result<(), Refusal> {
+        self.charge_address_by(meter, address, 1).await
+    }
+
+    /// The same for so many things at once.
+    pub(crate) async fn charge_address_by(
+        &self,
+        meter: &Meter,
+        address: IpAddr,
+        count: i64,
+    ) -> Result<(), Refusal> {
+        let (meter, subject, now) = (*meter, subject(&[meter.word, &network(address)]), self.clock.now());
         self.db
             .write(move |tx| {
                 forget_old(tx, now)?;
-                fill(tx, &subject, meter, now)
+                fill_by(tx, &subject, &meter, count, now)
             })
             .await
     }
@@ -165,11 +184,26 @@ fn subject(parts: &[&str]) -> Subject {
     subject
 }
 
-/// Counts a try in one meter; one statement decides whether it has room.
 fn fill(tx: &mut WriteTx<'_>, subject: &[u8], meter: &Meter, now: Timestamp) -> Result<(), Refusal> {
+    fill_by(tx, subject, meter, 1, now)
+}
+
+/// Counts so many tries in one meter; one statement decides whether it has room for all of them.
+fn fill_by(
+    tx: &mut WriteTx<'_>,
+    subject: &[u8],
+    meter: &Meter,
+    count: i64,
+    now: Timestamp,
+) -> Result<(), Refusal> {
     let refill = meter.refill.as_micros() as i64;
     let now = now.as_microsecond();
-    let latest = now + (meter.burst - 1) * refill;
+    let latest = now + (meter.burst - count) * refill;
+    let refill = count * refill;
+    if latest < now {
+        // More than there is ever room for, in an empty meter too.
+        return Err(Refusal::Wait(u64::try_from(now - latest).unwrap_or_default().div_ceil(1_000_000)));
+    }
     let room = tx.row(
         "INSERT INTO sign_in_throttle (subject, full_at) VALUES ($1, $2)
          ON CONFLICT (subject) DO UPDATE

@@ -96,7 +96,7 @@ testkit::on_both_engines! {
         let now = world.clock.now();
         let id = Chance::system().uuid(now);
         let hash = world.accounts.hash_any(&"demo".into()).await.unwrap();
-        assert!(write(&world, move |tx| account::insert_demo(tx, id, &name("demo"), &hash, now)).await.unwrap());
+        assert!(write(&world, move |tx| account::insert_demo(tx, id, &name("demo"), Some(&hash), now)).await.unwrap());
         assert_eq!(sign_in(&world.accounts, "demo", "demo", HERE).await, Outcome::In(id));
         assert_eq!(sign_in(&world.without_demo(), "demo", "demo", HERE).await, Outcome::Wrong);
     }

@@ -153,7 +153,7 @@ mod tests {
                     .body("application/x-www-form-urlencoded", format!("name=ada&password=correct+horse&token={token}"))
                     .send()
             };
-            let places: Vec<_> = std::iter::from_fn(|| accounts.0.passwords.place().ok()).collect();
+            let places = accounts.0.passwords.free_places_to_set();
             let busy = sign_up().await;
             assert_eq!(busy.has_status(503).header("retry-after"), "1");
             let text = busy.text();

@@ -1,0 +1,151 @@
+//! Argon2id over memory that is used again.
+//!
+//! A hash needs 19 MiB. Allocated anew for each, they would stay with the allocator, once for every thread that ever hashed. So
+//! buffers are kept and handed from one hash to the next: as many as there ever were hashes at once, which is bounded by
+//! [`Passwords`](crate::password::Passwords).
+
+use std::sync::{Mutex, PoisonError};
+
+use argon2::{
+    Algorithm, Argon2, Block, Params, Version,
+    password_hash::phc::{Output, ParamsString, PasswordHash, Salt},
+};
+
+use crate::password::Failure;
+
+pub(crate) struct Hasher {
+    argon2: Argon2<'static>,
+    /// Buffers that are not in use.
+    memory: Mutex<Vec<Vec<Block>>>,
+}
+
+impl Hasher {
+    pub(crate) fn new() -> Result<Self, Failure> {
+        // OWASP's first choice for argon2id: 19 MiB, two passes, one lane.
+        let params = Params::new(19 * 1024, 2, 1, Some(Params::DEFAULT_OUTPUT_LEN)).map_err(broken)?;
+        let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+        Ok(Hasher { argon2, memory: Mutex::default() })
+    }
+
+    /// The hash of a password with this salt, as it is stored.
+    pub(crate) fn hash(&self, password: &[u8], salt: &[u8; 16]) -> Result<String, Failure> {
+        let hash = PasswordHash {
+            algorithm: Algorithm::Argon2id.ident(),
+            version: Some(Version::V0x13.into()),
+            params: ParamsString::try_from(self.argon2.params()).map_err(broken)?,
+            salt: Some(Salt::new(salt).map_err(broken)?),
+            hash: Some(self.output(&self.argon2, password, salt, Params::DEFAULT_OUTPUT_LEN)?),
+        };
+        Ok(hash.to_string())
+    }
+
+    /// Whether a stored hash is this password's.
+    pub(crate) fn verify(&self, password: &[u8], stored: &str) -> Result<bool, Failure> {
+        let unusable = |error: &dyn std::fmt::Display| {
+            Failure::Broken(format!("a stored hash cannot be used: {error}"))
+        };
+        let stored = PasswordHash::new(stored).map_err(|error| unusable(&error))?;
+        let (Some(salt), Some(expected)) = (&stored.salt, &stored.hash) else {
+            return Err(unusable(&"it has no salt or no hash"));
+        };
+        // By what it says itself: it may have been made when the parameters were others.
+        let algorithm = Algorithm::try_from(stored.algorithm.as_str()).map_err(|error| unusable(&error))?;
+        let version = stored.version.map_or(Ok(Version::default()), Version::try_from);
+        let params = Params::try_from(&stored).map_err(|error| unusable(&error))?;
+        let argon2 = Argon2::new(algorithm, version.map_err(|error| unusable(&error))?, params);
+        let found = self.output(&argon2, password, salt, expected.len())?;
+        // Compared in constant time.
+        Ok(found == *expected)
+    }
+
+    fn output(
+        &self,
+        argon2: &Argon2<'_>,
+        password: &[u8],
+        salt: &[u8],
+        length: usize,
+    ) -> Result<Output, Failure> {
+        let mut memory = self.lock().pop().unwrap_or_default();
+        let (needed, usual) = (argon2.params().block_count(), self.argon2.params().block_count());
+        if memory.len() < needed {
+            // Exactly: a buffer that grows by doubling would be nearly twice as large as it need be.
+            memory.reserve_exact(needed - memory.len());
+            memory.resize(needed, Block::new());
+        }
+        let mut buffer = [0; Output::MAX_LENGTH];
+        let out = buffer.get_mut(..length).ok_or_else(|| broken("the hash is too long"))?;
+        let done = argon2.hash_password_into_with_memory(password, salt, out, &mut memory[..]);
+        // One that was needed larger is not kept.
+        if memory.len() <= usual {
+            self.lock().push(memory);
+        }
+        done.map_err(broken)?;
+        Output::new(out).map_err(broken)
+    }
+
+    /// How many buffers are kept.
+    #[cfg(test)]
+    pub(crate) fn buffers(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Vec<Block>>> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(crate) fn broken(error: impl std::fmt::Display) -> Failure {
+    Failure::Broken(error.to_string())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use argon2::password_hash::{PasswordHasher, PasswordVerifier};
+
+    use super::*;
+
+    const SALT: &[u8; 16] = b"sixteen bytes ok";
+
+    #[test]
+    fn hashes_are_those_of_the_library() {
+        let hasher = Hasher::new().unwrap();
+        for password in ["correct horse", "", "pass wörd"] {
+            let hash = hasher.hash(password.as_bytes(), SALT).unwrap();
+            let theirs = hasher.argon2.hash_password_with_salt(password.as_bytes(), SALT).unwrap();
+            assert_eq!(hash, theirs.to_string());
+            assert!(hasher.argon2.verify_password(password.as_bytes(), hash.as_str()).is_ok());
+            assert!(hasher.verify(password.as_bytes(), &hash).unwrap());
+            assert!(!hasher.verify(b"another", &hash).unwrap());
+        }
+    }
+
+    #[test]
+    fn hashes_with_other_parameters_are_verified_by_their_own() {
+        let hasher = Hasher::new().unwrap();
+        for (memory, passes, lanes) in [(8, 1, 1), (64, 3, 2), (20 * 1024, 1, 1)] {
+            let params = Params::new(memory, passes, lanes, None).unwrap();
+            let other = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+            let hash = other.hash_password_with_salt(b"old", SALT).unwrap().to_string();
+            assert!(hasher.verify(b"old", &hash).unwrap(), "{hash}");
+            assert!(!hasher.verify(b"new", &hash).unwrap(), "{hash}");
+        }
+        for unusable in ["", "plain", "$argon2id$v=19$m=8,t=1,p=1$c2l4dGVlbg", "$scrypt$ln=1$c2l4dGVlbg$c2l4"] {
+            assert!(hasher.verify(b"old", unusable).is_err(), "{unusable}");
+        }
+    }
+
+    #[test]
+    fn one_buffer_serves_one_hash_after_another() {
+        let hasher = Hasher::new().unwrap();
+        let hash = hasher.hash(b"one", SALT).unwrap();
+        let buffer = hasher.lock()[0].as_ptr();
+        for _ in 0..3 {
+            assert!(hasher.verify(b"one", &hash).unwrap());
+            hasher.hash(b"two", SALT).unwrap();
+        }
+        let kept = hasher.lock();
+        assert_eq!((kept.len(), kept[0].len(), kept[0].capacity()), (1, 19 * 1024, 19 * 1024));
+        assert_eq!(kept[0].as_ptr(), buffer);
+    }
+}
