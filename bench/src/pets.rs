@@ -127,6 +127,8 @@ async fn serve(db: &Db) -> (SocketAddr, String) {
         issuer: None,
         registration_token: None,
         calls_per_hour: u32::MAX,
+        open_sign_up: false,
+        sign_ups_per_hour: 20,
         demo: true,
     };
     let (clock, chance) = (Clock::system(), Chance::system());

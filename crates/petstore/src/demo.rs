@@ -116,7 +116,7 @@ impl DemoUser {
     /// Adds the user, unless somebody has the name.
     fn insert(&self, tx: &mut WriteTx<'_>, now: Timestamp, chance: &Chance) -> Result<(), Error> {
         let account = chance.uuid(now);
-        if !account::insert_demo(tx, account, &self.name, &self.hash, now)? {
+        if !account::insert_demo(tx, account, &self.name, Some(&self.hash), now)? {
             return Ok(());
         }
         // Somebody may have the id, where the store was used before it became a demo.

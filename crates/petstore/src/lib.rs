@@ -25,7 +25,7 @@ use identity::{
 use ids::Ids;
 use secrecy::SecretString;
 use tokio::sync::Semaphore;
-use user::store::Refused;
+use user::store::{Maker, Refused};
 use utoipa_axum::{
     router::{OpenApiRouter, UtoipaMethodRouterExt},
     routes,
@@ -68,6 +68,10 @@ pub struct Settings {
     pub registration_token: Option<SecretString>,
     /// How many calls an hour a user may make.
     pub calls_per_hour: u32,
+    /// Whether users can be made by the list without logging in. In a demo they can in any case.
+    pub open_sign_up: bool,
+    /// How many users an hour can be made so from an address, when this is no demo.
+    pub sign_ups_per_hour: u32,
     pub demo: bool,
 }
 
@@ -86,9 +90,20 @@ pub struct Petstore {
     sign_in: Router,
     documentation_client: Option<DocumentationClient>,
     uploads: Arc<Semaphore>,
+    sign_up: SignUp,
     pet_ids: Ids,
     order_ids: Ids,
     user_ids: Ids,
+}
+
+/// Who may make users by the list without logging in.
+#[derive(Debug, Clone, Copy)]
+enum SignUp {
+    /// Anybody, as this is a demo.
+    Demo,
+    /// Anybody, so many an hour from an address.
+    Open { per_hour: u32 },
+    Closed,
 }
 
 /// Why the service could not be opened: one line for the operator.
@@ -105,7 +120,7 @@ pub enum OpenError {
 impl Petstore {
     /// The service over its database, with demo data if the settings say so.
     pub async fn open(settings: Settings, db: Db, clock: Clock, chance: Chance) -> Result<Self, OpenError> {
-        let Settings { address, issuer, registration_token, calls_per_hour, demo } = settings;
+        let Settings { address, issuer, registration_token, calls_per_hour, demo, .. } = settings;
         let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
         let own = server_settings(address.clone(), demo, registration_token);
         // Only the demo's client is known to everybody, and only by the service's own server.
@@ -119,6 +134,11 @@ impl Petstore {
         let ids = |kind| Ids::new(kind, db.clone(), chance.clone());
         let petstore = Petstore {
             address: address.into(),
+            sign_up: match settings.open_sign_up {
+                _ if demo => SignUp::Demo,
+                true => SignUp::Open { per_hour: settings.sign_ups_per_hour },
+                false => SignUp::Closed,
+            },
             sessions: Sessions::new(demo, db.clone(), clock.clone(), chance.clone()),
             keys: ApiKeys::new(demo, db.clone(), clock.clone(), chance.clone()),
             quota: Quota::new(calls_per_hour, db.clone(), clock.clone()),
@@ -198,7 +218,7 @@ pub async fn add_user(
         profile: user::Profile::default(),
     };
     let ids = Ids::new("user", db.clone(), chance);
-    match user::insert(&db, &ids, vec![row], now).await {
+    match user::insert(&db, &ids, vec![row], Maker::Operator, now).await {
         Ok(_) => Ok(()),
         Err(Refused::Db(error)) => Err(error.into()),
         Err(_) => Err(identity::ChangeError::Taken),

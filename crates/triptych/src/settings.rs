@@ -88,6 +88,8 @@ pub(crate) struct Petstore {
     pub(crate) listen: SocketAddr,
     pub(crate) address: String,
     calls_per_hour: u32,
+    open_sign_up: bool,
+    sign_ups_per_hour: u32,
     pub(crate) oauth: Oauth,
 }
 
@@ -203,6 +205,7 @@ impl Settings {
         check_address("museum", &self.museum.address)?;
         for (name, value) in [
             ("petstore.calls_per_hour", self.petstore.calls_per_hour),
+            ("petstore.sign_ups_per_hour", self.petstore.sign_ups_per_hour),
             ("train.calls_per_hour", self.train.calls_per_hour),
             ("train.hold_seconds", self.train.hold_seconds),
             ("train.unpaid_holds", self.train.unpaid_holds),
@@ -276,12 +279,14 @@ impl Settings {
 
     /// What the pet store is to know when it listens here.
     pub(crate) fn petstore(&self, listening: SocketAddr) -> petstore::Settings {
-        let Petstore { address: said, calls_per_hour, oauth, .. } = &self.petstore;
+        let Petstore { address: said, calls_per_hour, open_sign_up, sign_ups_per_hour, oauth, .. } = &self.petstore;
         petstore::Settings {
             address: address(said, listening),
             issuer: oauth.elsewhere(),
             registration_token: oauth.registration_token(),
             calls_per_hour: *calls_per_hour,
+            open_sign_up: *open_sign_up,
+            sign_ups_per_hour: *sign_ups_per_hour,
             demo: self.demo(),
         }
     }

@@ -2,16 +2,16 @@
 
 use axum::{extract::State, response::Response};
 use http::StatusCode;
-use identity::{ChangeError, account::Name};
+use identity::{ChangeError, SignUps, account::Name};
 use web::{
     Body, Path, Problem, Result, Wanted,
-    problem::{CONFLICT, FORBIDDEN, Invalid, NOT_FOUND, UNAVAILABLE, UNPROCESSABLE},
+    problem::{CONFLICT, FORBIDDEN, Invalid, NOT_FOUND, TOO_MANY_REQUESTS, UNAVAILABLE, UNPROCESSABLE},
 };
 
 use super::{
     ChangedUser, NewUser, NewUsers, User,
-    logged_in::{self, LoggedIn},
-    store::{self, Change, NewRow, Refused},
+    logged_in::{self, ListMaker, LoggedIn},
+    store::{self, Change, Maker, NewRow, Refused},
 };
 use crate::Petstore;
 
@@ -27,18 +27,19 @@ use crate::Petstore;
     security(("session" = [])),
 )]
 pub(crate) async fn create(
-    _caller: LoggedIn,
+    caller: LoggedIn,
     wanted: Wanted,
     State(petstore): State<Petstore>,
     Body(new): Body<NewUser>,
 ) -> Result<Response> {
-    let user = petstore.create_users(vec![new]).await?;
+    let user = petstore.create_users(vec![new], Maker::User(caller.account), None).await?;
     Ok(wanted.reply(&user))
 }
 
 /// Create several users
 ///
-/// All of them or none. The answer is the last one.
+/// All of them or none. The answer is the last one. It needs a user who has logged in, unless the service is a demo or its
+/// operator lets anybody make users; then so many an hour can be made from an address.
 #[utoipa::path(
     post, path = "/user/createWithList", operation_id = "createUsersWithListInput", tag = "user",
     request_body = inline(NewUsers),
@@ -48,15 +49,23 @@ pub(crate) async fn create(
         (status = 409, description = "A username or an id is taken."),
         (status = 422, description = "The body breaks a rule."),
     ),
-    security(()),
+    security((), ("session" = [])),
 )]
 pub(crate) async fn create_list(
+    ListMaker { maker, counted }: ListMaker,
     wanted: Wanted,
     State(petstore): State<Petstore>,
     Body(NewUsers(new)): Body<NewUsers>,
 ) -> Result<Response> {
     check_distinct(&new)?;
-    let user = petstore.create_users(new).await?;
+    if let Some(SignUps { per_hour, .. }) = counted
+        && new.len() > per_hour as usize
+    {
+        let detail = format!("must have at most {per_hour} items: so many users an hour can be made from an address")
+            .into();
+        return Err(Problem::broken(&UNPROCESSABLE, vec![Invalid { pointer: "#".into(), detail }]));
+    }
+    let user = petstore.create_users(new, maker, counted).await?;
     Ok(wanted.reply(&user))
 }
 
@@ -78,24 +87,24 @@ fn check_distinct(users: &[NewUser]) -> Result<()> {
 
 impl Petstore {
     /// Makes users, all or none, and gives the last one.
-    pub(crate) async fn create_users(&self, new: Vec<NewUser>) -> Result<User> {
+    async fn create_users(
+        &self,
+        mut new: Vec<NewUser>,
+        maker: Maker,
+        counted: Option<SignUps>,
+    ) -> Result<User> {
+        let passwords = new.iter_mut().map(|user| user.password.take()).collect();
+        let hashes = self.accounts.hash_all(passwords, counted).await.map_err(failed)?;
         let now = self.clock.now();
-        let mut rows = Vec::with_capacity(new.len());
-        for user in new {
-            let hash = match user.password {
-                Some(password) => Some(self.accounts.hash_any(&password).await.map_err(failed)?),
-                None => None,
-            };
-            rows.push(NewRow {
-                account: self.chance.uuid(now),
-                id: user.id.unwrap_or_default(),
-                assigned: user.id.is_none(),
-                username: user.username,
-                hash,
-                profile: user.profile,
-            });
-        }
-        let last = super::insert(&self.db, &self.user_ids, rows, now).await?;
+        let rows = new.into_iter().zip(hashes).map(|(user, hash)| NewRow {
+            account: self.chance.uuid(now),
+            id: user.id.unwrap_or_default(),
+            assigned: user.id.is_none(),
+            username: user.username,
+            hash,
+            profile: user.profile,
+        });
+        let last = super::insert(&self.db, &self.user_ids, rows.collect(), maker, now).await?;
         last.ok_or_else(|| Problem::internal("no user was to be made"))
     }
 }
@@ -125,6 +134,11 @@ fn failed(error: ChangeError) -> Problem {
         ChangeError::Busy => {
             Problem::new(&UNAVAILABLE, "Too many passwords are being made just now.").retry_after(1)
         }
+        ChangeError::Wait(seconds) => Problem::new(
+            &TOO_MANY_REQUESTS,
+            format!("Too many users were made from this address. Try again in {seconds} seconds."),
+        )
+        .retry_after(seconds),
         ChangeError::Db(error) => error.into(),
         other => Problem::internal(other),
     }

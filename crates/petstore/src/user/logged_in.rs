@@ -3,14 +3,15 @@
 
 use axum::extract::FromRequestParts;
 use http::{HeaderValue, header, request::Parts};
-use identity::{oauth::bearer, session::Kind};
+use identity::{SignUps, oauth::bearer, session::Kind};
 use uuid::Uuid;
 use web::{
-    Problem, Result,
+    Client, Problem, Result,
     problem::{INVALID_REQUEST, UNAUTHORIZED},
 };
 
-use crate::Petstore;
+use super::store::Maker;
+use crate::{Petstore, SignUp};
 
 pub(crate) struct LoggedIn {
     pub(crate) account: Uuid,
@@ -43,6 +44,33 @@ impl FromRequestParts<Petstore> for LoggedIn {
         let (account, _) = found.ok_or_else(has_ended)?;
         store.spend(account).await?;
         Ok(LoggedIn { account, session: secret.to_owned() })
+    }
+}
+
+/// A caller who may make users by the list: one who has logged in, or anybody where that is open.
+pub(crate) struct ListMaker {
+    pub(crate) maker: Maker,
+    /// How many users an hour may be made, where that is counted.
+    pub(crate) counted: Option<SignUps>,
+}
+
+impl FromRequestParts<Petstore> for ListMaker {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, store: &Petstore) -> Result<Self> {
+        // A session is what counts where one was sent: its user is known, and not counted by address.
+        let has_session = bearer(parts).is_some() || cookie(parts).is_some();
+        Ok(match (store.sign_up, parts.extensions.get::<Client>()) {
+            (SignUp::Demo, _) => ListMaker { maker: Maker::Demo, counted: None },
+            (SignUp::Open { per_hour }, Some(Client(address))) if !has_session => {
+                let counted = Some(SignUps { address: *address, per_hour });
+                ListMaker { maker: Maker::Operator, counted }
+            }
+            _ => {
+                let LoggedIn { account, .. } = LoggedIn::from_request_parts(parts, store).await?;
+                ListMaker { maker: Maker::User(account), counted: None }
+            }
+        })
     }
 }
 

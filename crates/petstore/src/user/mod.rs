@@ -25,7 +25,7 @@ use web::{
 };
 
 use crate::ids::Ids;
-use store::{NewRow, Refused};
+use store::{Maker, NewRow, Refused};
 
 const LONGEST: usize = 200;
 /// How many users can be made at once: each password costs as much as a log-in.
@@ -213,6 +213,7 @@ pub(crate) async fn insert(
     db: &Db,
     ids: &Ids,
     rows: Vec<NewRow>,
+    maker: Maker,
     now: Timestamp,
 ) -> Result<Option<User>, Refused> {
     let unnumbered = rows.iter().filter(|row| row.assigned).count();
@@ -229,7 +230,7 @@ pub(crate) async fn insert(
             }
             let last = rows.last();
             let last = last.map(|row| User::new(row.id, row.username.to_string(), row.profile.clone()));
-            match db.write(move |tx| store::insert_all(tx, &rows, now)).await {
+            match db.write(move |tx| store::insert_all(tx, &rows, maker, now)).await {
                 Ok(()) => Ok(Some(last)),
                 Err(Refused::AssignedTaken) => Ok(None),
                 Err(refused) => Err(refused),

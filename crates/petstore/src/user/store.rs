@@ -68,10 +68,32 @@ pub(crate) fn by_name(tx: &mut Tx<'_>, name: &Name) -> Result<Option<Account>, E
     )
 }
 
+/// Who makes users.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Maker {
+    /// The operator, or a visitor whom the operator's settings let make them.
+    Operator,
+    /// A user who has logged in. Users that one of a demo makes are the demo's, too.
+    User(Uuid),
+    /// A visitor of a demo: they work as long as it is one.
+    Demo,
+}
+
 /// Adds users, all or none.
-pub(crate) fn insert_all(tx: &mut WriteTx<'_>, users: &[NewRow], now: Timestamp) -> Result<(), Refused> {
+pub(crate) fn insert_all(
+    tx: &mut WriteTx<'_>,
+    users: &[NewRow],
+    maker: Maker,
+    now: Timestamp,
+) -> Result<(), Refused> {
+    let demo = match maker {
+        Maker::Operator => false,
+        Maker::User(account) => account::is_demo(tx, account)?,
+        Maker::Demo => true,
+    };
+    let insert = if demo { account::insert_demo } else { account::insert };
     for user in users {
-        if !account::insert(tx, user.account, &user.username, user.hash.as_ref(), now)? {
+        if !insert(tx, user.account, &user.username, user.hash.as_ref(), now)? {
             return Err(Refused::NameTaken(user.username.clone()));
         }
         if !insert_profile(tx, user.account, user.id, &user.profile)? {

@@ -16,7 +16,7 @@ fn takers(open: &Open) -> [(Method, &'static str, &As); 6] {
         (Method::PUT, "/v3/pet", &open.pets),
         (Method::POST, "/v3/store/order", &open.anyone),
         (Method::POST, "/v3/user", &open.ada),
-        (Method::POST, "/v3/user/createWithList", &open.anyone),
+        (Method::POST, "/v3/user/createWithList", &open.ada),
         (Method::PUT, "/v3/user/ada", &open.ada),
     ]
 }
@@ -184,13 +184,13 @@ testkit::on_both_engines! {
         let mut open = Open::on(store, Setup::default()).await;
         open = open.reopen(Setup { limits, ..Setup::default() }).await;
         let before = open.dump().await;
-        let (_, token) = &open.pets.headers[0];
-        for (path, content_type) in [
-            ("/v3/pet", "application/json"),
-            ("/v3/store/order", "application/x-www-form-urlencoded"),
-            ("/v3/user/createWithList", "application/json"),
-            ("/v3/pet/1/uploadImage", "image/png"),
+        for (path, content_type, caller) in [
+            ("/v3/pet", "application/json", &open.pets),
+            ("/v3/store/order", "application/x-www-form-urlencoded", &open.pets),
+            ("/v3/user/createWithList", "application/json", &open.ada),
+            ("/v3/pet/1/uploadImage", "image/png", &open.pets),
         ] {
+            let (_, token) = &caller.headers[0];
             let request = format!(
                 "POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\nContent-Type: {content_type}\r\n\
                  Content-Length: 9\r\n\r\n{{\"name\":"

@@ -189,7 +189,7 @@ testkit::on_both_engines! {
                 (
                     Method::POST,
                     "/v3/user/createWithList",
-                    &open.anyone,
+                    &open.ada,
                     format!("[{{\"id\":{id},\"username\":\"a\"}}]"),
                     "#/0/id",
                 ),

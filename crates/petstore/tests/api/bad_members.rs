@@ -106,7 +106,7 @@ testkit::on_both_engines! {
             is_wrong(&open.ada, &Method::POST, "/v3/user", &body, 422, (&pointer, said)).await;
             let list = json!([{"username": "fine"}, body]);
             let in_list = format!("#/1/{member}");
-            is_wrong(&open.anyone, &Method::POST, "/v3/user/createWithList", &list, 422, (&in_list, said))
+            is_wrong(&open.ada, &Method::POST, "/v3/user/createWithList", &list, 422, (&in_list, said))
                 .await;
             if value != "(none)" {
                 let changes = with(json!({}), member, &value);

@@ -9,12 +9,13 @@ use db::Db;
 use http::Method;
 use identity::{
     ApiKeys, Sessions,
+    account::{self, Name},
     oauth::{AuthorizationServer, NewClient},
     session::Kind,
 };
 use jiff::SignedDuration;
 use petstore::{MIGRATIONS, Petstore, Settings};
-use serde_json::{Value, json};
+use serde_json::Value;
 use testkit::{Address, Answer, Call, Client, Engine, Fixture, Server, Store};
 use uuid::Uuid;
 use web::{Chance, Clock, ConnectionLimits, RequestLimits};
@@ -28,6 +29,8 @@ pub(crate) const START: &str = "2026-05-13T10:00:00Z";
 pub(crate) struct Setup {
     pub(crate) demo: bool,
     pub(crate) calls_per_hour: u32,
+    /// Whether users can be made by the list without logging in, five an hour from an address.
+    pub(crate) open_sign_up: bool,
     pub(crate) limits: RequestLimits,
     /// What the store takes for its address; the one that it is served at if this is nothing.
     pub(crate) address: Option<String>,
@@ -35,7 +38,13 @@ pub(crate) struct Setup {
 
 impl Default for Setup {
     fn default() -> Self {
-        Setup { demo: false, calls_per_hour: 100_000, limits: RequestLimits::default(), address: None }
+        Setup {
+            demo: false,
+            calls_per_hour: 100_000,
+            open_sign_up: false,
+            limits: RequestLimits::default(),
+            address: None,
+        }
     }
 }
 
@@ -156,8 +165,7 @@ impl Open {
 
     async fn sign_everybody_in(&mut self) {
         if self.account("ada").await.is_none() {
-            let users = json!([{"id": 2001, "username": "ada"}, {"id": 2002, "username": "ben"}]);
-            self.anyone.post("/v3/user/createWithList").json(&users).send().await.has_status(200);
+            add_users(&self.db, &self.clock).await;
         }
         let keys = ApiKeys::new(false, self.db.clone(), self.clock.clone(), Chance::system());
         keys.remove("test").await.unwrap();
@@ -258,6 +266,23 @@ impl Open {
     }
 }
 
+/// Adds Ada and Ben, as an operator would, but without passwords.
+async fn add_users(db: &Db, clock: &Clock) {
+    let now = clock.now();
+    let write = db.write(move |tx| {
+        for (id, name) in [(2001_i64, "ada"), (2002, "ben")] {
+            let account = Uuid::from_u128(id as u128);
+            assert!(account::insert(tx, account, &Name::new(name).unwrap(), None, now)?);
+            tx.execute(
+                "INSERT INTO store_user (id, account_id) VALUES ($1, $2)",
+                &[id.into(), account.into()],
+            )?;
+        }
+        Ok::<_, db::Error>(())
+    });
+    write.await.unwrap();
+}
+
 /// The key that signs access tokens. The first store makes it and all others get it, since making one takes longer than
 /// most tests.
 static SIGNING_KEY: OnceLock<(String, Vec<u8>)> = OnceLock::new();
@@ -295,6 +320,8 @@ async fn open(setup: &Setup, address: &str, db: &Db, clock: &Clock) -> Petstore 
         issuer: None,
         registration_token: None,
         calls_per_hour: setup.calls_per_hour,
+        open_sign_up: setup.open_sign_up,
+        sign_ups_per_hour: 5,
         demo: setup.demo,
     };
     Petstore::open(settings, db.clone(), clock.clone(), Chance::system()).await.unwrap()

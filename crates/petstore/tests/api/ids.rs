@@ -143,16 +143,17 @@ testkit::on_both_engines! {
             let order = json!({"id": id, "petId": 5, "quantity": 77});
             open.anyone.post("/v3/store/order").json(&order).send().await.has_status(200);
             let user = json!([{"id": id, "username": format!("chosen {id}")}]);
-            open.anyone.post("/v3/user/createWithList").json(&user).send().await.has_status(200);
+            open.ada.post("/v3/user/createWithList").json(&user).send().await.has_status(200);
         }
         let callers = [&open.anyone, &another.anyone];
+        let users_by = [&open.ada, &another.ada];
         let orders = (0..120).map(async |at: usize| {
             let answer = callers[at % 2].post("/v3/store/order").json(&json!({"petId": 5})).send().await;
             number(&answer.has_status(200).json(), "id")
         });
         let users = (0..40).map(async |at: usize| {
             let users: Value = (0..3).map(|number| json!({"username": format!("{at} {number}")})).collect();
-            let answer = callers[at % 2].post("/v3/user/createWithList").json(&users).send().await;
+            let answer = users_by[at % 2].post("/v3/user/createWithList").json(&users).send().await;
             assert_eq!(answer.has_status(200).json()["username"], format!("{at} 2"));
         });
         let (orders, _) = tokio::join!(join_all(orders), join_all(users));

@@ -21,7 +21,7 @@ impl WithPassword {
     async fn on(store: Store, setup: Setup) -> Self {
         let open = Open::on(store, setup).await;
         let user = json!([{"username": "zoë", "password": "pass wörd&1"}]);
-        open.anyone.post("/v3/user/createWithList").json(&user).send().await.has_status(200);
+        open.ada.post("/v3/user/createWithList").json(&user).send().await.has_status(200);
         WithPassword(open)
     }
 

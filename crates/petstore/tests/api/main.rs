@@ -31,5 +31,6 @@ mod pet_xml;
 mod protocol;
 mod session;
 mod sign_in;
+mod sign_up;
 mod user;
 mod user_list;

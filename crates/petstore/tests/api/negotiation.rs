@@ -15,7 +15,7 @@ const XML: &str = "application/xml";
 fn caller<'a>(open: &'a Open, id: &str) -> &'a As {
     match id {
         "getInventory" => &open.key,
-        "createUser" | "updateUser" | "deleteUser" => &open.ada,
+        "createUser" | "createUsersWithListInput" | "updateUser" | "deleteUser" => &open.ada,
         _ => &open.pets,
     }
 }
@@ -173,7 +173,7 @@ testkit::on_both_engines! {
         let mut answers = vec![
             open.ada.post("/v3/user").json(&user).send().await,
             open.ada.post("/v3/user").json(&user).send().await,
-            open.anyone.post("/v3/user/createWithList").json(&json!([user])).send().await,
+            open.ada.post("/v3/user/createWithList").json(&json!([user])).send().await,
             open.anyone.post("/v3/user").json(&user).send().await,
             open.ada.post("/v3/user").json(&json!({"password": secret})).send().await,
             open.ada
@@ -182,7 +182,7 @@ testkit::on_both_engines! {
                 .send()
                 .await,
             open.ada.post("/v3/user").json(&json!({"username": "x", "password": [secret]})).send().await,
-            open.anyone
+            open.ada
                 .post("/v3/user/createWithList")
                 .json(&json!([{"username": "y", "password": format!("{secret}{}", "x".repeat(1000))}]))
                 .send()

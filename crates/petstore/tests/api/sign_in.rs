@@ -24,6 +24,8 @@ enum Wants {
     Key,
     /// A user who logged in.
     LoggedIn,
+    /// The same, where it is not open to anybody.
+    LoggedInUnlessOpen,
 }
 
 /// Every operation, what it wants, and what it answers to a call without a body that is let in.
@@ -42,7 +44,7 @@ const TABLE: &[(&str, Wants, u16)] = &[
     ("getOrderById", Wants::Nothing, 404),
     ("deleteOrder", Wants::Nothing, 404),
     ("createUser", Wants::LoggedIn, 415),
-    ("createUsersWithListInput", Wants::Nothing, 415),
+    ("createUsersWithListInput", Wants::LoggedInUnlessOpen, 415),
     ("loginUser", Wants::Nothing, 400),
     ("logoutUser", Wants::Nothing, 200),
     ("getUserByName", Wants::Nothing, 200),
@@ -106,6 +108,7 @@ fn every_operation_is_in_the_table_and_the_document_says_the_same() {
             }
             Wants::Key => (json!([{"api_key": []}]), &["401"][..]),
             Wants::LoggedIn => (json!([{"session": []}]), &["401", "429"][..]),
+            Wants::LoggedInUnlessOpen => (json!([{}, {"session": []}]), &["401", "429"][..]),
         };
         assert_eq!(operation.document["security"], security, "{id}");
         for code in refusals {
@@ -183,7 +186,7 @@ testkit::on_both_engines! {
                     is_refused(&call(&open.ada).await, 401, NEEDS_KEY, &[KEY]);
                     assert_eq!(call(&open.key).await.status, *reached, "{id}");
                 }
-                Wants::LoggedIn => {
+                Wants::LoggedIn | Wants::LoggedInUnlessOpen => {
                     is_refused(&none, 401, NEEDS_LOGIN, &[SESSION]);
                     is_refused(&call(&open.key).await, 401, NEEDS_LOGIN, &[SESSION]);
                     is_refused(&call(&open.anyone.bearer("no-session")).await, 401, HAS_ENDED, &[SESSION]);

@@ -93,7 +93,7 @@ testkit::on_both_engines! {
         let detail = open.create(&json!({"username": composed})).await.is_problem(409, "conflict");
         assert_eq!(detail, "There is a user named Zo\u{eb} already; choose another username.");
         let both = json!([{"username": "\u{e9}"}, {"username": "e\u{301}"}]);
-        let answer = open.anyone.post("/v3/user/createWithList").json(&both).send().await;
+        let answer = open.ada.post("/v3/user/createWithList").json(&both).send().await;
         is_broken(&answer, &[("#/1/username", "is the username of another user in the list")]);
     }
 
@@ -122,7 +122,7 @@ testkit::on_both_engines! {
         let said = "cannot be used: no address could lead to a user of this name";
         for name in ["login", "logout", "createWithList", ".", ".."] {
             is_broken(&open.create(&json!({"username": name})).await, &[("#/username", said)]);
-            let list = open.anyone.post("/v3/user/createWithList").json(&json!([{"username": name}]));
+            let list = open.ada.post("/v3/user/createWithList").json(&json!([{"username": name}]));
             is_broken(&list.send().await, &[("#/0/username", said)]);
             let changed = open.ada.put("/v3/user/ada").json(&json!({"username": name})).send().await;
             is_broken(&changed, &[("#/username", said)]);

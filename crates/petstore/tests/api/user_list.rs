@@ -10,7 +10,7 @@ use crate::{
 
 impl Open {
     async fn create_list(&self, users: &Value) -> Answer {
-        self.anyone.post("/v3/user/createWithList").json(users).send().await
+        self.ada.post("/v3/user/createWithList").json(users).send().await
     }
 }
 
@@ -31,7 +31,7 @@ testkit::on_both_engines! {
         open.user("a").await.is(200, &json!({"id": 1, "username": "a", "firstName": "A"}));
         open.user("b").await.is(200, &json!({"id": 77, "username": "b"}));
         open.user("c").await.is(200, &last);
-        let call = open.anyone.post("/v3/user/createWithList").json(&json!([{"username": "d"}]));
+        let call = open.ada.post("/v3/user/createWithList").json(&json!([{"username": "d"}]));
         let answer = call.header("accept", "application/xml").send().await;
         is_xml(&answer, "<user><id>3</id><username>d</username></user>");
     }
@@ -141,7 +141,7 @@ testkit::on_both_engines! {
 
     async fn lists_at_once_are_made_whole_or_not_at_all(open: Open) {
         let lists = (0..24).map(|number| {
-            let anyone = open.anyone.clone();
+            let ada = open.ada.clone();
             async move {
                 // Each shares a name with the next one, in another place.
                 let list = json!([
@@ -149,7 +149,7 @@ testkit::on_both_engines! {
                     {"username": format!("shared {number}")},
                     {"username": format!("shared {}", (number + 1) % 24)},
                 ]);
-                (number, anyone.post("/v3/user/createWithList").json(&list).send().await)
+                (number, ada.post("/v3/user/createWithList").json(&list).send().await)
             }
         });
         let answers = futures_util::future::join_all(lists).await;

@@ -1,0 +1,102 @@
+//! Making users without logging in: in a demo, or where the operator opened it, so many an hour from an address.
+
+use serde_json::{Value, json};
+use testkit::{Answer, Store};
+
+use crate::fixture::{As, Open, Setup, with_demo};
+
+fn opened() -> Setup {
+    Setup { open_sign_up: true, ..Setup::default() }
+}
+
+/// Has somebody make users of these names, each with a password.
+async fn make(caller: &As, names: &[&str]) -> Answer {
+    let users: Value = names.iter().map(|name| json!({"username": name, "password": "secret"})).collect();
+    caller.post("/v3/user/createWithList").json(&users).send().await
+}
+
+impl Open {
+    async fn can_log_in(&self, name: &str) -> bool {
+        let path = format!("/v3/user/login?username={name}&password=secret");
+        self.anyone.get(&path).send().await.status == 200
+    }
+}
+
+#[track_caller]
+fn has_to_wait(answer: &Answer, seconds: u32) {
+    let said = format!("Too many users were made from this address. Try again in {seconds} seconds.");
+    assert_eq!(answer.is_problem(429, "too-many-requests"), said);
+    assert_eq!(answer.header("retry-after"), seconds.to_string());
+}
+
+testkit::on_both_engines! {
+    async fn outside_a_demo_a_list_of_users_takes_a_session(open: Open) {
+        let before = open.dump().await;
+        let said = "This operation needs a user who has logged in. Log in at /v3/user/login, and send the session as a bearer \
+                    token or as its cookie.";
+        let refused = make(&open.anyone, &["zoe"]).await;
+        assert_eq!(refused.is_problem(401, "unauthorized"), said);
+        assert_eq!(refused.header("www-authenticate"), "Bearer realm=\"Pet store\"");
+        make(&open.pets, &["zoe"]).await.is_problem(401, "unauthorized");
+        assert_eq!(open.dump().await, before);
+        make(&open.ada, &["zoe"]).await.is(200, &json!({"id": 1, "username": "zoe"}));
+        assert!(open.can_log_in("zoe").await);
+    }
+
+    async fn in_a_demo_anybody_makes_users_who_stay_in_it(store: Store) {
+        let open = Open::on(store, with_demo()).await;
+        make(&open.anyone, &["a", "b"]).await.is(200, &json!({"id": 12, "username": "b"}));
+        assert!(open.can_log_in("a").await && open.can_log_in("b").await);
+        // One whom a user of the demo makes is no better than that user; one whom another makes is.
+        let of_the_demo = open.anyone.bearer(&open.session_of("a").await);
+        for (maker, name) in [(&of_the_demo, "c"), (&open.ada, "d")] {
+            let user = json!({"username": name, "password": "secret"});
+            maker.post("/v3/user").json(&user).send().await.has_status(200);
+        }
+        let open = open.reopen(Setup::default()).await;
+        for (name, works) in [("a", false), ("b", false), ("c", false), ("d", true)] {
+            assert_eq!(open.can_log_in(name).await, works, "{name}");
+        }
+        make(&open.anyone, &["e"]).await.is_problem(401, "unauthorized");
+        let open = open.reopen(with_demo()).await;
+        assert!(open.can_log_in("a").await);
+    }
+
+    async fn where_it_is_open_an_address_makes_so_many_users_an_hour(store: Store) {
+        let open = Open::on(store, opened()).await;
+        make(&open.anyone, &["a", "b", "c"]).await.has_status(200);
+        // Each user of a list counts, and a list for which there is no room adds nothing and costs nothing.
+        has_to_wait(&make(&open.anyone, &["d", "e", "f"]).await, 720);
+        open.user("d").await.is_problem(404, "not-found");
+        make(&open.anyone, &["d", "e"]).await.has_status(200);
+        has_to_wait(&make(&open.anyone, &["f"]).await, 720);
+        open.advance(719);
+        has_to_wait(&make(&open.anyone, &["f"]).await, 1);
+        open.advance(1);
+        make(&open.anyone, &["f"]).await.has_status(200);
+        // Who has logged in is known, and not counted.
+        make(&open.ada, &["g", "h"]).await.has_status(200);
+        assert!(open.can_log_in("f").await && open.can_log_in("h").await);
+        // They are users like any other.
+        let open = open.reopen(Setup::default()).await;
+        assert!(open.can_log_in("f").await);
+    }
+
+    async fn a_list_that_is_longer_than_an_hour_allows_is_refused_for_good(store: Store) {
+        let open = Open::on(store, opened()).await;
+        let answer = make(&open.anyone, &["a", "b", "c", "d", "e", "f"]).await;
+        let said = "# must have at most 5 items: so many users an hour can be made from an address.";
+        assert_eq!(answer.is_problem(422, "unprocessable"), said);
+        make(&open.anyone, &["a", "b", "c", "d", "e"]).await.has_status(200);
+    }
+
+    async fn two_processes_count_together(store: Store) {
+        let open = Open::on(store, opened()).await;
+        let another = open.another(&opened()).await;
+        make(&open.anyone, &["a", "b", "c"]).await.has_status(200);
+        has_to_wait(&make(&another.anyone, &["d", "e", "f"]).await, 720);
+        // A session that has ended is not taken for none.
+        let ended = open.anyone.bearer("no-session");
+        make(&ended, &["x"]).await.is_problem(401, "unauthorized");
+    }
+}
