@@ -41,9 +41,8 @@ impl Hasher {
 
     /// Whether a stored hash is this password's.
     pub(crate) fn verify(&self, password: &[u8], stored: &str) -> Result<bool, Failure> {
-        let unusable = |error: &dyn std::fmt::Display| {
-            Failure::Broken(format!("a stored hash cannot be used: {error}"))
-        };
+        let unusable =
+            |error: &dyn std::fmt::Display| Failure::Broken(format!("a stored hash cannot be used: {error}"));
         let stored = PasswordHash::new(stored).map_err(|error| unusable(&error))?;
         let (Some(salt), Some(expected)) = (&stored.salt, &stored.hash) else {
             return Err(unusable(&"it has no salt or no hash"));
@@ -130,7 +129,8 @@ mod tests {
             assert!(hasher.verify(b"old", &hash).unwrap(), "{hash}");
             assert!(!hasher.verify(b"new", &hash).unwrap(), "{hash}");
         }
-        for unusable in ["", "plain", "$argon2id$v=19$m=8,t=1,p=1$c2l4dGVlbg", "$scrypt$ln=1$c2l4dGVlbg$c2l4"] {
+        for unusable in ["", "plain", "$argon2id$v=19$m=8,t=1,p=1$c2l4dGVlbg", "$scrypt$ln=1$c2l4dGVlbg$c2l4"]
+        {
             assert!(hasher.verify(b"old", unusable).is_err(), "{unusable}");
         }
     }

@@ -1,8 +1,8 @@
 //! Ids for what comes without one.
 //!
 //! Clients may choose ids of their own, so an id that is given out may turn out to be taken: the insert decides, and the next
-//! one is tried. A process takes a block of ids from the database at a time; what is left of it when the process ends is never
-//! given out.
+//! one is tried. A process takes a block of ids from the database at a time, so that an insert is one transaction and inserts do
+//! not wait for one another on PostgreSQL; what is left of a block when the process ends is never given out.
 
 use std::{
     ops::Range,
@@ -25,11 +25,13 @@ pub(crate) struct Ids {
     db: Db,
     chance: Chance,
     block: Arc<Mutex<Range<i64>>>,
+    /// Held while a block is taken. One at a time: else each of many callers who find the block empty takes one of its own.
+    taking: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Ids {
     pub(crate) fn new(kind: &'static str, db: Db, chance: Chance) -> Self {
-        Ids { kind, db, chance, block: Arc::new(Mutex::new(0..0)) }
+        Ids { kind, db, chance, block: Arc::new(Mutex::new(0..0)), taking: Arc::default() }
     }
 
     /// Calls `insert` with so many ids, and with others until all were free, which is when it answers with something.
@@ -61,6 +63,11 @@ impl Ids {
     }
 
     async fn next(&self) -> Result<i64, Error> {
+        if let Some(id) = self.next_of_block() {
+            return Ok(id);
+        }
+        let _turn = self.taking.lock().await;
+        // The one before may have taken a block meanwhile.
         if let Some(id) = self.next_of_block() {
             return Ok(id);
         }

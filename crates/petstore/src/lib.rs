@@ -102,7 +102,9 @@ enum SignUp {
     /// Anybody, as this is a demo.
     Demo,
     /// Anybody, so many an hour from an address.
-    Open { per_hour: u32 },
+    Open {
+        per_hour: u32,
+    },
     Closed,
 }
 

@@ -279,7 +279,8 @@ impl Settings {
 
     /// What the pet store is to know when it listens here.
     pub(crate) fn petstore(&self, listening: SocketAddr) -> petstore::Settings {
-        let Petstore { address: said, calls_per_hour, open_sign_up, sign_ups_per_hour, oauth, .. } = &self.petstore;
+        let Petstore { address: said, calls_per_hour, open_sign_up, sign_ups_per_hour, oauth, .. } =
+            &self.petstore;
         petstore::Settings {
             address: address(said, listening),
             issuer: oauth.elsewhere(),

@@ -61,8 +61,9 @@ pub(crate) async fn create_list(
     if let Some(SignUps { per_hour, .. }) = counted
         && new.len() > per_hour as usize
     {
-        let detail = format!("must have at most {per_hour} items: so many users an hour can be made from an address")
-            .into();
+        let detail =
+            format!("must have at most {per_hour} items: so many users an hour can be made from an address")
+                .into();
         return Err(Problem::broken(&UNPROCESSABLE, vec![Invalid { pointer: "#".into(), detail }]));
     }
     let user = petstore.create_users(new, maker, counted).await?;

@@ -67,6 +67,15 @@ testkit::on_both_engines! {
         assert_eq!(given, [1, 2, 3, 4, 5]);
     }
 
+    async fn many_at_once_on_a_fresh_store_count_up_without_a_gap(open: Open) {
+        let given = all_differ(&add_at_once(std::slice::from_ref(&open.pets), 64).await);
+        assert_eq!(given.into_iter().collect::<Vec<_>>(), (1..=64).collect::<Vec<_>>());
+        // Across the end of a block, too, and each block costs one more transaction, not each pet.
+        let given = all_differ(&add_at_once(std::slice::from_ref(&open.pets), 64).await);
+        assert_eq!(given.into_iter().collect::<Vec<_>>(), (65..=128).collect::<Vec<_>>());
+        assert_eq!(open.next_id("pet").await, 201);
+    }
+
     async fn two_hundred_at_once_while_clients_take_ids_of_their_own(open: Open) {
         let another = open.another(&Setup::default()).await;
         let callers = [open.pets.clone(), another.pets.clone()];

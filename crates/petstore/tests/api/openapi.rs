@@ -94,7 +94,10 @@ fn every_operation_is_there_with_its_answers() {
         ("GET /store/order/{orderId}", "getOrderById: 200 400 404 406 503"),
         ("DELETE /store/order/{orderId}", "deleteOrder: 200 400 404 406 503"),
         ("POST /user", "createUser: 200 400 401 406 408 409 413 415 422 429 503"),
-        ("POST /user/createWithList", "createUsersWithListInput: 200 400 401 406 408 409 413 415 422 429 503"),
+        (
+            "POST /user/createWithList",
+            "createUsersWithListInput: 200 400 401 406 408 409 413 415 422 429 503",
+        ),
         ("GET /user/login", "loginUser: 200 400 406 429 503"),
         ("GET /user/logout", "logoutUser: 200 400 406 503"),
         ("GET /user/{username}", "getUserByName: 200 400 404 406 503"),
