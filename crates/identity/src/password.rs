@@ -211,7 +211,8 @@ mod tests {
     async fn there_are_no_more_buffers_than_turns() {
         let passwords = Passwords::new("Test", Chance::system()).unwrap();
         let hash = |at: usize| {
-            let place = if at % 2 == 0 { passwords.place_to_check() } else { passwords.place_to_set() };
+            let place =
+                if at.is_multiple_of(2) { passwords.place_to_check() } else { passwords.place_to_set() };
             let passwords = &passwords;
             async move { passwords.hash(&place?, "secret".into()).await }
         };
