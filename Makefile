@@ -1,10 +1,11 @@
-# `make test` is what CI runs: formatting, lints, every test. It installs what its tests need and the machine lacks.
+# `make test` is what CI runs: formatting, lints, dependencies, every test. It installs what its tests need and the machine lacks.
 
 .PHONY: test run bench torture tools deny
 
 test: tools
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	./tools/deny
 	cargo test --workspace --locked
 
 run:
@@ -19,9 +20,9 @@ torture: tools
 	TORTURE_OPERATIONS=1000000 TORTURE_STEPS=7 \
 	cargo test --release --locked -p train --test holds -- --nocapture --test-threads=1
 
-# Licences and advisories, where cargo-deny is installed.
-deny:
-	cargo deny check
+# Licences, sources and advisories of the dependencies.
+deny: tools
+	./tools/deny
 
 tools:
 	@./tools/install
