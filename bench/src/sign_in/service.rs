@@ -17,7 +17,7 @@ use identity::{
     },
 };
 use serde::Serialize;
-use web::{Chance, Clock, Reply, RequestLimits, Service};
+use web::{Background, Chance, Clock, Reply, RequestLimits, Service};
 
 use crate::load;
 
@@ -99,6 +99,7 @@ pub(super) async fn serve(db: &Db, server: &AuthorizationServer) -> SocketAddr {
         openapi: utoipa::openapi::OpenApi::default(),
         problems: &[],
         db: db.clone(),
+        background: Background::new("bench", Clock::system()),
         limits: RequestLimits::default(),
         xml: false,
         beside: Router::new(),

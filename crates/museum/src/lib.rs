@@ -17,7 +17,7 @@ use utoipa::{
     openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
-use web::{Chance, Clock, RequestLimits, Service, openapi::Speaks};
+use web::{Background, Chance, Clock, RequestLimits, Service, openapi::Speaks};
 
 pub use demo::ACCOUNT as DEMO_ACCOUNT;
 pub use hours::SettingsError;
@@ -41,6 +41,7 @@ pub struct Museum {
     clock: Clock,
     chance: Chance,
     accounts: Accounts,
+    background: Background,
 }
 
 /// Why the service could not be opened: one line for the operator.
@@ -66,7 +67,8 @@ impl Museum {
         let hours = std::sync::Arc::new(hours::Hours::new(settings)?);
         let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
         let address = settings.address.as_str().into();
-        let museum = Museum { address, hours, demo, db, clock, chance, accounts };
+        let background = Background::new("museum", clock.clone());
+        let museum = Museum { address, hours, demo, db, clock, chance, accounts, background };
         if demo {
             let (name, password) = DEMO_ACCOUNT;
             museum.accounts.add_demo(name, password).await?;
@@ -78,7 +80,8 @@ impl Museum {
     /// Work that goes on beside the requests for as long as the service runs, if there is any.
     pub async fn run(self) {
         if self.demo {
-            self.keep_demo_fresh_for_ever().await;
+            let work = |_| self.clone().keep_demo_fresh_for_ever();
+            self.background.keep("demo events", std::future::pending(), work).await;
         }
     }
 
@@ -102,6 +105,7 @@ impl Museum {
             openapi,
             problems: &[],
             db: self.db.clone(),
+            background: self.background.clone(),
             limits,
             xml: false,
             beside: Router::new(),

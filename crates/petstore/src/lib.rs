@@ -31,7 +31,7 @@ use utoipa_axum::{
     routes,
 };
 use uuid::Uuid;
-use web::{Chance, Clock, DocumentationClient, Problem, RequestLimits, Service};
+use web::{Background, Chance, Clock, DocumentationClient, Problem, RequestLimits, Service};
 
 pub use demo::{API_KEY as DEMO_API_KEY, USERS as DEMO_USERS};
 
@@ -173,6 +173,7 @@ impl Petstore {
             openapi,
             problems: &[],
             db: self.db.clone(),
+            background: Background::new("petstore", self.clock.clone()),
             limits,
             xml: true,
             beside: self.sign_in.clone(),

@@ -39,7 +39,7 @@ use secrecy::SecretString;
 pub use timetable::Timetable;
 use tokio::sync::Notify;
 use utoipa_axum::{router::OpenApiRouter, routes};
-use web::{Chance, Clock, DocumentationClient, RequestLimits, Service};
+use web::{Background, Chance, Clock, DocumentationClient, RequestLimits, Service};
 use webhooks::{Places, Webhooks};
 
 /// Where the paths of the API begin.
@@ -124,6 +124,7 @@ pub struct Inner {
     processor: Box<dyn Processor>,
     webhooks: Webhooks,
     woken: Notify,
+    background: Background,
 }
 
 impl Deref for Train {
@@ -215,6 +216,7 @@ impl Train {
             processor,
             webhooks,
             woken: Notify::new(),
+            background: Background::new("train", clock.clone()),
             db,
             clock,
             chance,
@@ -232,6 +234,7 @@ impl Train {
             openapi,
             problems: problem::KINDS,
             db: self.db.clone(),
+            background: self.background.clone(),
             limits,
             xml: true,
             beside: self.sign_in.clone(),

@@ -1,6 +1,8 @@
 //! Work that goes on beside the requests: holds that have run out give their seats back, payments come to their end, webhooks
 //! are sent.
 
+use std::future::pending;
+
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{Train, payment, payment::settle::NotYet, trip};
@@ -17,10 +19,11 @@ const BATCH: i64 = 500;
 impl Train {
     /// Works until it is told to stop; webhooks that are being sent then may still arrive.
     pub async fn run(self, stop: impl Future<Output = ()>) {
+        let webhooks = |stop| self.webhooks.clone().run(stop);
         // Holds and payments can stop anywhere: whoever starts next goes on with them.
         tokio::select! {
-            () = self.webhooks.clone().run(stop) => {}
-            () = self.bring_to_an_end() => {}
+            () = self.background.keep("webhooks", stop, webhooks) => {}
+            () = self.background.keep("sweeper", pending(), |_| self.bring_to_an_end()) => {}
         }
     }
 

@@ -5,6 +5,8 @@ use std::time::Duration;
 use axum::{Router, extract::State, http::header, response::IntoResponse, routing::get};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
+use web::Background;
+
 use crate::Failure;
 
 /// From half a millisecond to ten seconds.
@@ -28,8 +30,13 @@ pub(crate) async fn keep_up(handle: PrometheusHandle) {
     }
 }
 
-pub(crate) fn router(handle: PrometheusHandle) -> Router {
-    Router::new().route("/metrics", get(render)).route("/healthz", get(async || "ok\n")).with_state(handle)
+pub(crate) fn router(handle: PrometheusHandle, upkeep: Background) -> Router {
+    let ready = async move || upkeep.check().map(|()| "ready\n");
+    Router::new()
+        .route("/metrics", get(render))
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(ready))
+        .with_state(handle)
 }
 
 async fn render(State(handle): State<PrometheusHandle>) -> impl IntoResponse {

@@ -1,6 +1,6 @@
 //! Starts the services, and stops them so that nothing is lost.
 
-use std::net::SocketAddr;
+use std::{future::pending, net::SocketAddr};
 
 use axum::Router;
 use db::Db;
@@ -13,7 +13,7 @@ use tokio::{
     task::JoinSet,
 };
 use train::Train;
-use web::{Chance, Clock, Proxies, Site};
+use web::{Background, Chance, Clock, Proxies, Site};
 
 use crate::{
     Failure,
@@ -72,8 +72,11 @@ impl<'s> House<'s> {
         let listener = bind("metrics", "--admin-listen", settings.admin_listen).await?;
         house.admin = listener.local_addr()?;
         let handle = metrics::start()?;
-        house.background.spawn(metrics::keep_up(handle.clone()));
-        house.spawn("admin", "", listener, metrics::router(handle));
+        let upkeep = Background::new("admin", house.clock.clone());
+        house.spawn("admin", "", listener, metrics::router(handle.clone(), upkeep.clone()));
+        house.background.spawn(async move {
+            upkeep.keep("metrics upkeep", pending(), |_| metrics::keep_up(handle.clone())).await;
+        });
         Ok(house)
     }
 

@@ -203,6 +203,15 @@ async fn metrics_come_from_a_listener_of_their_own() {
     let line = "triptych_http_request_seconds_count{service=\"museum\",method=\"GET\",route=\"/v1.1/museum-hours\",\
                 status=\"200\"} 1";
     assert!(metrics.has_status(200).text().lines().any(|found| found == line), "{}", metrics.text());
+    // Every background task is watched.
+    let admin = Client::new(program.address("metrics"));
+    assert_eq!(admin.get("/readyz").send().await.has_status(200).text(), "ready\n");
+    for (service, task) in
+        [("admin", "metrics upkeep"), ("train", "sweeper"), ("train", "webhooks"), ("museum", "demo events")]
+    {
+        let line = format!("triptych_background_restarts_total{{service=\"{service}\",task=\"{task}\"}} 0");
+        assert!(metrics.text().lines().any(|found| found == line), "{line}: {}", metrics.text());
+    }
 }
 
 #[test]

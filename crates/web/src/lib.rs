@@ -6,8 +6,10 @@
 //! - [`xml`]: what answers look like in XML; [`Wanted`] chooses between it and JSON.
 //! - [`Service`]: an API together with what stands beside every API: its pages, `/healthz`, `/docs`.
 //! - [`serve`]: the accept loop, with the edge that gives each request its id and its line in the log.
+//! - [`Background`]: tasks beside the requests, started again when they fail.
 //! - [`Clock`] and [`Chance`]: time and randomness, handed in.
 
+mod background;
 mod chance;
 mod clock;
 mod documentation;
@@ -23,6 +25,7 @@ mod server;
 mod service;
 pub mod xml;
 
+pub use background::Background;
 pub use chance::Chance;
 pub use clock::Clock;
 pub use documentation::DocumentationClient;

@@ -21,6 +21,7 @@ use tower_http::{
 use utoipa::openapi::OpenApi;
 
 use crate::{
+    background::Background,
     documentation::{DocumentationClient, documentation},
     limits::RequestLimits,
     negotiate::json_only,
@@ -43,6 +44,8 @@ pub struct Service {
     pub problems: &'static [&'static Kind],
     /// The database that `/readyz` asks.
     pub db: Db,
+    /// The tasks beside the requests; while one is down, `/readyz` says so.
+    pub background: Background,
     pub limits: RequestLimits,
     /// Whether it speaks XML too: its refusals then do, and operations choose with [`crate::Wanted`] or
     /// [`crate::json_only`]. Without it every operation answers in JSON only.
@@ -63,6 +66,7 @@ struct Pages {
     problems: Vec<&'static Kind>,
     openapi: Bytes,
     db: Db,
+    background: Background,
 }
 
 impl Service {
@@ -76,6 +80,7 @@ impl Service {
             problems: STANDARD.iter().chain(self.problems).copied().collect(),
             openapi: document_text(&self.openapi).into(),
             db: self.db,
+            background: self.background,
         };
         let pages = Router::new()
             .route("/", get(front_page))
@@ -133,6 +138,7 @@ fn cors(exposed: &[&str]) -> CorsLayer {
 }
 
 async fn ready(State(pages): State<Pages>) -> Result<&'static str> {
+    pages.background.check()?;
     pages.db.ping().await?;
     Ok("ready\n")
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 use support::{Wire, serve};
 use testkit::{Client, Engine, Server, Store};
 use web::{
-    Problem, Reply, RequestLimits, Result, Service,
+    Background, Clock, Problem, Reply, RequestLimits, Result, Service,
     problem::{CONFLICT, Kind, STANDARD},
 };
 
@@ -39,6 +39,7 @@ async fn start() -> (Store, Server, Client) {
         openapi: utoipa::openapi::OpenApi::default(),
         problems: &[&OWN],
         db: store.open("sample", &[]),
+        background: Background::new("sample", Clock::system()),
         limits: RequestLimits::default(),
         xml: false,
         beside: Router::new().route("/oauth/page", get(async || "x".repeat(2000))),

@@ -14,8 +14,8 @@ use http::Method;
 use support::{pets::Pet, serve};
 use testkit::{Answer, Client, Engine, Server, Store};
 use web::{
-    Body, Path, Problem, Reply, RequestLimits, Result, Service, Upload, Verbatim, json_only,
-    problem::CONFLICT,
+    Background, Body, Clock, Path, Problem, Reply, RequestLimits, Result, Service, Upload, Verbatim,
+    json_only, problem::CONFLICT,
 };
 
 async fn start(xml: bool) -> (Store, Server, Client) {
@@ -46,6 +46,7 @@ async fn start(xml: bool) -> (Store, Server, Client) {
         openapi: utoipa::openapi::OpenApi::default(),
         problems: &[],
         db: store.open("sample", &[]),
+        background: Background::new("sample", Clock::system()),
         limits: RequestLimits { body_bytes: 500, ..RequestLimits::default() },
         xml,
         beside,

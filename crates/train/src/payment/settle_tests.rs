@@ -1,17 +1,28 @@
 //! Outcomes that arrive when nobody has swept yet, or twice, or too late: what [`super::settle`] makes of them.
 
+use std::{
+    future::pending,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+};
+
+use db::Db;
+use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
-use testkit::{Engine, Fixture, Store};
+use testkit::{Client, Engine, Fixture, Server, Store};
 use uuid::Uuid;
-use web::{Chance, Clock};
+use web::{Chance, Clock, ConnectionLimits, RequestLimits};
 
 use super::{
     MaskedSource,
-    processor::Outcome,
+    processor::{Away, Charge, Outcome, Processor},
+    sandbox::Sandbox,
     store::{self, Payment, Stage},
 };
 use crate::{
-    Settings, Train,
+    Settings, Timetable, Train,
     booking::{self, NewBooking},
     idempotency::Answer,
     trip,
@@ -31,7 +42,12 @@ struct Asked {
 
 impl Fixture for Asked {
     async fn start(engine: Engine) -> Self {
-        let store = Store::new(engine);
+        Asked::with(Store::new(engine), |db, clock| Box::new(Sandbox::new(db, clock))).await
+    }
+}
+
+impl Asked {
+    async fn with(store: Store, processor: impl FnOnce(Db, Clock) -> Box<dyn Processor>) -> Self {
         let clock = Clock::manual("2026-05-13T10:00:00Z".parse().unwrap());
         let db = store.open("train", crate::MIGRATIONS);
         let settings = Settings {
@@ -45,7 +61,9 @@ impl Fixture for Asked {
             webhooks_to_this_machine: false,
             demo: false,
         };
-        let train = Train::open(settings, db, clock.clone(), Chance::system()).await.unwrap();
+        let (timetable, processor) = (Timetable::built_in().unwrap(), processor(db.clone(), clock.clone()));
+        let train = Train::open_with(settings, timetable, processor, db, clock.clone(), Chance::system());
+        let train = train.await.unwrap();
         let (now, booking, payment) = (clock.now(), Uuid::from_u128(1), Uuid::from_u128(2));
         let state = train.clone();
         let written = train.db.write(move |tx| {
@@ -72,9 +90,7 @@ impl Fixture for Asked {
         assert!(written.await.unwrap_or_else(|error: db::Error| panic!("{error}")));
         Asked { train, clock, booking, payment, _store: store }
     }
-}
 
-impl Asked {
     /// What becomes of the payment when the processor says this now, and whether the client is told of a payment.
     async fn settle(&self, outcome: Outcome) -> bool {
         matches!(self.train.settle(self.payment, outcome).await.unwrap(), Answer::Done(_))
@@ -176,5 +192,59 @@ testkit::on_both_engines! {
         assert_eq!(asked.state().await, (None, Stage::Refunding, 0));
         asked.train.work_off().await.unwrap();
         assert_eq!(asked.state().await, (None, Stage::Refunded, 0));
+    }
+
+    async fn a_sweeper_that_panics_is_started_again(store: Store) {
+        let broken = Arc::new(AtomicBool::new(true));
+        let processor = |db, clock| -> Box<dyn Processor> {
+            Box::new(Unsteady { broken: broken.clone(), sandbox: Sandbox::new(db, clock) })
+        };
+        let asked = Asked::with(store, processor).await;
+        let router = asked.train.router(RequestLimits::default());
+        let server = Server::start(ConnectionLimits::default(), |_| router).await;
+        let client = Client::new(server.address());
+        let ready = async || client.get("/readyz").send().await;
+        let running = tokio::spawn(asked.train.clone().run(pending()));
+        ready().await.has_status(200);
+        // The sweeper asks what became of the payment.
+        asked.move_to("2026-05-13T10:01:00Z");
+        let down = loop {
+            let answer = ready().await;
+            if answer.status != 200 {
+                break answer;
+            }
+        };
+        let detail = "A background task of this service is down, and is started again: sweeper.";
+        assert_eq!(down.is_problem(503, "unavailable"), detail);
+        broken.store(false, SeqCst);
+        asked.move_to("2026-05-13T10:01:30Z");
+        while asked.state().await.1 == Stage::Processing {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(ready().await.has_status(200).text(), "ready\n");
+        assert!(matches!(asked.state().await, (Some(booking::Status::Held), Stage::Failed(_), 1)));
+        assert!(!running.is_finished());
+        running.abort();
+    }
+}
+
+/// A processor whose library panics while it is broken.
+struct Unsteady {
+    broken: Arc<AtomicBool>,
+    sandbox: Sandbox,
+}
+
+impl Processor for Unsteady {
+    fn charge<'a>(&'a self, charge: &'a Charge<'a>) -> BoxFuture<'a, Result<Outcome, Away>> {
+        self.sandbox.charge(charge)
+    }
+
+    fn find(&self, payment: Uuid) -> BoxFuture<'_, Result<Outcome, Away>> {
+        assert!(!self.broken.load(SeqCst), "the processor's library gave up");
+        self.sandbox.find(payment)
+    }
+
+    fn refund(&self, payment: Uuid) -> BoxFuture<'_, Result<(), Away>> {
+        self.sandbox.refund(payment)
     }
 }

@@ -207,9 +207,12 @@ fn write_problem(response: &mut Response, id: &str, method: &Method) -> Option<A
 }
 
 pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> Problem {
+    Problem::internal(format!("a handler panicked: {}", panic_message(panic)))
+}
+
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    Problem::internal(format!("a handler panicked: {}", text.unwrap_or("no message")))
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
 fn is_well_formed(id: &str) -> bool {
