@@ -79,9 +79,9 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-impl From<postgres::Error> for Error {
-    fn from(error: postgres::Error) -> Self {
-        use postgres::error::SqlState;
+impl From<tokio_postgres::Error> for Error {
+    fn from(error: tokio_postgres::Error) -> Self {
+        use tokio_postgres::error::SqlState;
         let Some(refusal) = error.as_db_error() else {
             let text = with_source(&error);
             // A parameter that does not fit its column is no fault of the connection.
@@ -97,19 +97,20 @@ impl From<postgres::Error> for Error {
             &SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED => Error::Conflict(text),
             // The statement timeout, which waiting for a lock runs into: what SQLite's busy timeout is.
             &SqlState::QUERY_CANCELED => Error::Busy,
+            &SqlState::DUPLICATE_PSTATEMENT => Error::Unavailable(text),
             &SqlState::UNIQUE_VIOLATION => Error::Unique(constraint()),
             code => match &code.code()[..2] {
                 "23" => Error::Constraint(constraint()),
-                // 08 connection, 28 not let in, 3D no such database, 53 out of resources, 57 operator intervention
+                // 26 and 42P05: a pooler lost a prepared statement. 08 connection, 28 not let in, 3D no such database, 53 out of resources, 57 operator intervention
                 // (shutdown), 58 system
-                "08" | "28" | "3D" | "53" | "57" | "58" => Error::Unavailable(text),
+                "08" | "26" | "28" | "3D" | "53" | "57" | "58" => Error::Unavailable(text),
                 _ => Error::Engine(text),
             },
         }
     }
 }
 
-fn is_io(error: &postgres::Error) -> bool {
+fn is_io(error: &tokio_postgres::Error) -> bool {
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
         if inner.is::<std::io::Error>() {

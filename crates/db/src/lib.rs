@@ -19,7 +19,8 @@
 //! - A **full queue** answers [`Error::Busy`] at once; nothing grows while the database is behind.
 //!
 //! On SQLite a read runs inline on the calling thread and all writes go through one thread that commits many
-//! at once; on PostgreSQL both go to a pool of threads that own a connection each. PostgreSQL's writes run at
+//! at once; on PostgreSQL both go to a pool of threads that own a connection each and
+//! serve all services in turn. PostgreSQL's writes run at
 //! READ COMMITTED: where two may compete, let one statement decide (`INSERT … ON CONFLICT`, `UPDATE … WHERE …
 //! RETURNING`), as nothing that was read before is still sure to hold.
 //!
@@ -36,7 +37,7 @@ pub mod tx;
 mod unit;
 mod value;
 
-use std::{any::TypeId, path::PathBuf, sync::Arc};
+use std::{any::TypeId, path::PathBuf, sync::Arc, time::Duration};
 
 pub use error::Error;
 pub use migration::{Migrations, Script};
@@ -59,15 +60,21 @@ pub enum Location {
 /// How much may be under way at once.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Units that may wait for SQLite's writer or for a PostgreSQL thread before callers are told "busy".
+    /// Units of a service that may wait for SQLite's writer or for a PostgreSQL thread before callers are told "busy".
     pub queue: usize,
-    /// PostgreSQL connections (and threads) of this process.
+    /// PostgreSQL connections (and threads) of this process, for all its services.
     pub connections: usize,
+    /// How long a unit may wait in its queue, and how long PostgreSQL may take for each answer.
+    pub wait: Duration,
+}
+
+impl Limits {
+    pub const DEFAULT: Limits = Limits { queue: 4096, connections: 16, wait: Duration::from_secs(5) };
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { queue: 4096, connections: 16 }
+        Limits::DEFAULT
     }
 }
 
@@ -80,6 +87,43 @@ impl OpenError {
     /// What the engines say may have several lines: details, hints, the statement itself.
     pub(crate) fn new(text: &str) -> Self {
         OpenError(text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" "))
+    }
+}
+
+/// The databases of a process: a file per service in a folder, or a schema per service on a PostgreSQL server, to
+/// which all services share the connections. Cloning it is cheap.
+#[derive(Clone)]
+pub struct Databases {
+    place: Place,
+    limits: Limits,
+}
+
+#[derive(Clone)]
+enum Place {
+    Sqlite(PathBuf),
+    Postgres(postgres::Shared),
+}
+
+impl Databases {
+    /// Connects to where they are. Blocks; it is for start-up.
+    pub fn connect(location: &Location, limits: Limits) -> Result<Self, OpenError> {
+        let place = match location {
+            Location::Sqlite(folder) => Place::Sqlite(folder.clone()),
+            Location::Postgres(url) => Place::Postgres(postgres::Shared::open(url, limits)?),
+        };
+        Ok(Databases { place, limits })
+    }
+
+    /// Opens the database of a service and brings its schema up to date. Blocks; it is for start-up.
+    pub fn open(&self, service: &'static str, migrations: &[Migrations]) -> Result<Db, OpenError> {
+        let sites = Sites::default();
+        let engine = match &self.place {
+            Place::Sqlite(folder) => {
+                Engine::Sqlite(sqlite::Sqlite::open(folder, service, migrations, self.limits)?)
+            }
+            Place::Postgres(shared) => Engine::Postgres(shared.service(service, migrations, &sites)?),
+        };
+        Ok(Db(Arc::new(Inner { engine, sites })))
     }
 }
 
@@ -99,28 +143,14 @@ enum Engine {
 }
 
 impl Db {
-    /// Opens the database of a service and brings its schema up to date. Blocks; it is for start-up.
+    /// Opens the database of a process's only service: see [`Databases`].
     pub fn open(
         location: &Location,
         service: &'static str,
         migrations: &[Migrations],
         limits: Limits,
     ) -> Result<Self, OpenError> {
-        let sites = Sites::default();
-        let engine = match location {
-            Location::Sqlite(folder) => {
-                Engine::Sqlite(sqlite::Sqlite::open(folder, service, migrations, limits.queue)?)
-            }
-            Location::Postgres(url) => Engine::Postgres(postgres::Postgres::open(
-                url,
-                service,
-                migrations,
-                limits.connections,
-                limits.queue,
-                &sites,
-            )?),
-        };
-        Ok(Db(Arc::new(Inner { engine, sites })))
+        Databases::connect(location, limits)?.open(service, migrations)
     }
 
     /// Runs a unit that only reads. What it reads is bounded (a row, a page): on SQLite it runs on the calling

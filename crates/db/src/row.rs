@@ -1,9 +1,9 @@
 //! What comes out of a statement: typed columns of a row of either engine.
 
 use jiff::{Timestamp, civil::Date};
-use postgres::types::{FromSql, Type};
 use rusqlite::types::ValueRef;
 use rust_decimal::Decimal;
+use tokio_postgres::types::{FromSql, Type};
 use uuid::Uuid;
 
 use crate::Error;
@@ -13,7 +13,7 @@ pub struct Row<'a>(pub(crate) Source<'a>);
 
 pub(crate) enum Source<'a> {
     Sqlite(&'a rusqlite::Row<'a>),
-    Postgres(&'a postgres::Row),
+    Postgres(&'a tokio_postgres::Row),
 }
 
 impl Row<'_> {
@@ -39,10 +39,10 @@ pub trait Column: Sized {
     #[doc(hidden)]
     fn from_sqlite(value: ValueRef<'_>) -> Result<Self, &'static str>;
     #[doc(hidden)]
-    fn from_postgres(row: &postgres::Row, index: usize) -> Result<Self, String>;
+    fn from_postgres(row: &tokio_postgres::Row, index: usize) -> Result<Self, String>;
 }
 
-fn fetch<'a, T: FromSql<'a>>(row: &'a postgres::Row, index: usize) -> Result<T, String> {
+fn fetch<'a, T: FromSql<'a>>(row: &'a tokio_postgres::Row, index: usize) -> Result<T, String> {
     row.try_get(index).map_err(|error| {
         // The client's own message names neither the types nor the reason; its source does.
         std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string)
@@ -80,7 +80,7 @@ macro_rules! column {
                 let from: fn(ValueRef<'_>) -> Result<$type, &'static str> = $from;
                 from(value)
             }
-            fn from_postgres(row: &postgres::Row, index: usize) -> Result<Self, String> {
+            fn from_postgres(row: &tokio_postgres::Row, index: usize) -> Result<Self, String> {
                 fetch(row, index)
             }
         }
@@ -111,9 +111,9 @@ impl Column for i64 {
         integer(value)
     }
 
-    fn from_postgres(row: &postgres::Row, index: usize) -> Result<Self, String> {
+    fn from_postgres(row: &tokio_postgres::Row, index: usize) -> Result<Self, String> {
         // A literal or a count may come back narrower than BIGINT.
-        match row.columns().get(index).map(postgres::Column::type_) {
+        match row.columns().get(index).map(tokio_postgres::Column::type_) {
             Some(&Type::INT4) => fetch::<i32>(row, index).map(i64::from),
             Some(&Type::INT2) => fetch::<i16>(row, index).map(i64::from),
             _ => fetch(row, index),
@@ -126,7 +126,7 @@ impl Column for Json {
         text(value).map(|text| Json(text.to_owned()))
     }
 
-    fn from_postgres(row: &postgres::Row, index: usize) -> Result<Self, String> {
+    fn from_postgres(row: &tokio_postgres::Row, index: usize) -> Result<Self, String> {
         fetch(row, index)
     }
 }
@@ -154,7 +154,7 @@ impl<T: Column> Column for Option<T> {
         }
     }
 
-    fn from_postgres(row: &postgres::Row, index: usize) -> Result<Self, String> {
+    fn from_postgres(row: &tokio_postgres::Row, index: usize) -> Result<Self, String> {
         if fetch::<Option<Anything>>(row, index)?.is_none() {
             return Ok(None);
         }

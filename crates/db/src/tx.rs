@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use crate::{
     Error, Value,
-    postgres::Connection as Postgres,
+    postgres::Session,
     row::{Row, Source},
     sqlite::Connection as Sqlite,
 };
@@ -19,7 +19,7 @@ pub struct Tx<'c> {
 
 pub(crate) enum Engine<'c> {
     Sqlite(&'c mut Sqlite),
-    Postgres(&'c mut Postgres),
+    Postgres(Session<'c>),
 }
 
 /// How far a transaction reaches. Most reads are one statement, which is a snapshot by itself and needs no

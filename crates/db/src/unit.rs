@@ -10,10 +10,6 @@ use tokio::sync::oneshot;
 
 use crate::{Error, Tx, WriteTx};
 
-/// How long a unit may wait in a queue before it is told "busy" instead of being run: its caller has a
-/// client waiting, and an answer that late serves nobody.
-const PATIENCE: Duration = Duration::from_secs(5);
-
 /// What a queue holds. `run` may be called again after a roll-back; `answer` is called once, when the outcome
 /// is durable.
 pub(crate) trait Unit<T: ?Sized>: Send {
@@ -23,8 +19,9 @@ pub(crate) trait Unit<T: ?Sized>: Send {
     fn answer(self: Box<Self>);
     /// Sends this instead: the unit did not happen.
     fn refuse(self: Box<Self>, error: Error);
-    /// Whether it is still worth starting now.
-    fn still_wanted(&self, now: Instant) -> bool;
+    /// Whether it is still worth starting now, or has been in its queue for longer than this: its caller has a client
+    /// waiting, and an answer that late is of no use.
+    fn still_wanted(&self, now: Instant, patience: Duration) -> bool;
     /// Whether nobody waits for it any more.
     fn abandoned(&self) -> bool;
 }
@@ -88,8 +85,8 @@ macro_rules! unit {
                 let _ = self.reply.send(Err(error.into()));
             }
 
-            fn still_wanted(&self, now: Instant) -> bool {
-                now.duration_since(self.queued) < PATIENCE
+            fn still_wanted(&self, now: Instant, patience: Duration) -> bool {
+                now.duration_since(self.queued) < patience
             }
 
             fn abandoned(&self) -> bool {

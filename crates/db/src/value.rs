@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use bytes::{BufMut, BytesMut};
 use jiff::{Timestamp, civil::Date};
-use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use rust_decimal::Decimal;
+use tokio_postgres::types::{Format, IsNull, ToSql, Type, to_sql_checked};
 use uuid::Uuid;
 
 /// A parameter of a statement. Text and bytes are borrowed, so that binding copies nothing of the caller's.
@@ -40,6 +40,22 @@ impl<'a> Value<'a> {
     /// JSON, given as its text.
     pub fn json(text: impl Into<Cow<'a, str>>) -> Self {
         Value::Json(text.into())
+    }
+
+    /// As what PostgreSQL gets it where it has not said what it expects. It finds out itself what `UNKNOWN` is.
+    pub(crate) fn postgres_type(&self) -> Type {
+        match self {
+            // JSON or JSONB.
+            Value::Null | Value::Json(_) => Type::UNKNOWN,
+            Value::Int(_) => Type::INT8,
+            Value::Text(_) => Type::TEXT,
+            Value::Bool(_) => Type::BOOL,
+            Value::Decimal(_) => Type::NUMERIC,
+            Value::Uuid(_) => Type::UUID,
+            Value::Time(_) => Type::TIMESTAMPTZ,
+            Value::Date(_) => Type::DATE,
+            Value::Bytes(_) => Type::BYTEA,
+        }
     }
 }
 
@@ -137,13 +153,17 @@ impl ToSql for Value<'_> {
             Value::Json(text) => {
                 match *ty {
                     Type::JSONB => out.put_u8(1), // the version of JSONB's wire form
-                    Type::JSON => {}
+                    Type::JSON | Type::UNKNOWN => {}
                     _ => return Err(format!("JSON cannot be stored as {ty}").into()),
                 }
                 out.put_slice(text.as_bytes());
                 Ok(IsNull::No)
             }
         }
+    }
+
+    fn encode_format(&self, ty: &Type) -> Format {
+        if *ty == Type::UNKNOWN { Format::Text } else { Format::Binary }
     }
 
     // Each variant checks for itself in `to_sql`, since which types fit depends on the variant.

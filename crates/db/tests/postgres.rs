@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-use db::{Db, Error, Limits, Location, Migrations, Script, WriteTx};
+use db::{Databases, Db, Error, Limits, Location, Migrations, Script, WriteTx};
 use futures_util::future::join_all;
 use testkit::{Engine, Store};
 
@@ -24,14 +24,14 @@ const SCHEMA: &[Migrations] = &[Migrations {
         postgres: "CREATE TABLE account (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL);
             CREATE SEQUENCE tries;
             CREATE FUNCTION lose(times BIGINT, state TEXT) RETURNS BIGINT LANGUAGE plpgsql AS $$
-            DECLARE try BIGINT := nextval('tries');
+            DECLARE try BIGINT := nextval('accounts.tries');
             BEGIN
                 IF try <= times THEN RAISE EXCEPTION 'lost try %', try USING ERRCODE = state; END IF;
                 RETURN try;
             END $$;
             CREATE TABLE late (id BIGINT PRIMARY KEY);
             CREATE FUNCTION lose_late() RETURNS TRIGGER LANGUAGE plpgsql AS $$
-            BEGIN PERFORM lose(2, '40001'); RETURN NULL; END $$;
+            BEGIN PERFORM accounts.lose(2, '40001'); RETURN NULL; END $$;
             CREATE CONSTRAINT TRIGGER late AFTER INSERT ON late DEFERRABLE INITIALLY DEFERRED
                 FOR EACH ROW EXECUTE FUNCTION lose_late()",
     }],
@@ -49,7 +49,7 @@ fn open_account(tx: &mut WriteTx<'_>, id: i64) -> Result<u64, Error> {
 async fn open_losing(db: &Db, id: i64, times: i64, state: &'static str) -> Result<Option<i64>, Error> {
     db.write(move |tx| {
         open_account(tx, id)?;
-        tx.row("SELECT lose($1, $2)", &[times.into(), state.into()], |row| row.get(0))
+        tx.row("SELECT accounts.lose($1, $2)", &[times.into(), state.into()], |row| row.get(0))
     })
     .await
 }
@@ -238,6 +238,107 @@ fn the_defaults_of_the_server_do_not_matter() {
         });
         assert_eq!(isolation.await.unwrap().as_deref(), Some("read committed"));
         assert_eq!(accounts(&db).await, [(1, 0)]);
+    });
+}
+
+/// Runs this many reads of each that wait for one another, so that each needs a connection of its own.
+async fn read_at_once(services: &[(&Db, usize)]) {
+    let all = services.iter().map(|(_, reads)| reads).sum();
+    let together = Arc::new(Barrier::new(all));
+    let reads = services.iter().flat_map(|(db, reads)| std::iter::repeat_n(*db, *reads)).map(|db| {
+        let together = Arc::clone(&together);
+        db.read(move |tx| {
+            let one = tx.row("SELECT 1", &[], |row| row.get::<i64>(0));
+            together.wait();
+            one
+        })
+    });
+    for answer in join_all(reads).await {
+        assert_eq!(answer.unwrap(), Some(1));
+    }
+}
+
+#[test]
+fn all_services_of_a_process_share_its_connections() {
+    on_postgres(async |store| {
+        let limits = Limits { connections: 3, ..Limits::default() };
+        let databases = Databases::connect(store.location(), limits).unwrap();
+        let (one, other) =
+            (databases.open("accounts", SCHEMA).unwrap(), databases.open("others", &[]).unwrap());
+        read_at_once(&[(&one, 2), (&other, 1)]).await;
+        read_at_once(&[(&one, 1), (&other, 2)]).await;
+        assert_eq!(end_connections(&killer(&store)).await, 3);
+    });
+}
+
+#[test]
+fn a_service_with_a_full_queue_does_not_hold_up_another() {
+    on_postgres(async |store| {
+        let limits = Limits { connections: 2, ..Limits::default() };
+        let databases = Databases::connect(store.location(), limits).unwrap();
+        let (busy, other) =
+            (databases.open("accounts", SCHEMA).unwrap(), databases.open("others", &[]).unwrap());
+        let (enter, entered) = std::sync::mpsc::channel();
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let released = std::sync::Mutex::new(released);
+        let held = tokio::spawn({
+            let busy = busy.clone();
+            async move {
+                busy.write(move |tx| {
+                    open_account(tx, 1)?;
+                    let _ = enter.send(());
+                    let _ = released.lock().unwrap().recv();
+                    Ok::<_, Error>(())
+                })
+                .await
+            }
+        });
+        entered.recv().unwrap();
+        // Would take the other connection if it were its own.
+        let waiting = tokio::spawn({
+            let busy = busy.clone();
+            async move { busy.write(|tx| open_account(tx, 2)).await }
+        });
+        for _ in 0..20 {
+            read_at_once(&[(&other, 1)]).await;
+        }
+        assert!(!waiting.is_finished());
+        drop(release);
+        held.await.unwrap().unwrap();
+        assert_eq!(waiting.await.unwrap().unwrap(), 1);
+    });
+}
+
+#[test]
+fn services_behind_a_pooler_keep_to_their_schemas() {
+    on_postgres(async |_| {
+        let store = Store::pooled();
+        let databases = store.connect();
+        let one = databases.open("accounts", SCHEMA).unwrap();
+        const OTHER: &[Migrations] = &[Migrations {
+            component: "others",
+            steps: &[Script {
+                name: "0001_accounts",
+                sqlite: "",
+                postgres: "CREATE TABLE account (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL)",
+            }],
+        }];
+        let other = databases.open("others", OTHER).unwrap();
+        let writes = (0..200).map(|id| {
+            let db = if id % 2 == 0 { &one } else { &other };
+            async move {
+                db.write(move |tx| open_account(tx, id)).await.unwrap();
+                let found = db.read(move |tx| {
+                    let one = "SELECT balance FROM account WHERE id = $1";
+                    let first = tx.row(one, &[id.into()], |row| row.get::<i64>(0))?;
+                    Ok::<_, Error>((first, tx.row(one, &[(id + 1).into()], |row| row.get::<i64>(0))?))
+                });
+                assert_eq!(found.await.unwrap(), (Some(0), None));
+            }
+        });
+        join_all(writes).await;
+        assert_eq!(accounts(&one).await, (0..200).step_by(2).map(|id| (id, 0)).collect::<Vec<_>>());
+        assert_eq!(accounts(&other).await, (1..200).step_by(2).map(|id| (id, 0)).collect::<Vec<_>>());
     });
 }
 

@@ -18,7 +18,7 @@ const SCHEMA: &[Migrations] = &[Migrations {
     }],
 }];
 
-const LIMITS: Limits = Limits { queue: 3, connections: 2 };
+const LIMITS: Limits = Limits { queue: 3, connections: 2, ..Limits::DEFAULT };
 
 fn add(db: &Db, id: i64) -> BoxFuture<'static, Result<u64, Error>> {
     let db = db.clone();

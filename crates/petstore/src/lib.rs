@@ -43,7 +43,7 @@ pub const MIGRATIONS: &[Migrations] = &[
     identity::MIGRATIONS,
     oauth::MIGRATIONS,
     identity::quota::MIGRATIONS,
-    db::migrations!("petstore": "0001_petstore"),
+    db::migrations!("petstore": "0001_petstore", "0002_search_path"),
 ];
 
 /// What access tokens can be for.

@@ -31,7 +31,8 @@ const MISSING: &str = "the tests need PostgreSQL's server: install it (Debian: a
 /// A database of its own for one test, dropped with it.
 pub(crate) struct Database {
     pub(crate) url: String,
-    name: String,
+    pub(crate) name: String,
+    pub(crate) port: u16,
 }
 
 impl Database {
@@ -41,7 +42,7 @@ impl Database {
         let name = format!("test_{}_{number}", std::process::id());
         let server = cluster();
         server.run(&format!("CREATE DATABASE {name}"));
-        Database { url: server.url(&name), name }
+        Database { url: server.url(&name), name, port: server.port }
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use db::{Db, Limits, Location, Migrations};
+use db::{Databases, Db, Limits, Location, Migrations};
 
-use crate::cluster::Database;
+use crate::{cluster::Database, pooler::Pooler};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
@@ -17,7 +17,9 @@ pub struct Store {
     location: Location,
     engine: Engine,
     _folder: Option<tempfile::TempDir>,
-    _database: Option<Database>,
+    // Dropped before the database that it has connections to.
+    _pooler: Option<Pooler>,
+    database: Option<Database>,
 }
 
 impl Store {
@@ -26,14 +28,27 @@ impl Store {
             Engine::Sqlite => {
                 let folder = tempfile::tempdir().expect("a temporary folder");
                 let location = Location::Sqlite(folder.path().join("data"));
-                Store { location, engine, _folder: Some(folder), _database: None }
+                Store { location, engine, _folder: Some(folder), _pooler: None, database: None }
             }
             Engine::Postgres => {
                 let database = Database::create();
                 let location = Location::Postgres(database.url.clone());
-                Store { location, engine, _folder: None, _database: Some(database) }
+                Store { location, engine, _folder: None, _pooler: None, database: Some(database) }
             }
         }
+    }
+
+    /// On PostgreSQL behind a PgBouncer that gives each transaction another session.
+    pub fn pooled() -> Self {
+        let direct = Store::new(Engine::Postgres);
+        let pooler = direct.database.as_ref().map(Pooler::start).expect("a database of PostgreSQL");
+        Store { location: Location::Postgres(pooler.url.clone()), _pooler: Some(pooler), ..direct }
+    }
+
+    /// The same database, without a pooler in between.
+    pub fn direct(&self) -> Location {
+        let url = self.database.as_ref().map(|database| database.url.clone());
+        url.map_or_else(|| self.location.clone(), Location::Postgres)
     }
 
     pub fn engine(&self) -> Engine {
@@ -52,10 +67,15 @@ impl Store {
         }
     }
 
-    /// Opens it, with few connections: hundreds of tests share one server.
+    /// Opens it for a service of its own.
     pub fn open(&self, service: &'static str, migrations: &[Migrations]) -> Db {
+        self.connect().open(service, migrations).expect("the test's database opens")
+    }
+
+    /// For several services in one process, with few connections: hundreds of tests share one server.
+    pub fn connect(&self) -> Databases {
         let limits = Limits { connections: 4, ..Limits::default() };
-        Db::open(&self.location, service, migrations, limits).expect("the test's database opens")
+        Databases::connect(&self.location, limits).expect("the test's database is there")
     }
 
     /// The folder of an embedded database.
@@ -99,7 +119,7 @@ macro_rules! on_both_engines {
             #[allow(unused_imports)]
             use super::*;
 
-            async fn test($fixture: $type) $body
+            pub(super) async fn test($fixture: $type) $body
 
             #[test]
             fn sqlite() {

@@ -16,6 +16,7 @@ pub mod dump;
 mod engine;
 mod http;
 pub mod openapi;
+mod pooler;
 mod process;
 pub mod receiver;
 mod server;

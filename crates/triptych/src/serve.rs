@@ -3,7 +3,7 @@
 use std::{future::pending, net::SocketAddr};
 
 use axum::Router;
-use db::Db;
+use db::{Databases, Db, Migrations};
 use museum::Museum;
 use petstore::Petstore;
 use tokio::{
@@ -46,6 +46,7 @@ pub(crate) fn run(settings: &Settings, services: &[ServiceName]) -> Result<(), F
 /// The services that run, and what they have in common.
 struct House<'s> {
     settings: &'s Settings,
+    databases: Databases,
     clock: Clock,
     chance: Chance,
     stop: watch::Sender<bool>,
@@ -60,6 +61,7 @@ impl<'s> House<'s> {
     async fn new(settings: &'s Settings) -> Result<Self, Failure> {
         let mut house = House {
             settings,
+            databases: connect(settings).await?,
             clock: Clock::system(),
             chance: Chance::system(),
             stop: watch::Sender::new(false),
@@ -84,7 +86,7 @@ impl<'s> House<'s> {
         let settings = self.settings;
         let listener = bind("the pet store", "--petstore-listen", settings.petstore.listen).await?;
         let address = listener.local_addr()?;
-        let db = open("petstore", petstore::MIGRATIONS, settings).await?;
+        let db = open(&self.databases, "petstore", petstore::MIGRATIONS).await?;
         let petstore =
             Petstore::open(settings.petstore(address), db, self.clock.clone(), self.chance.clone()).await?;
         self.spawn(
@@ -111,7 +113,7 @@ impl<'s> House<'s> {
         let settings = self.settings;
         let listener = bind("the train service", "--train-listen", settings.train.listen).await?;
         let address = listener.local_addr()?;
-        let db = open("train", train::MIGRATIONS, settings).await?;
+        let db = open(&self.databases, "train", train::MIGRATIONS).await?;
         let train = Train::open(settings.train(address), db, self.clock.clone(), self.chance.clone()).await?;
         self.spawn("train", &settings.train.address, listener, train.router(settings.limits.request()));
         let stop = self.stopped();
@@ -130,7 +132,7 @@ impl<'s> House<'s> {
         let settings = self.settings;
         let listener = bind("the museum", "--museum-listen", settings.museum.listen).await?;
         let address = listener.local_addr()?;
-        let db = open("museum", museum::MIGRATIONS, settings).await?;
+        let db = open(&self.databases, "museum", museum::MIGRATIONS).await?;
         let demo = settings.demo();
         let museum =
             Museum::open(&settings.museum(), db, demo, self.clock.clone(), self.chance.clone()).await?;
@@ -200,15 +202,29 @@ async fn bind(what: &str, flag: &str, address: SocketAddr) -> Result<TcpListener
     })
 }
 
-/// Opens a service's database, off the threads that serve, since it may wait for another process to migrate it.
-pub(crate) async fn open(
+/// Connects to where the databases are, off the threads that serve, since that may wait for the server.
+async fn connect(settings: &Settings) -> Result<Databases, Failure> {
+    let (location, limits) = (settings.location(), settings.limits.database());
+    Ok(tokio::task::spawn_blocking(move || Databases::connect(&location, limits)).await??)
+}
+
+/// Opens a service's database, which may wait for another process to migrate it.
+async fn open(
+    databases: &Databases,
     service: &'static str,
-    migrations: &'static [db::Migrations],
+    migrations: &'static [Migrations],
+) -> Result<Db, Failure> {
+    let databases = databases.clone();
+    Ok(tokio::task::spawn_blocking(move || databases.open(service, migrations)).await??)
+}
+
+/// The database of one service, for a command that does not serve.
+pub(crate) async fn open_one(
+    service: &'static str,
+    migrations: &'static [Migrations],
     settings: &Settings,
 ) -> Result<Db, Failure> {
-    let (location, limits) = (settings.location(), settings.limits.database());
-    let opened = tokio::task::spawn_blocking(move || Db::open(&location, service, migrations, limits));
-    Ok(opened.await??)
+    open(&connect(settings).await?, service, migrations).await
 }
 
 /// Opens the database of a service that has been started before, for commands: in a folder whose name was mistyped they are to

@@ -79,6 +79,7 @@ pub(crate) struct Limits {
     grace_seconds: u64,
     database_queue: usize,
     database_connections: usize,
+    database_seconds: u64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -195,6 +196,7 @@ impl Settings {
             ("body_bytes", limits.body_bytes),
             ("database_queue", limits.database_queue),
             ("database_connections", limits.database_connections),
+            ("database_seconds", limits.database_seconds.try_into().unwrap_or(usize::MAX)),
         ] {
             if value == 0 {
                 return Err(SettingsError(format!("limits.{name} must be at least 1")));
@@ -348,7 +350,11 @@ impl Limits {
     }
 
     pub(crate) fn database(&self) -> db::Limits {
-        db::Limits { queue: self.database_queue, connections: self.database_connections }
+        db::Limits {
+            queue: self.database_queue,
+            connections: self.database_connections,
+            wait: Duration::from_secs(self.database_seconds),
+        }
     }
 }
 

@@ -1,75 +1,189 @@
-//! One connection with its prepared statements.
+//! One connection with its prepared statements, and a limit on every wait.
+//!
+//! A connection keeps no state of its own on the server but prepared statements: which schema, read-only and the
+//! timeouts are said in each statement or transaction. So a pooler may give every transaction another session.
 
-use std::{collections::HashMap, time::Duration};
+use std::{cell::Cell, collections::HashMap, sync::Arc, time::Duration};
 
-use postgres::{Client, Config, NoTls, Row, Statement, types::ToSql};
+use tokio::{runtime::Runtime, task::JoinHandle};
+use tokio_postgres::{
+    Client, Error as Refusal, Row, Statement,
+    error::SqlState,
+    types::{ToSql, Type},
+};
 
-use crate::{Error, Value};
+use super::{names::Qualified, server::Server, service::Service};
+use crate::{Error, Value, tx::Scope};
 
-/// Settings every connection has unless the URL says otherwise.
-pub(super) fn settle(mut config: Config) -> Config {
-    if config.get_application_name().is_none() {
-        config.application_name("triptych");
-    }
-    if config.get_connect_timeout().is_none() {
-        config.connect_timeout(Duration::from_secs(5));
-    }
-    config
+/// How long closing a connection may take, or asking the server to stop what nobody waits for any more.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+pub(super) struct Connection {
+    server: Arc<Server>,
+    client: Client,
+    driver: JoinHandle<()>,
+    runtime: Runtime,
+    // By service and address: statements are `&'static str`, so the address is the text.
+    statements: HashMap<(usize, usize, usize), Prepared>,
+    /// The server did not answer in time: it may still do so, so nothing else can be asked here.
+    late: Cell<bool>,
 }
 
-pub(crate) struct Connection {
-    client: Client,
-    // Keyed by address: statements are `&'static str`, so the address is the text.
-    prepared: HashMap<(usize, usize), Statement>,
+struct Prepared {
+    qualified: Arc<Qualified>,
+    /// `None`: a pooler would lose it, so its text is sent each time.
+    statement: Option<Statement>,
 }
 
 impl Connection {
-    pub(super) fn open(config: &Config, schema: &str) -> Result<Self, Error> {
-        let mut client = config.connect(NoTls)?;
-        // Durable commits and our isolation whatever the server's defaults are; read only unless a transaction
-        // says otherwise, so that a lone statement of a read cannot write either. The statement timeout keeps a
-        // lock that somebody holds from holding our whole pool.
-        client.batch_execute(&format!(
-            "SET search_path TO {schema}; SET synchronous_commit TO on; SET timezone TO 'UTC'; \
-             SET default_transaction_isolation TO 'read committed'; SET default_transaction_read_only TO on; \
-             SET statement_timeout TO '30s'"
-        ))?;
-        Ok(Connection { client, prepared: HashMap::new() })
+    pub(super) fn open(server: &Arc<Server>) -> Result<Self, Error> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Error::Unavailable(error.to_string()))?;
+        let connect = runtime.block_on(async { tokio::time::timeout(server.wait, server.connect()).await });
+        let (client, driver) = connect.map_err(|_| server.late())??;
+        let driver = runtime.spawn(async {
+            // What goes wrong here is said to whoever asks next.
+            let _ = driver.await;
+        });
+        let server = Arc::clone(server);
+        Ok(Connection { server, client, driver, runtime, statements: HashMap::new(), late: Cell::new(false) })
     }
 
-    pub(super) fn is_closed(&self) -> bool {
-        self.client.is_closed()
+    pub(super) fn is_usable(&self) -> bool {
+        !self.client.is_closed() && !self.late.get()
     }
 
-    pub(super) fn run(&mut self, sql: &str) -> Result<(), Error> {
-        self.client.batch_execute(sql).map_err(Error::from)
+    /// Whether a wait took too long.
+    pub(super) fn is_late(&self) -> bool {
+        self.late.get()
+    }
+
+    /// Runs statements without parameters, in one round trip.
+    pub(super) fn run(&self, sql: &str) -> Result<(), Error> {
+        self.wait(self.client.batch_execute(sql))
+    }
+
+    /// Begins a transaction of this kind. Its commit is durable whatever the server's default is; what waits for a lock
+    /// is stopped by the server a little before we stop waiting for it; and the server ends it should we vanish.
+    pub(super) fn begin(&self, kind: &str) -> Result<(), Error> {
+        let wait = self.server.wait.as_millis();
+        let (statement, idle) = ((wait * 4 / 5).max(1), wait.max(1) * 2);
+        let begun = self.run(&format!(
+            "BEGIN {kind}; SET LOCAL synchronous_commit TO on; SET LOCAL statement_timeout TO {statement}; \
+             SET LOCAL idle_in_transaction_session_timeout TO {idle}"
+        ));
+        if begun.is_err() {
+            self.roll_back();
+        }
+        begun
+    }
+
+    /// Ends a transaction without a trace.
+    pub(super) fn roll_back(&self) {
+        if self.is_usable() && self.run("ROLLBACK").is_err() {
+            self.late.set(true);
+        }
+    }
+
+    pub(super) fn close(self) {
+        let Connection { server, client, driver, runtime, late, .. } = self;
+        let cancel = late.get().then(|| client.cancel_token());
+        drop(client);
+        runtime.block_on(async {
+            let done = async {
+                match cancel {
+                    Some(cancel) => server.cancel(cancel).await,
+                    None => drop(driver.await),
+                }
+            };
+            let _ = tokio::time::timeout(FAREWELL, done).await;
+        });
+    }
+
+    fn wait<T>(&self, answer: impl Future<Output = Result<T, Refusal>>) -> Result<T, Error> {
+        match self.runtime.block_on(async { tokio::time::timeout(self.server.wait, answer).await }) {
+            Ok(answer) => answer.map_err(|refusal| {
+                if matches!(
+                    refusal.code(),
+                    Some(&SqlState::INVALID_SQL_STATEMENT_NAME | &SqlState::DUPLICATE_PSTATEMENT)
+                ) {
+                    self.server.loses_statements();
+                }
+                refusal.into()
+            }),
+            Err(_) => {
+                self.late.set(true);
+                Err(self.server.late())
+            }
+        }
+    }
+
+    fn prepared(&mut self, service: &Service, sql: &'static str) -> Result<&Prepared, Error> {
+        let key = (service.number, sql.as_ptr() as usize, sql.len());
+        let named = self.server.keeps_statements();
+        let known = self.statements.get(&key).is_some_and(|known| !named || known.statement.is_some());
+        if !known {
+            let qualified = service.statement(sql)?;
+            let statement = if named { Some(self.wait(self.client.prepare(&qualified.text))?) } else { None };
+            self.statements.insert(key, Prepared { qualified, statement });
+        }
+        Ok(&self.statements[&key])
+    }
+}
+
+/// A connection while a unit of work of one service has it.
+pub(crate) struct Session<'c> {
+    connection: &'c mut Connection,
+    service: &'c Service,
+    scope: Scope,
+}
+
+impl<'c> Session<'c> {
+    pub(super) fn new(connection: &'c mut Connection, service: &'c Service, scope: Scope) -> Self {
+        Session { connection, service, scope }
     }
 
     pub(crate) fn query(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<Vec<Row>, Error> {
-        let statement = self.prepare(sql, params.len())?;
-        Ok(self.client.query(&statement, &borrowed(params))?)
+        let (statement, qualified) = self.checked(sql, params)?;
+        let Connection { client, .. } = &*self.connection;
+        match &statement {
+            Some(statement) => self.connection.wait(client.query(statement, &borrowed(params))),
+            None => self.connection.wait(client.query_typed(&qualified.text, &typed(params))),
+        }
     }
 
     pub(crate) fn execute(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<u64, Error> {
-        let statement = self.prepare(sql, params.len())?;
-        Ok(self.client.execute(&statement, &borrowed(params))?)
+        let (statement, qualified) = self.checked(sql, params)?;
+        let Connection { client, .. } = &*self.connection;
+        match &statement {
+            Some(statement) => self.connection.wait(client.execute(statement, &borrowed(params))),
+            None => self.connection.wait(client.execute_typed(&qualified.text, &typed(params))),
+        }
     }
 
-    fn prepare(&mut self, sql: &'static str, given: usize) -> Result<Statement, Error> {
-        let key = (sql.as_ptr() as usize, sql.len());
-        let statement = match self.prepared.get(&key) {
-            Some(statement) => statement.clone(),
-            None => {
-                let statement = self.client.prepare(sql)?;
-                self.prepared.insert(key, statement.clone());
-                statement
-            }
-        };
-        let named = statement.params().len();
-        if named == given { Ok(statement) } else { Err(Error::Parameters { named, given }) }
+    fn checked(
+        &mut self,
+        sql: &'static str,
+        params: &[Value<'_>],
+    ) -> Result<(Option<Statement>, Arc<Qualified>), Error> {
+        let Prepared { qualified, statement } = self.connection.prepared(self.service, sql)?;
+        if qualified.parameters != params.len() {
+            return Err(Error::Parameters { named: qualified.parameters, given: params.len() });
+        }
+        // Only a transaction keeps a statement that could write from doing so.
+        if self.scope == Scope::Statement && !qualified.reads {
+            return Err(Error::NeedsSnapshot);
+        }
+        Ok((statement.clone(), Arc::clone(qualified)))
     }
 }
 
 fn borrowed<'a>(params: &'a [Value<'a>]) -> Vec<&'a (dyn ToSql + Sync)> {
     params.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
+}
+
+fn typed<'a>(params: &'a [Value<'a>]) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
+    params.iter().map(|value| (value as &(dyn ToSql + Sync), value.postgres_type())).collect()
 }

@@ -1,4 +1,4 @@
-//! Threads that each own a connection, and the queue they share.
+//! Threads that each own a connection, and take turns among the services.
 //!
 //! Threads rather than an async pool: a unit of work is a synchronous closure that asks several times, and a
 //! thread that owns its connection asks without any hand-over in between. A connection that is lost is made
@@ -6,17 +6,20 @@
 
 use std::{
     any::TypeId,
-    io, thread,
+    io,
+    sync::Arc,
+    thread,
     time::{Duration, Instant},
 };
 
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
-use postgres::Config;
-
-use super::Connection;
+use super::{
+    connection::{Connection, Session},
+    server::Server,
+    service::Service,
+    turns::Turns,
+};
 use crate::{
-    Error, Tx, WriteTx,
-    sites::Sites,
+    Error, Limits, Tx, WriteTx,
     tx::{Engine, Failure, Scope},
     unit::{ReadUnit, WriteUnit},
 };
@@ -24,49 +27,40 @@ use crate::{
 /// How often a unit is run at the most. Conflicts are rare and short; one that loses this often is told so.
 const TRIES: u32 = 10;
 
-pub(super) enum Job {
+pub(super) struct Job {
+    pub(super) service: Arc<Service>,
+    pub(super) work: Work,
+}
+
+pub(super) enum Work {
     Read(ReadUnit, TypeId),
     Write(WriteUnit),
 }
 
 pub(super) struct Pool {
-    queue: Option<Sender<Job>>,
+    pub(super) turns: Arc<Turns<Job>>,
     threads: Vec<thread::JoinHandle<()>>,
 }
 
 impl Pool {
-    pub(super) fn start(
-        config: &Config,
-        schema: &'static str,
-        threads: usize,
-        queue: usize,
-        sites: &Sites,
-    ) -> io::Result<Self> {
-        let (sender, receiver) = bounded(queue);
-        let mut pool = Pool { queue: Some(sender), threads: Vec::with_capacity(threads) };
-        for number in 0..threads {
-            let worker = Worker { config: config.clone(), schema, sites: sites.clone(), connection: None };
-            let queue = receiver.clone();
+    pub(super) fn start(server: &Arc<Server>, limits: Limits) -> io::Result<Self> {
+        let turns = Arc::new(Turns::new(limits.queue, limits.connections));
+        let mut pool = Pool { turns, threads: Vec::with_capacity(limits.connections) };
+        for number in 0..limits.connections {
+            let worker = Worker { server: Arc::clone(server), connection: None };
+            let turns = Arc::clone(&pool.turns);
             let thread = thread::Builder::new()
-                .name(format!("postgres-{schema}-{number}"))
-                .spawn(move || worker.run(&queue))?;
+                .name(format!("postgres-{number}"))
+                .spawn(move || worker.run(&turns))?;
             pool.threads.push(thread);
         }
         Ok(pool)
-    }
-
-    pub(super) fn submit(&self, job: Job) -> Result<(), Error> {
-        let Some(queue) = &self.queue else { return Err(Error::Busy) };
-        queue.try_send(job).map_err(|refused| match refused {
-            TrySendError::Full(_) => Error::Busy,
-            TrySendError::Disconnected(_) => Error::Unavailable("the database threads have ended".into()),
-        })
     }
 }
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.queue = None;
+        self.turns.close();
         let this = thread::current().id();
         // A unit may hold the last clone of its database, and then this is one of its threads, which ends by itself.
         for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != this) {
@@ -76,9 +70,7 @@ impl Drop for Pool {
 }
 
 struct Worker {
-    config: Config,
-    schema: &'static str,
-    sites: Sites,
+    server: Arc<Server>,
     connection: Option<Connection>,
 }
 
@@ -94,78 +86,95 @@ enum Attempt {
 }
 
 impl Worker {
-    fn run(mut self, queue: &Receiver<Job>) {
-        while let Ok(job) = queue.recv() {
-            match job {
-                Job::Read(unit, _) if unit.abandoned() => {}
-                Job::Write(unit) if unit.abandoned() => {}
-                Job::Read(unit, _) if !unit.still_wanted(Instant::now()) => unit.refuse(Error::Busy),
-                Job::Write(unit) if !unit.still_wanted(Instant::now()) => unit.refuse(Error::Busy),
-                Job::Read(mut unit, site) => {
-                    match self.repeat(|worker, connection| worker.read(connection, &mut unit, site)) {
-                        Ok(()) => unit.answer(),
-                        Err(error) => unit.refuse(error),
-                    }
-                }
-                Job::Write(mut unit) => match self.repeat(|_, connection| write(connection, &mut unit)) {
-                    Ok(()) => unit.answer(),
-                    Err(error) => unit.refuse(error),
-                },
+    fn run(mut self, turns: &Turns<Job>) {
+        let mut finished = None;
+        while let Some((member, Job { service, work })) = turns.next(finished) {
+            finished = Some(member);
+            self.serve(&service, work);
+            // After the answer: saying good-bye to a server that does not answer takes a while.
+            if let Some(spent) = self.connection.take_if(|connection| !connection.is_usable()) {
+                spent.close();
             }
+        }
+        if let Some(connection) = self.connection {
+            connection.close();
         }
     }
 
-    fn repeat(&mut self, mut attempt: impl FnMut(&Self, &mut Connection) -> Attempt) -> Result<(), Error> {
+    fn serve(&mut self, service: &Service, work: Work) {
+        let (now, patience) = (Instant::now(), self.server.wait);
+        match work {
+            Work::Read(unit, _) if unit.abandoned() => {}
+            Work::Write(unit) if unit.abandoned() => {}
+            Work::Read(unit, _) if !unit.still_wanted(now, patience) => unit.refuse(Error::Busy),
+            Work::Write(unit) if !unit.still_wanted(now, patience) => unit.refuse(Error::Busy),
+            Work::Read(mut unit, site) => {
+                match self.repeat(|connection| read(connection, service, &mut unit, site)) {
+                    Ok(()) => unit.answer(),
+                    Err(error) => unit.refuse(error),
+                }
+            }
+            Work::Write(mut unit) => match self.repeat(|connection| write(connection, service, &mut unit)) {
+                Ok(()) => unit.answer(),
+                Err(error) => unit.refuse(error),
+            },
+        }
+    }
+
+    fn repeat(&mut self, mut attempt: impl FnMut(&mut Connection) -> Attempt) -> Result<(), Error> {
         let mut tries = 0;
         loop {
             tries += 1;
-            let mut connection = match self.connection.take() {
-                Some(connection) if !connection.is_closed() => connection,
-                _ => Connection::open(&self.config, self.schema)?,
+            let connection = match self.connection.take_if(|connection| connection.is_usable()) {
+                Some(connection) => self.connection.insert(connection),
+                None => self.connection.insert(Connection::open(&self.server)?),
             };
-            let outcome = attempt(self, &mut connection);
-            if !connection.is_closed() {
-                self.connection = Some(connection);
-            }
-            match outcome {
+            match attempt(connection) {
                 Attempt::Done => return Ok(()),
                 Attempt::Failed(error) => return Err(error),
-                Attempt::Again(error) if tries == TRIES => return error.map_or(Ok(()), Err),
+                // Nobody waits for a server that does not answer more than once.
+                Attempt::Again(error) if tries == TRIES || connection.is_late() => {
+                    return error.map_or(Ok(()), Err);
+                }
                 Attempt::Again(_) => back_off(tries),
             }
         }
     }
+}
 
-    fn read(&self, connection: &mut Connection, unit: &mut ReadUnit, site: TypeId) -> Attempt {
-        if self.sites.scope(site) == Scope::Statement {
-            let mut tx = Tx::new(Engine::Postgres(connection), Scope::Statement);
-            unit.run(&mut tx);
-            match tx.failure() {
-                Some(Failure::NeedsSnapshot) => self.sites.need_snapshot(site),
-                Some(failure) if failure.passes() => return Attempt::Again(None),
-                _ => return Attempt::Done,
-            }
-        }
-        if let Err(error) = connection.run("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY") {
-            return begin_failed(error);
-        }
-        let mut tx = Tx::new(Engine::Postgres(connection), Scope::Transaction);
+fn read(connection: &mut Connection, service: &Service, unit: &mut ReadUnit, site: TypeId) -> Attempt {
+    if service.sites.scope(site) == Scope::Statement {
+        let session = Session::new(connection, service, Scope::Statement);
+        let mut tx = Tx::new(Engine::Postgres(session), Scope::Statement);
         unit.run(&mut tx);
-        let failure = tx.failure();
-        // A connection that cannot even roll back is closed, and replaced before the next unit.
-        let _ = connection.run("ROLLBACK");
-        match failure {
-            Some(failure) if failure.passes() => Attempt::Again(None),
-            _ => Attempt::Done,
+        match tx.failure() {
+            Some(Failure::NeedsSnapshot) => service.sites.need_snapshot(site),
+            Some(failure) if failure.passes() => return Attempt::Again(None),
+            _ => return Attempt::Done,
         }
+    }
+    if let Err(error) = connection.begin("ISOLATION LEVEL REPEATABLE READ, READ ONLY") {
+        return begin_failed(error);
+    }
+    let session = Session::new(connection, service, Scope::Transaction);
+    let mut tx = Tx::new(Engine::Postgres(session), Scope::Transaction);
+    unit.run(&mut tx);
+    let failure = tx.failure();
+    // A connection that cannot even roll back is closed, and replaced before the next unit.
+    connection.roll_back();
+    match failure {
+        Some(failure) if failure.passes() => Attempt::Again(None),
+        _ => Attempt::Done,
     }
 }
 
-fn write(connection: &mut Connection, unit: &mut WriteUnit) -> Attempt {
-    if let Err(error) = connection.run("BEGIN READ WRITE") {
+fn write(connection: &mut Connection, service: &Service, unit: &mut WriteUnit) -> Attempt {
+    // At this isolation whatever the server's default is: see the crate's documentation.
+    if let Err(error) = connection.begin("ISOLATION LEVEL READ COMMITTED, READ WRITE") {
         return begin_failed(error);
     }
-    let mut tx = WriteTx::new(Engine::Postgres(connection));
+    let session = Session::new(connection, service, Scope::Transaction);
+    let mut tx = WriteTx::new(Engine::Postgres(session));
     let fine = unit.run(&mut tx);
     let failure = tx.failure();
     if fine {
@@ -176,7 +185,7 @@ fn write(connection: &mut Connection, unit: &mut WriteUnit) -> Attempt {
             Err(error) => Attempt::Failed(error),
         };
     }
-    let _ = connection.run("ROLLBACK");
+    connection.roll_back();
     match failure {
         Some(failure) if failure.passes() => Attempt::Again(None),
         _ => Attempt::Done,

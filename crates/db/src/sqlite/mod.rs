@@ -17,7 +17,7 @@ use rusqlite::{CachedStatement, OpenFlags};
 use thread_local::ThreadLocal;
 
 use crate::{
-    Error, OpenError, Tx, Value,
+    Error, Limits, OpenError, Tx, Value,
     migration::{self, Migrations},
     sql::{self, Rewritten},
     tx::{Engine, Scope},
@@ -43,7 +43,7 @@ impl Sqlite {
         folder: &Path,
         name: &str,
         migrations: &[Migrations],
-        queue: usize,
+        limits: Limits,
     ) -> Result<Self, OpenError> {
         if rusqlite::version_number() < OLDEST {
             let found = rusqlite::version();
@@ -55,7 +55,7 @@ impl Sqlite {
         let mut connection = Connection::open(&path, Access::Write).map_err(at)?;
         migrate(&mut connection.inner, migrations)
             .map_err(|error| OpenError::new(&format!("cannot open {}: {error}", path.display())))?;
-        let writer = Writer::start(connection, queue)
+        let writer = Writer::start(connection, limits)
             .map_err(|error| OpenError::new(&format!("cannot start the writer thread: {error}")))?;
         Ok(Sqlite { path: path.into(), readers: ThreadLocal::new(), writer })
     }

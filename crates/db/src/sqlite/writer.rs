@@ -13,7 +13,7 @@ use std::{
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
 use super::Connection;
-use crate::{Error, WriteTx, tx::Engine, unit::WriteUnit};
+use crate::{Error, Limits, WriteTx, tx::Engine, unit::WriteUnit};
 
 /// Enough to spread an fsync thin; few enough that the first of a batch does not wait long for the last.
 const LARGEST_BATCH: usize = 256;
@@ -27,10 +27,11 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn start(connection: Connection, queue: usize) -> io::Result<Self> {
-        let (sender, receiver) = bounded(queue);
-        let thread =
-            thread::Builder::new().name("sqlite-writer".into()).spawn(move || run(connection, &receiver))?;
+    pub(super) fn start(connection: Connection, limits: Limits) -> io::Result<Self> {
+        let (sender, receiver) = bounded(limits.queue);
+        let thread = thread::Builder::new()
+            .name("sqlite-writer".into())
+            .spawn(move || run(connection, &receiver, limits.wait))?;
         Ok(Writer { queue: Some(sender), thread: Some(thread) })
     }
 
@@ -55,9 +56,14 @@ impl Drop for Writer {
     }
 }
 
-fn run(mut connection: Connection, queue: &Receiver<WriteUnit>) {
-    let mut batch =
-        Batch { queue, units: Vec::with_capacity(LARGEST_BATCH), start: Instant::now(), expected: 0 };
+fn run(mut connection: Connection, queue: &Receiver<WriteUnit>, patience: Duration) {
+    let mut batch = Batch {
+        queue,
+        units: Vec::with_capacity(LARGEST_BATCH),
+        start: Instant::now(),
+        patience,
+        expected: 0,
+    };
     while batch.begin() {
         write(&mut connection, &mut batch);
     }
@@ -68,6 +74,8 @@ struct Batch<'q> {
     queue: &'q Receiver<WriteUnit>,
     units: Vec<WriteUnit>,
     start: Instant,
+    /// How long a unit may have waited.
+    patience: Duration,
     /// How many there were the last time, with those who came too late for it.
     expected: usize,
 }
@@ -101,7 +109,7 @@ impl Batch<'_> {
         if unit.abandoned() {
             return;
         }
-        if unit.still_wanted(self.start) {
+        if unit.still_wanted(self.start, self.patience) {
             self.units.push(unit);
         } else {
             unit.refuse(Error::Busy);

@@ -60,7 +60,12 @@ impl House {
 
     /// What the demo's user says in the Authorization header to the train service that was started last.
     pub(crate) fn train_token(&self) -> String {
-        let token = self.command(&["token", "train"]).output().unwrap();
+        self.token("train")
+    }
+
+    /// The same for any service that takes tokens.
+    pub(crate) fn token(&self, service: &str) -> String {
+        let token = self.command(&["token", service]).output().unwrap();
         assert!(token.status.success(), "{}", String::from_utf8_lossy(&token.stderr));
         format!("Bearer {}", String::from_utf8(token.stdout).unwrap().trim_end())
     }

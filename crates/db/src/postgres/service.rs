@@ -1,0 +1,42 @@
+//! A service's part of the database: its schema, and its statements as they are sent.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use super::names::{Qualified, qualify};
+use crate::{Error, sites::Sites};
+
+pub(super) struct Service {
+    /// No other service of this process has had it, not even one that was closed.
+    pub(super) number: usize,
+    pub(super) sites: Sites,
+    schema: &'static str,
+    tables: HashSet<String>,
+    // By address: statements are `&'static str`, so the address is the text.
+    statements: RwLock<HashMap<(usize, usize), Arc<Qualified>>>,
+}
+
+impl Service {
+    pub(super) fn new(schema: &'static str, tables: HashSet<String>, sites: Sites) -> Self {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        Service { number, sites, schema, tables, statements: RwLock::default() }
+    }
+
+    /// A statement with its tables' schema, worked out once.
+    pub(super) fn statement(&self, sql: &'static str) -> Result<Arc<Qualified>, Error> {
+        let key = (sql.as_ptr() as usize, sql.len());
+        let known = self.statements.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let qualified = Arc::new(qualify(sql, self.schema, &self.tables).map_err(Error::Engine)?);
+        let mut statements = self.statements.write().unwrap_or_else(PoisonError::into_inner);
+        Ok(Arc::clone(statements.entry(key).or_insert(qualified)))
+    }
+}

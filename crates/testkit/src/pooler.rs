@@ -1,0 +1,73 @@
+//! A real PgBouncer in transaction mode: each transaction may get another session of the server.
+
+use std::{
+    fs,
+    net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::cluster::{Database, Owner};
+
+const MISSING: &str =
+    "the tests need PgBouncer: install it (Debian: apt-get install pgbouncer), or put pgbouncer on the PATH";
+
+/// A pooler in front of one database. It stops when this is dropped.
+pub(crate) struct Pooler {
+    pub(crate) url: String,
+    process: Child,
+    _folder: tempfile::TempDir,
+}
+
+impl Pooler {
+    /// With few sessions, so that they get mixed up.
+    pub(crate) fn start(database: &Database) -> Self {
+        let owner = Owner::find().expect("a user to run PgBouncer as");
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        owner.give(folder.path()).expect("a folder for PgBouncer");
+        let port =
+            TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+        let (name, server) = (&database.name, database.port);
+        let settings = format!(
+            "[databases]\n{name} = host=127.0.0.1 port={server} dbname={name} user=postgres\n\
+             [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = any\n\
+             pool_mode = transaction\ndefault_pool_size = 4\nmax_client_conn = 200\n"
+        );
+        let file = folder.path().join("pgbouncer.ini");
+        fs::write(&file, settings).expect("its settings are written");
+        let process = owner
+            .command(&program(), folder.path())
+            .arg(&file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("PgBouncer starts");
+        let pooler =
+            Pooler { url: format!("postgres://postgres@127.0.0.1:{port}/{name}"), process, _folder: folder };
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(Instant::now() < deadline, "PgBouncer does not answer");
+            thread::yield_now();
+        }
+        pooler
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// On the PATH, or where Debian puts it.
+fn program() -> PathBuf {
+    #[expect(clippy::disallowed_methods, reason = "a test tool, not a setting of the program")]
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut folders = std::env::split_paths(&path).chain([Path::new("/usr/sbin").to_owned()]);
+    let found = folders.find_map(|folder| Some(folder.join("pgbouncer")).filter(|file| file.is_file()));
+    found.unwrap_or_else(|| panic!("{MISSING}"))
+}
