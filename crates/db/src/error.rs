@@ -110,7 +110,7 @@ impl From<tokio_postgres::Error> for Error {
     }
 }
 
-fn is_io(error: &tokio_postgres::Error) -> bool {
+pub(crate) fn is_io(error: &tokio_postgres::Error) -> bool {
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
         if inner.is::<std::io::Error>() {

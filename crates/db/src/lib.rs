@@ -53,7 +53,8 @@ use tx::{Failure, Scope};
 pub enum Location {
     /// A file per service in this folder.
     Sqlite(PathBuf),
-    /// A schema per service in this database: `postgres://user:password@host/database`.
+    /// A schema per service in this database: `postgres://user:password@host/database?sslmode=verify-full`. What the
+    /// URL leaves out comes from PostgreSQL's variables (`PGHOST` and so on).
     Postgres(String),
 }
 
@@ -66,10 +67,13 @@ pub struct Limits {
     pub connections: usize,
     /// How long a unit may wait in its queue, and how long PostgreSQL may take for each answer.
     pub wait: Duration,
+    /// How long to wait for a PostgreSQL that is not there yet when it is first connected to.
+    pub start: Duration,
 }
 
 impl Limits {
-    pub const DEFAULT: Limits = Limits { queue: 4096, connections: 16, wait: Duration::from_secs(5) };
+    pub const DEFAULT: Limits =
+        Limits { queue: 4096, connections: 16, wait: Duration::from_secs(5), start: Duration::from_secs(30) };
 }
 
 impl Default for Limits {
@@ -123,8 +127,19 @@ impl Databases {
             }
             Place::Postgres(shared) => Engine::Postgres(shared.service(service, migrations, &sites)?),
         };
-        Ok(Db(Arc::new(Inner { engine, sites })))
+        let probe = probe(match &engine {
+            Engine::Sqlite(sqlite) => sqlite.tables(),
+            Engine::Postgres(postgres) => postgres.tables(),
+        });
+        Ok(Db(Arc::new(Inner { engine, sites, probe })))
     }
+}
+
+/// A statement that reads a row of each table. It lives as long as the process, as every statement does.
+fn probe(tables: &[String]) -> &'static str {
+    let mut parts: Vec<_> = tables.iter().map(|table| format!("EXISTS (SELECT 1 FROM {table})")).collect();
+    parts.sort_unstable();
+    Box::leak(format!("SELECT 1, {}", parts.join(", ")).into_boxed_str())
 }
 
 /// A service's database. Cloning it is cheap; the last clone to go closes it.
@@ -134,6 +149,8 @@ pub struct Db(Arc<Inner>);
 struct Inner {
     engine: Engine,
     sites: Sites,
+    /// Reads a row of each table.
+    probe: &'static str,
 }
 
 #[expect(clippy::large_enum_variant, reason = "one per database, and it never moves")]
@@ -200,9 +217,15 @@ impl Db {
         matches!(self.0.engine, Engine::Postgres(_))
     }
 
-    /// Asks the database whether it answers.
+    /// Finds out whether the database answers and each of its tables can be read.
     pub async fn ping(&self) -> Result<(), Error> {
-        self.read(|tx| tx.row("SELECT 1", &[], |row| row.get::<i64>(0)).map(drop)).await
+        let probe = self.0.probe;
+        let found = self.read(move |tx| tx.row(probe, &[], |row| row.get::<i64>(0)).map(drop)).await;
+        // A table that is missing or closed to us is the operator's to mend, like a server that is not there.
+        found.map_err(|error| match error {
+            Error::Engine(why) => Error::Unavailable(why),
+            error => error,
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use db::{Db, Limits, Location, Migrations, Script};
 use testkit::{Engine, Store};
@@ -90,7 +90,7 @@ fn a_data_folder_that_is_a_file_is_refused() {
 
 #[test]
 fn a_file_that_is_not_a_database_is_refused_and_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = testkit::private_folder();
     let file = folder.path().join("shelf.db");
     let text = "this is a letter, and not a database at all\n".repeat(100);
     fs::write(&file, &text).unwrap();
@@ -102,9 +102,52 @@ fn a_file_that_is_not_a_database_is_refused_and_left_alone() {
 
 #[test]
 fn a_database_file_that_is_a_folder_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = testkit::private_folder();
     let file = folder.path().join("shelf.db");
     fs::create_dir(&file).unwrap();
     let text = refusal(folder.path());
     assert!(text.starts_with(&format!("cannot open {}: ", file.display())), "{text}");
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[test]
+fn files_are_their_owners_only_from_the_start() {
+    let folder = testkit::private_folder();
+    let files = ["shelf.db", "shelf.db-wal", "shelf.db-shm"].map(|name| folder.path().join(name));
+    let location = Location::Sqlite(folder.path().to_owned());
+    let open = || Db::open(&location, "shelf", SCHEMA, Limits::default()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let add = |db: &Db, id: i64| {
+        let insert = "INSERT INTO book (id) VALUES ($1)";
+        runtime.block_on(db.write(move |tx| tx.execute(insert, &[id.into()]))).unwrap();
+    };
+    let db = open();
+    add(&db, 1);
+    assert_eq!(files.each_ref().map(|file| mode(file)), [0o600; 3]);
+    // As an earlier version left them, in use by another process.
+    for file in &files {
+        fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    let again = open();
+    add(&again, 2);
+    assert_eq!(files.each_ref().map(|file| mode(file)), [0o600; 3]);
+}
+
+#[test]
+fn a_data_folder_that_is_open_to_others_is_refused_with_the_command_that_mends_it() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("my data");
+    fs::create_dir(&folder).unwrap();
+    for open in [0o755, 0o750, 0o701, 0o777] {
+        fs::set_permissions(&folder, fs::Permissions::from_mode(open)).unwrap();
+        let shown = folder.display();
+        let expected = format!("the data folder {shown} is open to other users: run chmod 700 '{shown}'");
+        assert_eq!(refusal(&folder), expected, "{open:o}");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is made in it");
+    }
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+    drop(Db::open(&Location::Sqlite(folder), "shelf", SCHEMA, Limits::default()).unwrap());
 }

@@ -52,16 +52,18 @@ impl Drop for Database {
     }
 }
 
-struct Cluster {
-    port: u16,
+pub(crate) struct Cluster {
+    pub(crate) port: u16,
+    /// Where its socket is.
+    folder: PathBuf,
 }
 
 impl Cluster {
-    fn url(&self, database: &str) -> String {
+    pub(crate) fn url(&self, database: &str) -> String {
         format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
     }
 
-    fn run(&self, sql: &str) {
+    pub(crate) fn run(&self, sql: &str) {
         let done = self.connected(|mut client| client.batch_execute(sql));
         done.expect("the test cluster answers and does as it is told");
     }
@@ -75,7 +77,9 @@ impl Cluster {
         &self,
         work: impl FnOnce(Client) -> Result<(), postgres::Error> + Send,
     ) -> Result<(), postgres::Error> {
-        let connect = || Client::connect(&self.url("postgres"), NoTls).and_then(work);
+        let mut config = postgres::Config::new();
+        config.host_path(&self.folder).port(self.port).user("postgres");
+        let connect = || config.connect(NoTls).and_then(work);
         thread::scope(|scope| scope.spawn(connect).join()).expect("the client does not panic")
     }
 }
@@ -93,26 +97,35 @@ fn start() -> io::Result<Cluster> {
     let lock = File::create(folder.with_extension("lock"))?;
     lock.lock()?;
     if let Ok(port) = fs::read_to_string(folder.join("port")) {
-        let cluster = Cluster { port: port.trim().parse().map_err(io::Error::other)? };
+        let port = port.trim().parse().map_err(io::Error::other)?;
+        let cluster = Cluster { port, folder: folder.clone() };
         if cluster.answers() {
             return Ok(cluster);
         }
+    }
+    if folder.exists() {
         // Left by an earlier run whose process number came round again.
         fs::remove_dir_all(&folder)?;
     }
+    let cluster = boot(&folder, run, &["--auth=trust"], &["listen_addresses=127.0.0.1"])?;
+    fs::write(folder.join("port"), cluster.port.to_string())?;
+    Ok(cluster)
+}
+
+/// Makes a cluster in this folder and starts it, until the test run is over.
+pub(crate) fn boot(folder: &Path, run: u32, initdb: &[&str], settings: &[&str]) -> io::Result<Cluster> {
     let binaries = binaries().unwrap_or_else(|| panic!("{MISSING}"));
     let owner = Owner::find()?;
-    if folder.exists() {
-        fs::remove_dir_all(&folder)?;
-    }
-    fs::create_dir(&folder)?;
-    owner.give(&folder)?;
+    fs::create_dir_all(folder)?;
+    owner.give(folder)?;
     let data = folder.join("data");
     let made = owner
-        .command(&binaries.join("initdb"), &folder)
+        .command(&binaries.join("initdb"), folder)
         // Words are ordered as people expect, not by byte, so that a query that relies on byte order unsaid fails.
         .args(["--encoding=UTF8", "--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US"])
-        .args(["--username=postgres", "--auth=trust", "--no-sync", "--pgdata"])
+        .args(["--username=postgres", "--no-sync"])
+        .args(initdb)
+        .arg("--pgdata")
         .arg(&data)
         .output()?;
     if !made.status.success() {
@@ -121,22 +134,22 @@ fn start() -> io::Result<Cluster> {
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let log = File::create(folder.join("log"))?;
     let server = owner
-        .command(&binaries.join("postgres"), &folder)
+        .command(&binaries.join("postgres"), folder)
         .arg("-D")
         .arg(&data)
         .arg("-k")
-        .arg(&folder)
-        .args(["-c", "listen_addresses=127.0.0.1", "-c", "max_connections=500"])
+        .arg(folder)
         // The tests kill our processes, not the machine: PostgreSQL's own files need not survive that.
-        .args(["-c", "fsync=off", "-c", "full_page_writes=off"])
+        .args(["-c", "max_connections=500", "-c", "fsync=off", "-c", "full_page_writes=off"])
+        .args(settings.iter().flat_map(|setting| ["-c", setting]))
         .args(["-p", &port.to_string()])
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log)
         .process_group(0)
         .spawn()?;
-    watch(run, server.id(), &folder)?;
-    let cluster = Cluster { port };
+    watch(run, server.id(), folder)?;
+    let cluster = Cluster { port, folder: folder.to_owned() };
     let deadline = Instant::now() + Duration::from_secs(60);
     while !cluster.answers() {
         if Instant::now() > deadline {
@@ -145,7 +158,6 @@ fn start() -> io::Result<Cluster> {
         }
         thread::yield_now();
     }
-    fs::write(folder.join("port"), port.to_string())?;
     Ok(cluster)
 }
 

@@ -87,6 +87,12 @@ impl Store {
     }
 }
 
+/// A temporary folder that only its owner can enter, as a data folder must be.
+pub fn private_folder() -> tempfile::TempDir {
+    let own = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    tempfile::Builder::new().permissions(own).tempdir().expect("a temporary folder")
+}
+
 /// What a test starts with, on the engine it is to run on.
 pub trait Fixture: Sized {
     fn start(engine: Engine) -> impl Future<Output = Self>;

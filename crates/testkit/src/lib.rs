@@ -18,11 +18,15 @@ mod http;
 pub mod openapi;
 mod pooler;
 mod process;
+mod proxy;
 pub mod receiver;
 mod server;
+mod tls;
 
 pub use browser::{Browser, ENTER, TAB};
-pub use engine::{Engine, Fixture, Store, run};
+pub use engine::{Engine, Fixture, Store, private_folder, run};
 pub use http::{Answer, Call, Client};
 pub use process::Program;
+pub use proxy::Proxy;
 pub use server::{Address, Server};
+pub use tls::{TlsPostgres, own_address};

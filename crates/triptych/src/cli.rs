@@ -175,6 +175,9 @@ pub(crate) struct SettingFlags {
     /// A PostgreSQL database to use instead: postgres://user:password@host/database
     #[arg(long, value_name = "URL", global = true)]
     database: Option<String>,
+    /// A file that holds the URL of a PostgreSQL database, so that no list of processes shows its password
+    #[arg(long, value_name = "FILE", global = true)]
+    database_file: Option<PathBuf>,
     /// A settings file [default: ./triptych.toml, if it is there]
     #[arg(long, value_name = "FILE", env = "TRIPTYCH_CONFIG", global = true)]
     config: Option<PathBuf>,
@@ -214,6 +217,8 @@ pub(crate) struct Flags {
     #[serde(skip_serializing_if = "Option::is_none")]
     database: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    database_file: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     admin_listen: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "on_or_off")]
     demo: Option<bool>,
@@ -244,7 +249,7 @@ impl TryFrom<SettingFlags> for Flags {
     type Error = Failure;
 
     fn try_from(flags: SettingFlags) -> Result<Self, Failure> {
-        let SettingFlags { data, database, config, admin_listen, .. } = flags;
+        let SettingFlags { data, database, database_file, config, admin_listen, .. } = flags;
         // Not left to clap, which does not compare what stands before a command with what stands after it.
         let demo = match (flags.demo, flags.no_demo) {
             (true, true) => return Err("--demo and --no-demo exclude each other; give one of them".into()),
@@ -256,6 +261,6 @@ impl TryFrom<SettingFlags> for Flags {
         let petstore = ServiceFlags { listen: flags.petstore_listen, oauth: oauth(flags.petstore_issuer) };
         let train = ServiceFlags { listen: flags.train_listen, oauth: oauth(flags.train_issuer) };
         let museum = ServiceFlags { listen: flags.museum_listen, oauth: None };
-        Ok(Flags { config, data, database, admin_listen, demo, petstore, train, museum })
+        Ok(Flags { config, data, database, database_file, admin_listen, demo, petstore, train, museum })
     }
 }

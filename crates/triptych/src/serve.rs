@@ -1,9 +1,9 @@
 //! Starts the services, and stops them so that nothing is lost.
 
-use std::{future::pending, net::SocketAddr};
+use std::{future::pending, net::SocketAddr, time::Duration};
 
 use axum::Router;
-use db::{Databases, Db, Migrations};
+use db::{Databases, Db, Limits, Location, Migrations};
 use museum::Museum;
 use petstore::Petstore;
 use tokio::{
@@ -29,6 +29,11 @@ pub(crate) fn run(settings: &Settings, services: &[ServiceName]) -> Result<(), F
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let wanted = |service| services.is_empty() || services.contains(&service);
     runtime.block_on(async {
+        for (service, name) in [(ServiceName::Petstore, "petstore"), (ServiceName::Train, "train")] {
+            if wanted(service) {
+                settings.check_shared(name)?;
+            }
+        }
         let mut house = House::new(settings).await?;
         if wanted(ServiceName::Petstore) {
             house.open_petstore().await?;
@@ -61,7 +66,7 @@ impl<'s> House<'s> {
     async fn new(settings: &'s Settings) -> Result<Self, Failure> {
         let mut house = House {
             settings,
-            databases: connect(settings).await?,
+            databases: connect(settings.location(), settings.limits.database()).await?,
             clock: Clock::system(),
             chance: Chance::system(),
             stop: watch::Sender::new(false),
@@ -87,6 +92,7 @@ impl<'s> House<'s> {
         let listener = bind("the pet store", "--petstore-listen", settings.petstore.listen).await?;
         let address = listener.local_addr()?;
         let db = open(&self.databases, "petstore", petstore::MIGRATIONS).await?;
+        warn_of_another(&db, "petstore", &settings.petstore(address).address).await?;
         let petstore =
             Petstore::open(settings.petstore(address), db, self.clock.clone(), self.chance.clone()).await?;
         self.spawn(
@@ -114,6 +120,7 @@ impl<'s> House<'s> {
         let listener = bind("the train service", "--train-listen", settings.train.listen).await?;
         let address = listener.local_addr()?;
         let db = open(&self.databases, "train", train::MIGRATIONS).await?;
+        warn_of_another(&db, "train", &settings.train(address).address).await?;
         let train = Train::open(settings.train(address), db, self.clock.clone(), self.chance.clone()).await?;
         self.spawn("train", &settings.train.address, listener, train.router(settings.limits.request()));
         let stop = self.stopped();
@@ -203,8 +210,7 @@ async fn bind(what: &str, flag: &str, address: SocketAddr) -> Result<TcpListener
 }
 
 /// Connects to where the databases are, off the threads that serve, since that may wait for the server.
-async fn connect(settings: &Settings) -> Result<Databases, Failure> {
-    let (location, limits) = (settings.location(), settings.limits.database());
+async fn connect(location: Location, limits: Limits) -> Result<Databases, Failure> {
     Ok(tokio::task::spawn_blocking(move || Databases::connect(&location, limits)).await??)
 }
 
@@ -218,26 +224,30 @@ async fn open(
     Ok(tokio::task::spawn_blocking(move || databases.open(service, migrations)).await??)
 }
 
-/// The database of one service, for a command that does not serve.
-pub(crate) async fn open_one(
+/// Says so if another process was started on a shared database at another address: the two refuse each other's tokens. Only a
+/// demo is started without an address on such a database.
+async fn warn_of_another(db: &Db, service: &str, address: &str) -> Result<(), Failure> {
+    let last = if db.is_shared() { identity::oauth::last_address(db).await? } else { None };
+    if let Some(last) = last.filter(|last| last != address) {
+        tracing::warn!(
+            "{service} was last started at {last} on this database, and now at {address}: tokens of the one are refused by \
+             the other (set {service}.address to the same in all processes)"
+        );
+    }
+    Ok(())
+}
+
+/// Opens the database of a service that has been started before, for commands: in a folder whose name was mistyped they are to
+/// make nothing, and they do not wait for a server that is not there.
+pub(crate) async fn open_existing(
     service: &'static str,
     migrations: &'static [Migrations],
     settings: &Settings,
 ) -> Result<Db, Failure> {
-    open(&connect(settings).await?, service, migrations).await
-}
-
-/// Opens the database of a service that has been started before, for commands: in a folder whose name was mistyped they are to
-/// make nothing.
-pub(crate) async fn open_existing(
-    service: &'static str,
-    migrations: &'static [db::Migrations],
-    settings: &Settings,
-) -> Result<Db, Failure> {
-    let (data, here) = (settings.data.display(), settings.database.is_empty());
-    if here && !settings.data.join(format!("{service}.db")).is_file() {
-        let said = format!("there is no database of {service} in {data}");
+    if settings.has_own_database() && !settings.data.join(format!("{service}.db")).is_file() {
+        let said = format!("there is no database of {service} in {}", settings.data.display());
         return Err(format!("{said}: check --data, or start triptych there once, which makes it").into());
     }
-    open(service, migrations, settings).await
+    let limits = Limits { connections: 2, start: Duration::ZERO, ..settings.limits.database() };
+    open(&connect(settings.location(), limits).await?, service, migrations).await
 }

@@ -1,6 +1,7 @@
 //! Settings: the defaults, then `triptych.toml`, then `TRIPTYCH_…` variables, then flags. An unknown key is refused.
 
 mod address;
+mod database;
 mod explain;
 mod parse;
 mod variables;
@@ -37,7 +38,11 @@ const FILE: &str = "triptych.toml";
 #[serde(deny_unknown_fields)]
 pub(crate) struct Settings {
     pub(crate) data: PathBuf,
-    pub(crate) database: String,
+    database: String,
+    database_file: PathBuf,
+    /// What the two before come to.
+    #[serde(skip)]
+    url: String,
     pub(crate) demo: Demo,
     #[serde(deserialize_with = "parse::listen")]
     pub(crate) admin_listen: SocketAddr,
@@ -80,6 +85,7 @@ pub(crate) struct Limits {
     database_queue: usize,
     database_connections: usize,
     database_seconds: u64,
+    database_start_seconds: u64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -183,9 +189,10 @@ impl Settings {
             settings = settings.merge(Toml::file_exact(file));
         }
         let settings = settings.merge(variables::variables()).merge(Serialized::defaults(flags));
-        let settings: Settings =
+        let mut settings: Settings =
             settings.extract().map_err(|error| SettingsError(explain::explain(&error, &settings)))?;
         settings.check()?;
+        settings.url = database::url(&settings)?;
         Ok(settings)
     }
 
@@ -225,29 +232,44 @@ impl Settings {
             )));
         }
         self.museum().check().map_err(|error| SettingsError(error.to_string()))?;
-        let url = &self.database;
-        if !url.is_empty() && !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
-            return Err(SettingsError(
-                "the database must be a URL like postgres://user:password@host/database".into(),
-            ));
-        }
         Ok(())
     }
 
     pub(crate) fn location(&self) -> Location {
-        if self.database.is_empty() {
-            Location::Sqlite(self.data.clone())
-        } else {
-            Location::Postgres(self.database.clone())
+        match self.has_own_database() {
+            true => Location::Sqlite(self.data.clone()),
+            false => Location::Postgres(self.url.clone()),
         }
+    }
+
+    /// Whether the data is in a folder, for one process, rather than in a database that several may share.
+    pub(crate) fn has_own_database(&self) -> bool {
+        self.url.is_empty()
+    }
+
+    /// What keeps a service's tokens from being taken by another process on the same database, if anything does: where a
+    /// token is valid is the service's address, which must not be each process's own.
+    pub(crate) fn check_shared(&self, service: &str) -> Result<(), SettingsError> {
+        let (address, issuer, example) = match service {
+            "petstore" => (&self.petstore.address, &self.petstore.oauth.issuer, "https://pets.example.com"),
+            "train" => (&self.train.address, &self.train.oauth.issuer, "https://trains.example.com"),
+            _ => return Ok(()),
+        };
+        let demo_here = self.demo() && self.opened_by().is_none();
+        if self.has_own_database() || demo_here || !address.is_empty() || !issuer.is_empty() {
+            return Ok(());
+        }
+        Err(SettingsError(format!(
+            "{service}.address must be set, as in {example:?}: several processes may share a PostgreSQL database, and take \
+             each other's tokens only under one address"
+        )))
     }
 
     /// Where the data is, in words, without the password.
     pub(crate) fn place(&self) -> String {
-        if self.database.is_empty() {
-            format!("SQLite in {}", self.data.display())
-        } else {
-            format!("PostgreSQL at {}", without_password(&self.database))
+        match self.has_own_database() {
+            true => format!("SQLite in {}", self.data.display()),
+            false => format!("PostgreSQL at {}", database::without_password(&self.url)),
         }
     }
 
@@ -319,7 +341,7 @@ impl Settings {
 
     /// The settings in force as a file, without the database's password and other secrets.
     pub(crate) fn to_file(&self) -> String {
-        let mut shown = Settings { database: without_password(&self.database), ..self.clone() };
+        let mut shown = Settings { database: database::without_password(&self.database), ..self.clone() };
         shown.petstore.oauth = self.petstore.oauth.without_token();
         shown.train.oauth = self.train.oauth.without_token();
         toml::to_string(&shown).unwrap_or_else(|error| format!("# {error}\n"))
@@ -354,21 +376,8 @@ impl Limits {
             queue: self.database_queue,
             connections: self.database_connections,
             wait: Duration::from_secs(self.database_seconds),
+            start: Duration::from_secs(self.database_start_seconds),
         }
-    }
-}
-
-/// A database URL that can be shown.
-fn without_password(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    // A password may stand in the parameters too; they are of no interest here.
-    let rest = rest.split('?').next().unwrap_or_default();
-    match rest.rsplit_once('@') {
-        Some((user, host)) => {
-            let name = user.split(':').next().unwrap_or_default();
-            format!("{scheme}://{name}@{host}")
-        }
-        None => format!("{scheme}://{rest}"),
     }
 }
 
@@ -424,20 +433,6 @@ mod tests {
             assert_eq!(to_this_machine, opened_by.is_none(), "{file}");
             let off = Settings { demo: Demo::Off, ..settings };
             assert!(!off.demo() && !off.train(off.train.listen).webhooks_to_this_machine, "{file}");
-        }
-    }
-
-    #[test]
-    fn a_password_is_not_shown() {
-        for (url, shown) in [
-            ("", ""),
-            ("postgres://host/base", "postgres://host/base"),
-            ("postgres://me@host/base", "postgres://me@host/base"),
-            ("postgres://me:secret@host:5433/base", "postgres://me@host:5433/base"),
-            ("postgres://me:se@cret@host/base", "postgres://me@host/base"),
-            ("postgres://host/base?user=me&password=secret", "postgres://host/base"),
-        ] {
-            assert_eq!(without_password(url), shown);
         }
     }
 }

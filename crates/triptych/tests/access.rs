@@ -54,7 +54,7 @@ testkit::on_both_engines! {
     }
 
     async fn a_token_needs_no_demo(house: House) {
-        let program = Program::start(house.serving().arg("--no-demo"));
+        let program = Program::start(&mut house.serving_without_demo());
         let store = Client::new(program.address("petstore"));
         let added = with_input(&mut house.command(&["user", "add", "petstore", "ada"]), "correct horse\n");
         assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));

@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::{fs, net::TcpListener, path::Path, process::Command};
+use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use common::{FREE_PORTS, House, bare, museum, refused};
 use serde_json::json;
@@ -43,17 +43,18 @@ fn a_data_folder_that_cannot_be_used() {
     fs::write(&file, "not a folder").unwrap();
     let below = file.join("below");
     let garbage = folder.path().join("garbage");
-    fs::create_dir(&garbage).unwrap();
+    let open = folder.path().join("open");
+    for (folder, mode) in [(&garbage, 0o700), (&open, 0o750)] {
+        fs::create_dir(folder).unwrap();
+        fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
+    }
     fs::write(garbage.join("museum.db"), "this is no database, and it is long enough to look like one")
         .unwrap();
     for (data, why) in [
         (file.as_path(), "cannot use the data folder {}: it is not a folder"),
         (&below, "cannot use the data folder {}: it is not a folder"),
-        // Not even root can write there.
-        (
-            Path::new("/sys"),
-            "cannot open {}/museum.db: the database is unavailable: unable to open database file: ",
-        ),
+        (&open, "the data folder {} is open to other users: run chmod 700 {}"),
+        (Path::new("/sys"), "the data folder {} is open to other users: run chmod 700 {}"),
         (Path::new("/proc/nowhere"), "cannot use the data folder {}: No such file or directory (os error 2)"),
         (&garbage, "cannot open {}/museum.db: the database is unavailable: file is not a database"),
     ] {
@@ -78,10 +79,14 @@ fn a_database_that_cannot_be_used() {
         ),
         ("museum".to_owned(), "the database must be a URL like postgres://user:password@host/database"),
         ("postgres://me:secret@localhost:port/x".to_owned(), "the database URL is not valid: "),
-        (format!("postgres://me:secret@{nobody_there}/x"), "cannot connect to the database: "),
-        (format!("{server}/no_such_database"), "cannot connect to the database: "),
+        (
+            format!("postgres://me:secret@{nobody_there}/x"),
+            &*format!("cannot connect to the database at {nobody_there}: "),
+        ),
+        (format!("{server}/no_such_database"), "cannot connect to the database at "),
     ] {
-        let said = refused(&serve(folder.path(), &["--database", &url]).output().unwrap());
+        let mut serve = serve(folder.path(), &["--database", &url]);
+        let said = refused(&serve.env("TRIPTYCH_LIMITS_DATABASE_START_SECONDS", "0").output().unwrap());
         assert!(said.starts_with(&format!("triptych: {why}")), "{said}");
         assert!(!said.contains("secret"), "{said}");
     }
@@ -108,6 +113,38 @@ fn a_command_makes_no_database_where_there_is_none() {
         assert_eq!(said, expected, "{arguments:?}");
         assert!(!folder.path().join("mistyped").exists(), "{arguments:?}");
     }
+}
+
+#[test]
+fn a_file_with_the_url_that_cannot_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("url");
+    let shown = file.display().to_string();
+    fs::write(&file, "postgres://me:secret@localhost/x\n").unwrap();
+    let said = |arguments: &[&str]| refused(&serve(folder.path(), arguments).output().unwrap());
+    let with_file = ["--database-file", &shown];
+    for mode in [0o644, 0o604, 0o660, 0o602] {
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        assert_eq!(
+            said(&with_file),
+            format!(
+                "triptych: other users can read or change the database file {shown}: run chmod 600 {shown}"
+            ),
+            "{mode:o}"
+        );
+    }
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let both = said(&["--database-file", &shown, "--database", "postgres://localhost/x"]);
+    assert_eq!(both, "triptych: database and database_file exclude each other; give one of them");
+    fs::write(&file, "\n").unwrap();
+    assert_eq!(said(&with_file), format!("triptych: the database file {shown} is empty"));
+    fs::write(&file, "secret").unwrap();
+    let wrong = "triptych: the database must be a URL like postgres://user:password@host/database";
+    assert_eq!(said(&with_file), wrong);
+    fs::remove_file(&file).unwrap();
+    let missing =
+        format!("triptych: cannot read the database file {shown}: No such file or directory (os error 2)");
+    assert_eq!(said(&with_file), missing);
 }
 
 #[test]

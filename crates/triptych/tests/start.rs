@@ -63,7 +63,10 @@ testkit::on_both_engines! {
         let address = with.address("petstore");
         assert!(with.terminate().success());
         let without = testkit::Program::start(
-            house.serving().args(["--no-demo", "--petstore-listen", &address.to_string()]),
+            house
+                .serving_without_demo()
+                .args(["--petstore-listen", &address.to_string()])
+                .env("TRIPTYCH_PETSTORE_ADDRESS", format!("http://{address}")),
         );
         // What was opened and allowed in the demo has ended with it.
         pets(&store).await.is_problem(401, "unauthorized");

@@ -60,7 +60,7 @@ testkit::on_both_engines! {
         assert!(house.serve().terminate().success());
         let changed = with_input(&mut house.command(&["user", "passwd", "museum", "demo"]), "nobody knows this\n");
         assert!(changed.status.success());
-        let program = testkit::Program::start(house.serving().arg("--no-demo"));
+        let program = testkit::Program::start(&mut house.serving_without_demo());
         let museum = Client::new(program.address("museum"));
         museum.signed_in("demo", "nobody knows this").get(EVENTS).send().await.has_status(200);
         museum.signed_in("demo", "demo").get(EVENTS).send().await.is_problem(401, "unauthorized");

@@ -27,6 +27,8 @@ pub(super) struct Connection {
     statements: HashMap<(usize, usize, usize), Prepared>,
     /// The server did not answer in time: it may still do so, so nothing else can be asked here.
     late: Cell<bool>,
+    /// How often the server had been silent when this was made.
+    silences: u64,
 }
 
 struct Prepared {
@@ -41,18 +43,18 @@ impl Connection {
             .enable_all()
             .build()
             .map_err(|error| Error::Unavailable(error.to_string()))?;
-        let connect = runtime.block_on(async { tokio::time::timeout(server.wait, server.connect()).await });
-        let (client, driver) = connect.map_err(|_| server.late())??;
+        let silences = server.silences();
+        let (client, driver) = runtime.block_on(server.connect())?;
         let driver = runtime.spawn(async {
             // What goes wrong here is said to whoever asks next.
             let _ = driver.await;
         });
-        let server = Arc::clone(server);
-        Ok(Connection { server, client, driver, runtime, statements: HashMap::new(), late: Cell::new(false) })
+        let (server, statements, late) = (Arc::clone(server), HashMap::new(), Cell::new(false));
+        Ok(Connection { server, client, driver, runtime, statements, late, silences })
     }
 
     pub(super) fn is_usable(&self) -> bool {
-        !self.client.is_closed() && !self.late.get()
+        !self.client.is_closed() && !self.late.get() && self.silences == self.server.silences()
     }
 
     /// Whether a wait took too long.
@@ -82,7 +84,7 @@ impl Connection {
 
     /// Ends a transaction without a trace.
     pub(super) fn roll_back(&self) {
-        if self.is_usable() && self.run("ROLLBACK").is_err() {
+        if !self.client.is_closed() && !self.late.get() && self.run("ROLLBACK").is_err() {
             self.late.set(true);
         }
     }
@@ -115,7 +117,7 @@ impl Connection {
             }),
             Err(_) => {
                 self.late.set(true);
-                Err(self.server.late())
+                Err(self.server.silent())
             }
         }
     }

@@ -1,12 +1,14 @@
 //! PostgreSQL: one pool of threads for all services of a process, each thread owning one connection and its prepared
 //! statements.
 
+mod address;
 mod connection;
 mod migrate;
 mod names;
 mod pool;
 mod server;
 mod service;
+mod tls;
 mod turns;
 
 use std::{any::TypeId, sync::Arc, thread};
@@ -34,12 +36,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn open(url: &str, limits: Limits) -> Result<Self, OpenError> {
         let server = Arc::new(Server::new(url, limits.wait)?);
-        block_on(async {
-            server
-                .find_out()
-                .await
-                .map_err(|error| OpenError::new(&format!("cannot connect to the database: {error}")))
-        })?;
+        block_on(server.wait_for(limits.start))?;
         let pool = Pool::start(&server, limits)
             .map_err(|error| OpenError::new(&format!("cannot start the database threads: {error}")))?;
         Ok(Shared { server, pool: Arc::new(pool) })
@@ -53,19 +50,16 @@ impl Shared {
         sites: &Sites,
     ) -> Result<Postgres, OpenError> {
         let tables = block_on(async {
-            let (mut client, driver) = self
-                .server
-                .connect()
-                .await
-                .map_err(|error| OpenError::new(&format!("cannot connect to the database: {error}")))?;
+            let (mut client, driver) = self.server.connect().await?;
             let driver = tokio::spawn(driver);
             let tables = migrate::migrate(&mut client, schema, migrations).await;
             drop(client);
             let _ = driver.await;
             tables.map_err(|why| OpenError::new(&format!("cannot prepare the schema {schema}: {why}")))
         })?;
+        let names = tables.iter().cloned().collect();
         let service = Arc::new(Service::new(schema, tables, sites.clone()));
-        Ok(Postgres { service, member: self.pool.turns.join(), pool: Arc::clone(&self.pool) })
+        Ok(Postgres { service, tables: names, member: self.pool.turns.join(), pool: Arc::clone(&self.pool) })
     }
 }
 
@@ -83,6 +77,7 @@ fn block_on<T: Send>(work: impl Future<Output = Result<T, OpenError>> + Send) ->
 /// A service's schema.
 pub(crate) struct Postgres {
     service: Arc<Service>,
+    tables: Vec<String>,
     member: Member,
     pool: Arc<Pool>,
 }
@@ -94,6 +89,10 @@ impl Postgres {
 
     pub(crate) fn write(&self, unit: WriteUnit) -> Result<(), Error> {
         self.submit(Work::Write(unit))
+    }
+
+    pub(crate) fn tables(&self) -> &[String] {
+        &self.tables
     }
 
     fn submit(&self, work: Work) -> Result<(), Error> {

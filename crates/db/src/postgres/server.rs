@@ -1,47 +1,153 @@
 //! The server: how it is reached, and what is known of it.
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    time::{Duration, Instant},
 };
 
-use tokio_postgres::{CancelToken, Client, Config, Connection, NoTls, Socket, tls::NoTlsStream};
+use tokio::net::lookup_host;
+use tokio_postgres::{
+    CancelToken, Client, Connection, Error as Refusal, Socket,
+    config::{Host, SslMode},
+    tls::MakeTlsConnect,
+};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::{Error, OpenError, error::with_source};
+use super::{address::Address, tls};
+use crate::{
+    Error, OpenError,
+    error::{is_io, with_source},
+};
+
+type Driver = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
 pub(super) struct Server {
-    config: Config,
+    address: Address,
+    tls: MakeRustlsConnect,
     /// How long each answer may take.
     pub(super) wait: Duration,
     keeps_statements: AtomicBool,
+    /// How often no answer came in time.
+    silences: AtomicU64,
+}
+
+/// Why there is no connection: which host, and what is wrong with it.
+pub(super) struct ConnectError {
+    text: String,
+    /// It may go away by itself: the server is not there yet, or has no room.
+    passes: bool,
+}
+
+impl From<ConnectError> for Error {
+    fn from(error: ConnectError) -> Self {
+        Error::Unavailable(error.text)
+    }
+}
+
+impl From<ConnectError> for OpenError {
+    fn from(error: ConnectError) -> Self {
+        OpenError::new(&format!("cannot connect to the database at {}", error.text))
+    }
 }
 
 impl Server {
     pub(super) fn new(url: &str, wait: Duration) -> Result<Self, OpenError> {
+        #[expect(clippy::disallowed_methods, reason = "PostgreSQL's own variables, known to all its tools")]
+        let variable = |name: &str| std::env::var(name).ok();
         let invalid = |why: &str| OpenError::new(&format!("the database URL is not valid: {why}"));
-        // Anything else is taken for a list of settings, and the message about it quotes all of it, password
-        // and all.
-        if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
-            return Err(invalid("it does not begin with postgres://"));
-        }
-        let mut config: Config = url.parse().map_err(|error| invalid(&with_source(&error)))?;
-        if config.get_application_name().is_none() {
-            config.application_name("triptych");
-        }
-        Ok(Server { config, wait, keeps_statements: AtomicBool::new(true) })
+        let address = Address::parse(url, wait, variable).map_err(|why| invalid(&why))?;
+        let tls = tls::connector(address.tls, &address.roots).map_err(|why| OpenError::new(&why))?;
+        Ok(Server {
+            address,
+            tls,
+            wait,
+            keeps_statements: AtomicBool::new(true),
+            silences: AtomicU64::new(0),
+        })
     }
 
-    pub(super) async fn connect(&self) -> Result<(Client, Connection<Socket, NoTlsStream>), Error> {
-        Ok(self.config.connect(NoTls).await?)
+    /// A connection to the first host, and the first of its addresses, that takes one.
+    pub(super) async fn connect(&self) -> Result<(Client, Driver), ConnectError> {
+        let mut failed = None;
+        for (host, address, port) in &self.address.hosts {
+            let name = match host {
+                Host::Tcp(name) => name.clone(),
+                Host::Unix(folder) => folder.display().to_string(),
+            };
+            match tokio::time::timeout(self.wait, self.connect_host(host, *address, *port)).await {
+                Ok(Ok(connected)) => return Ok(connected),
+                Ok(Err((why, passes))) => {
+                    failed = Some(ConnectError { text: format!("{name}:{port}: {why}"), passes });
+                }
+                Err(_) => {
+                    let text = format!("{name}:{port}: no answer within {} seconds", self.wait.as_secs_f32());
+                    failed = Some(ConnectError { text, passes: true });
+                }
+            }
+        }
+        Err(failed.unwrap_or(ConnectError { text: "no host".into(), passes: false }))
+    }
+
+    async fn connect_host(
+        &self,
+        host: &Host,
+        address: Option<std::net::IpAddr>,
+        port: u16,
+    ) -> Result<(Client, Driver), (String, bool)> {
+        let addresses = match (host, address) {
+            (_, Some(address)) => vec![Some(address)],
+            (Host::Unix(_), None) => vec![None],
+            // Here rather than in the client: what may be sent to an address depends on where it leads.
+            (Host::Tcp(name), None) => {
+                let found =
+                    lookup_host((name.as_str(), port)).await.map_err(|error| (error.to_string(), true))?;
+                found.map(|found| Some(found.ip())).collect()
+            }
+        };
+        let mut failed = ("it has no address".to_owned(), true);
+        for address in addresses {
+            let config = self.address.config(host, address, port);
+            match config.connect(self.tls.clone()).await {
+                Ok(connected) => return Ok(connected),
+                Err(error) => failed = (explain(&error, config.get_ssl_mode()), passes(&error)),
+            }
+        }
+        Err(failed)
+    }
+
+    /// Waits until the server is there, for this long; then finds out about poolers.
+    pub(super) async fn wait_for(&self, patience: Duration) -> Result<(), OpenError> {
+        let start = Instant::now();
+        let mut told = false;
+        loop {
+            match self.find_out().await {
+                Err(error) if error.passes && start.elapsed() < patience => {
+                    if !std::mem::replace(&mut told, true) {
+                        let seconds = patience.as_secs();
+                        tracing::warn!("waiting up to {seconds} seconds for the database at {}", error.text);
+                    }
+                    #[expect(clippy::disallowed_methods, reason = "start-up, before anything is served")]
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                found => return Ok(found?),
+            }
+        }
     }
 
     /// Asks the server to stop what a connection has it doing.
     pub(super) async fn cancel(&self, token: CancelToken) {
-        let _ = token.cancel_query(NoTls).await;
+        let _ = token.cancel_query(self.tls.clone()).await;
     }
 
-    pub(super) fn late(&self) -> Error {
-        Error::Unavailable(format!("no answer within {} seconds", self.wait.as_secs_f32()))
+    /// Notes that an answer did not come in time. Other connections may lead nowhere as well: none that was made before is
+    /// used any more.
+    pub(super) fn silent(&self) -> Error {
+        self.silences.fetch_add(1, Ordering::Relaxed);
+        Error::Unavailable(format!("PostgreSQL did not answer within {} seconds", self.wait.as_secs_f32()))
+    }
+
+    pub(super) fn silences(&self) -> u64 {
+        self.silences.load(Ordering::Relaxed)
     }
 
     /// Whether a statement that was prepared is still there in the next transaction.
@@ -65,7 +171,7 @@ impl Server {
     /// some other, if there is a pooler; then the first gets yet another one, which does not know the statement. It is
     /// the first that this process prepares, so that it has the same name and the same text in all processes: where
     /// sessions get mixed up, none can run another's statement.
-    pub(super) async fn find_out(&self) -> Result<(), Error> {
+    async fn find_out(&self) -> Result<(), ConnectError> {
         for _ in 0..3 {
             let ((first, first_driver), (second, second_driver)) =
                 (self.connect().await?, self.connect().await?);
@@ -76,12 +182,14 @@ impl Server {
                 first.query(&statement, &[]).await.map(drop)
             };
             // Where there is one session for both, the first waits for the second in vain.
-            let kept = tokio::time::timeout(self.wait.min(Duration::from_secs(1)), kept).await;
+            let kept = tokio::time::timeout(self.wait, kept).await;
             drop((first, second));
             let _ = tokio::join!(first_driver, second_driver);
             match kept {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) if error.is_closed() => return Err(error.into()),
+                Ok(Err(error)) if error.is_closed() => {
+                    return Err(ConnectError { text: error.to_string(), passes: true });
+                }
                 _ => {
                     self.loses_statements();
                     break;
@@ -89,5 +197,27 @@ impl Server {
             }
         }
         Ok(())
+    }
+}
+
+/// What is wrong, in words.
+fn explain(error: &Refusal, mode: SslMode) -> String {
+    let text = with_source(error);
+    if mode == SslMode::Require && text.contains("server does not support TLS") {
+        return "it offers no TLS, and nothing is sent unencrypted beyond this machine (unless the URL says \
+                sslmode=disable)"
+            .into();
+    }
+    text
+}
+
+/// Whether trying again later may go better.
+fn passes(error: &Refusal) -> bool {
+    match error.code() {
+        Some(code) => {
+            // 08 connection, 53 out of resources, 57 shutting down or starting up.
+            matches!(&code.code()[..2], "08" | "53" | "57")
+        }
+        None => error.is_closed() || is_io(error),
     }
 }

@@ -1,17 +1,9 @@
 //! SQLite: one file, a read connection per thread, one thread that writes.
 
+mod private;
 mod writer;
 
-use std::{
-    cell::RefCell,
-    collections::HashMap,
-    fs,
-    io::ErrorKind,
-    os::unix::fs::DirBuilderExt,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{cell::RefCell, collections::HashMap, path::Path, sync::Arc, time::Duration};
 
 use rusqlite::{CachedStatement, OpenFlags};
 use thread_local::ThreadLocal;
@@ -36,6 +28,7 @@ pub(crate) struct Sqlite {
     // Dropped before the writer, so that the writer's connection is the last and folds the WAL back in.
     readers: ThreadLocal<RefCell<Connection>>,
     writer: Writer,
+    tables: Vec<String>,
 }
 
 impl Sqlite {
@@ -49,15 +42,16 @@ impl Sqlite {
             let found = rusqlite::version();
             return Err(OpenError::new(&format!("SQLite {found} is too old, 3.51.3 is needed")));
         }
-        create_folder(folder)?;
+        private::create_folder(folder)?;
         let path = folder.join(name).with_extension("db");
         let at = |error: Error| OpenError::new(&format!("cannot open {}: {error}", path.display()));
+        let refused = |why: String| OpenError::new(&format!("cannot open {}: {why}", path.display()));
+        private::secure_files(&path).map_err(|error| refused(error.to_string()))?;
         let mut connection = Connection::open(&path, Access::Write).map_err(at)?;
-        migrate(&mut connection.inner, migrations)
-            .map_err(|error| OpenError::new(&format!("cannot open {}: {error}", path.display())))?;
+        let tables = migrate(&mut connection.inner, migrations).map_err(refused)?;
         let writer = Writer::start(connection, limits)
             .map_err(|error| OpenError::new(&format!("cannot start the writer thread: {error}")))?;
-        Ok(Sqlite { path: path.into(), readers: ThreadLocal::new(), writer })
+        Ok(Sqlite { path: path.into(), readers: ThreadLocal::new(), writer, tables })
     }
 
     pub(crate) fn read<R, E: From<Error>>(
@@ -89,6 +83,10 @@ impl Sqlite {
 
     pub(crate) fn write(&self, unit: WriteUnit) -> Result<(), Error> {
         self.writer.submit(unit)
+    }
+
+    pub(crate) fn tables(&self) -> &[String] {
+        &self.tables
     }
 }
 
@@ -179,7 +177,8 @@ fn use_wal(connection: &rusqlite::Connection) -> Result<(), Error> {
     }
 }
 
-fn migrate(connection: &mut rusqlite::Connection, migrations: &[Migrations]) -> Result<(), String> {
+/// Applies what the schema lacks, and says which tables it has.
+fn migrate(connection: &mut rusqlite::Connection, migrations: &[Migrations]) -> Result<Vec<String>, String> {
     let said = |error: rusqlite::Error| error.to_string();
     let tx = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).map_err(said)?;
     tx.execute_batch(migration::SQLITE_TABLE).map_err(said)?;
@@ -198,24 +197,12 @@ fn migrate(connection: &mut rusqlite::Connection, migrations: &[Migrations]) -> 
         )
         .map_err(failed)?;
     }
-    tx.commit().map_err(said)
-}
-
-/// Makes the data folder, and sees to it that it is still there after a power cut.
-fn create_folder(folder: &Path) -> Result<(), OpenError> {
-    let failed = |error: std::io::Error| {
-        let why = match error.kind() {
-            ErrorKind::AlreadyExists | ErrorKind::NotADirectory => "it is not a folder".to_owned(),
-            _ => error.to_string(),
-        };
-        OpenError::new(&format!("cannot use the data folder {}: {why}", folder.display()))
-    };
-    if folder.is_dir() {
-        return Ok(());
-    }
-    // Password hashes are in there: nobody else's business.
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
-    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let parent = parent.map_or_else(|| PathBuf::from("."), Path::to_owned);
-    fs::File::open(parent).and_then(|parent| parent.sync_all()).map_err(failed)
+    let tables = tx
+        .prepare(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
+        )
+        .and_then(|mut all| all.query_map([], |row| row.get(0))?.collect::<Result<Vec<_>, _>>())
+        .map_err(said)?;
+    tx.commit().map_err(said)?;
+    Ok(tables)
 }

@@ -49,6 +49,16 @@ impl House {
         command
     }
 
+    /// The program without its demo. On a database that processes share it needs addresses.
+    pub(crate) fn serving_without_demo(&self) -> Command {
+        let mut command = self.serving();
+        command.arg("--no-demo");
+        command
+            .env("TRIPTYCH_PETSTORE_ADDRESS", "http://127.0.0.1:1")
+            .env("TRIPTYCH_TRAIN_ADDRESS", "http://127.0.0.1:2");
+        command
+    }
+
     /// The train service alone, about to be started.
     pub(crate) fn serving_train(&self) -> Command {
         let mut command = self.command(&["serve", "train"]);

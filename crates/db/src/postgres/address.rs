@@ -1,0 +1,287 @@
+//! Where the server is and how it is spoken to: the URL, completed by PostgreSQL's own variables.
+
+use std::{net::IpAddr, path::PathBuf, time::Duration};
+
+use tokio_postgres::{
+    Config,
+    config::{Host, SslMode},
+};
+
+use crate::error::with_source;
+
+/// What the URL says of TLS, in PostgreSQL's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tls {
+    Disable,
+    /// If the server has it; within this machine only.
+    Prefer,
+    /// Without looking at the server's certificate.
+    Require,
+    /// The certificate must come from a known authority.
+    VerifyCa,
+    /// And it must be this host's.
+    VerifyFull,
+}
+
+/// Whose certificates are trusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Roots {
+    /// Those that the operating system trusts.
+    System,
+    File(PathBuf),
+}
+
+pub(super) struct Address {
+    /// Everything but the hosts.
+    common: Config,
+    pub(super) hosts: Vec<(Host, Option<IpAddr>, u16)>,
+    pub(super) tls: Tls,
+    pub(super) roots: Roots,
+}
+
+impl Address {
+    /// What a URL leaves out, `variable` may know: `PGHOST`, `PGUSER` and so on. Errors do not quote the URL, which may
+    /// have a password in it.
+    pub(super) fn parse(
+        url: &str,
+        wait: Duration,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, String> {
+        // Anything else is taken for a list of settings, and the message about it quotes all of it, password
+        // and all.
+        if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+            return Err("it does not begin with postgres://".into());
+        }
+        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let (url, mode, roots) = take_tls(url);
+        let mode = mode.or_else(|| variable("PGSSLMODE"));
+        let roots = roots.or_else(|| variable("PGSSLROOTCERT"));
+        let (tls, roots) = tls(mode.as_deref(), roots)?;
+        let mut given: Config = url.parse().map_err(|error| with_source(&error))?;
+        if given.get_hosts().is_empty() && given.get_hostaddrs().is_empty() {
+            let host = variable("PGHOST").ok_or("it names no host, and PGHOST is not set")?;
+            given.host(host);
+        }
+        if given.get_ports().is_empty()
+            && let Some(port) = variable("PGPORT")
+        {
+            given.port(port.parse().map_err(|_| "PGPORT is no port")?);
+        }
+        let user = given.get_user().map(str::to_owned).or_else(|| variable("PGUSER"));
+        let password = given
+            .get_password()
+            .map(<[u8]>::to_vec)
+            .or_else(|| variable("PGPASSWORD").map(String::into_bytes));
+        let database = given.get_dbname().map(str::to_owned).or_else(|| variable("PGDATABASE"));
+        let mut common = without_hosts(&given, wait);
+        user.map(|user| common.user(user));
+        password.map(|password| common.password(password));
+        database.map(|database| common.dbname(database));
+        Ok(Address { common, hosts: hosts(&given)?, tls, roots })
+    }
+
+    /// How to reach one host: at an address of its own, or through a socket in a folder.
+    pub(super) fn config(&self, host: &Host, address: Option<IpAddr>, port: u16) -> Config {
+        let mut config = self.common.clone();
+        config.port(port).ssl_mode(self.encryption(address));
+        match host {
+            Host::Tcp(name) => config.host(name),
+            Host::Unix(folder) => config.host_path(folder),
+        };
+        if let Some(address) = address {
+            config.hostaddr(address);
+        }
+        config
+    }
+
+    /// A password or data goes unencrypted only to this machine, unless the URL says otherwise outright.
+    fn encryption(&self, address: Option<IpAddr>) -> SslMode {
+        let here = address.is_none_or(|address| address.to_canonical().is_loopback());
+        match self.tls {
+            Tls::Disable => SslMode::Disable,
+            // PostgreSQL has no TLS on Unix sockets.
+            _ if address.is_none() => SslMode::Disable,
+            Tls::Prefer if here => SslMode::Prefer,
+            _ => SslMode::Require,
+        }
+    }
+}
+
+fn hosts(given: &Config) -> Result<Vec<(Host, Option<IpAddr>, u16)>, String> {
+    let (names, addresses, ports) = (given.get_hosts(), given.get_hostaddrs(), given.get_ports());
+    if !names.is_empty() && !addresses.is_empty() && names.len() != addresses.len() {
+        return Err("it has as many hosts as addresses, or none".into());
+    }
+    let number = names.len().max(addresses.len());
+    if ports.len() > 1 && ports.len() != number {
+        return Err("it has as many ports as hosts, or one".into());
+    }
+    let host = |at: usize| {
+        let address = addresses.get(at).copied();
+        let name = names.get(at).cloned().or_else(|| address.map(|ip| Host::Tcp(ip.to_string())));
+        let port = ports.get(at).or(ports.first()).copied().unwrap_or(5432);
+        name.map(|name| (name, address, port))
+    };
+    Ok((0..number).filter_map(host).collect())
+}
+
+/// The same settings for any host. A server that vanishes without a word is noticed while a connection is idle, too.
+fn without_hosts(given: &Config, wait: Duration) -> Config {
+    let default = Config::new().get_keepalives_idle();
+    let keepalives_idle = match given.get_keepalives_idle() {
+        idle if idle == default => Duration::from_secs(15),
+        idle => idle,
+    };
+    let mut config = Config::new();
+    config
+        .application_name(given.get_application_name().unwrap_or("triptych"))
+        .ssl_negotiation(given.get_ssl_negotiation())
+        .channel_binding(given.get_channel_binding())
+        .target_session_attrs(given.get_target_session_attrs())
+        .connect_timeout(given.get_connect_timeout().copied().unwrap_or(wait))
+        .tcp_user_timeout(given.get_tcp_user_timeout().copied().unwrap_or(wait))
+        .keepalives(given.get_keepalives())
+        .keepalives_idle(keepalives_idle)
+        .keepalives_interval(given.get_keepalives_interval().unwrap_or(Duration::from_secs(5)))
+        .keepalives_retries(given.get_keepalives_retries().unwrap_or(3));
+    given.get_options().map(|options| config.options(options));
+    config
+}
+
+/// Takes `sslmode` and `sslrootcert` out of a URL: the client's own parser does not know all of their values.
+fn take_tls(url: &str) -> (String, Option<String>, Option<String>) {
+    let (mut mode, mut roots) = (None, None);
+    let Some((place, parameters)) = url.split_once('?') else { return (url.to_owned(), mode, roots) };
+    let mut rest = Vec::new();
+    for parameter in parameters.split('&') {
+        match parameter.split_once('=') {
+            Some(("sslmode", value)) => mode = Some(decoded(value)),
+            Some(("sslrootcert", value)) => roots = Some(decoded(value)),
+            _ => rest.push(parameter),
+        }
+    }
+    (format!("{place}?{}", rest.join("&")), mode, roots)
+}
+
+/// Text with `%2F` and the like resolved.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, more @ ..] = rest {
+        let code = more.get(..2).and_then(|code| std::str::from_utf8(code).ok());
+        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
+            Some(byte) if *first == b'%' => {
+                bytes.push(byte);
+                rest = &more[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = more;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What is asked of TLS. A certificate authority that is named is asked, as everywhere with PostgreSQL.
+fn tls(mode: Option<&str>, roots: Option<String>) -> Result<(Tls, Roots), String> {
+    let roots = roots.map(|roots| if roots == "system" { Roots::System } else { Roots::File(roots.into()) });
+    let tls = match (mode, &roots) {
+        (None, Some(_)) | (Some("verify-full"), _) => Tls::VerifyFull,
+        (Some("verify-ca" | "require" | "prefer"), Some(Roots::System)) => {
+            return Err("sslrootcert=system needs sslmode=verify-full".into());
+        }
+        (Some("verify-ca"), _) | (Some("require"), Some(_)) => Tls::VerifyCa,
+        (Some("require"), None) => Tls::Require,
+        (Some("prefer") | None, _) => Tls::Prefer,
+        (Some("disable"), _) => Tls::Disable,
+        (Some(_), _) => {
+            return Err("sslmode is disable, prefer, require, verify-ca or verify-full".into());
+        }
+    };
+    Ok((tls, roots.unwrap_or(Roots::System)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(url: &str, variables: &[(&str, &str)]) -> Result<Address, String> {
+        let known = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        Address::parse(url, Duration::from_secs(5), known)
+    }
+
+    fn encryption(url: &str, address: &str) -> SslMode {
+        parse(url, &[]).unwrap().encryption(Some(address.parse().unwrap()))
+    }
+
+    #[test]
+    fn nothing_goes_unencrypted_beyond_this_machine_unless_asked_to() {
+        for (mode, here, elsewhere) in [
+            ("", SslMode::Prefer, SslMode::Require),
+            ("?sslmode=prefer", SslMode::Prefer, SslMode::Require),
+            ("?sslmode=require", SslMode::Require, SslMode::Require),
+            ("?sslmode=verify-ca", SslMode::Require, SslMode::Require),
+            ("?sslmode=verify-full", SslMode::Require, SslMode::Require),
+            ("?sslmode=disable", SslMode::Disable, SslMode::Disable),
+        ] {
+            let url = format!("postgres://host/base{mode}");
+            for address in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"] {
+                assert_eq!(encryption(&url, address), here, "{url} {address}");
+            }
+            for address in ["10.0.0.1", "0.0.0.0", "192.0.2.1", "2001:db8::1", "::ffff:10.0.0.1"] {
+                assert_eq!(encryption(&url, address), elsewhere, "{url} {address}");
+            }
+            assert_eq!(parse(&url, &[]).unwrap().encryption(None), SslMode::Disable, "a socket");
+        }
+    }
+
+    #[test]
+    fn variables_fill_what_the_url_leaves_out() {
+        let variables = [
+            ("PGHOST", "db.example.com"),
+            ("PGPORT", "6543"),
+            ("PGUSER", "ada"),
+            ("PGPASSWORD", "s3cret"),
+            ("PGDATABASE", "engines"),
+            ("PGSSLMODE", "verify-ca"),
+            ("PGSSLROOTCERT", "/ca.pem"),
+        ];
+        let found = parse("postgres://", &variables).unwrap();
+        assert_eq!(found.hosts, [(Host::Tcp("db.example.com".into()), None, 6543)]);
+        assert_eq!((found.tls, found.roots), (Tls::VerifyCa, Roots::File("/ca.pem".into())));
+        assert_eq!(found.common.get_user(), Some("ada"));
+        assert_eq!(found.common.get_password(), Some("s3cret".as_bytes()));
+        assert_eq!(found.common.get_dbname(), Some("engines"));
+        let said = "postgres://me:mine@host:1/base?sslmode=verify-full&sslrootcert=%2Fmy%20ca.pem&channel_binding=require";
+        let found = parse(said, &variables).unwrap();
+        assert_eq!(found.hosts, [(Host::Tcp("host".into()), None, 1)]);
+        assert_eq!((found.tls, found.roots), (Tls::VerifyFull, Roots::File("/my ca.pem".into())));
+        assert_eq!(found.common.get_user(), Some("me"));
+        assert_eq!(found.common.get_password(), Some("mine".as_bytes()));
+        assert_eq!(found.common.get_dbname(), Some("base"));
+        let empty = parse("postgres:///base", &[("PGHOST", "")]);
+        assert_eq!(empty.err().as_deref(), Some("it names no host, and PGHOST is not set"));
+        let socket = parse("postgres://%2Frun%2Fpostgresql/base", &[]).unwrap();
+        assert_eq!(socket.hosts, [(Host::Unix("/run/postgresql".into()), None, 5432)]);
+    }
+
+    #[test]
+    fn an_authority_that_is_named_is_asked() {
+        let of = |query: &str| parse(&format!("postgres://host/base?{query}"), &[]).map(|found| found.tls);
+        assert_eq!(of("sslrootcert=/ca.pem"), Ok(Tls::VerifyFull));
+        assert_eq!(of("sslmode=require&sslrootcert=/ca.pem"), Ok(Tls::VerifyCa));
+        assert_eq!(of("sslmode=disable&sslrootcert=/ca.pem"), Ok(Tls::Disable));
+        assert_eq!(of("sslrootcert=system"), Ok(Tls::VerifyFull));
+        assert_eq!(of("sslmode=verify-full"), Ok(Tls::VerifyFull));
+        let weak = of("sslmode=require&sslrootcert=system");
+        assert_eq!(weak.err().as_deref(), Some("sslrootcert=system needs sslmode=verify-full"));
+        let unknown = of("sslmode=perhaps");
+        assert_eq!(
+            unknown.err().as_deref(),
+            Some("sslmode is disable, prefer, require, verify-ca or verify-full")
+        );
+    }
+}

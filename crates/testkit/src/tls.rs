@@ -1,0 +1,95 @@
+//! A real PostgreSQL that is reached with TLS and a password only, and the certificates that go with it.
+
+use std::{
+    fs,
+    net::{IpAddr, UdpSocket},
+    os::unix::{fs::PermissionsExt, process::parent_id},
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+
+use crate::cluster::{Cluster, Owner, boot};
+
+/// One per process, until the test run is over. Its certificate is for `localhost`, and for no address.
+pub struct TlsPostgres {
+    cluster: Cluster,
+    /// The authority that its certificate comes from.
+    pub authority: PathBuf,
+    /// An authority that has nothing to do with it.
+    pub other_authority: PathBuf,
+}
+
+impl TlsPostgres {
+    pub const PASSWORD: &str = "s3cret";
+
+    pub fn get() -> &'static Self {
+        static SERVER: OnceLock<TlsPostgres> = OnceLock::new();
+        SERVER.get_or_init(TlsPostgres::start)
+    }
+
+    fn start() -> Self {
+        let folder = std::env::temp_dir().join(format!("triptych-test-tls-{}", std::process::id()));
+        if folder.exists() {
+            fs::remove_dir_all(&folder).expect("what an earlier run left goes");
+        }
+        fs::create_dir(&folder).expect("a folder");
+        let (issuer, authority) = authority(&folder, "authority");
+        let (_, other_authority) = self::authority(&folder, "other");
+        let key = KeyPair::generate().expect("a key");
+        let named = CertificateParams::new(["localhost".to_owned()]).expect("a name");
+        let certificate = named.signed_by(&key, &issuer).expect("a certificate");
+        let owner = Owner::find().expect("a user to run PostgreSQL as");
+        let write = |name: &str, text: &str| {
+            let file = folder.join(name);
+            fs::write(&file, text).expect("a file");
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("for its owner only");
+            owner.give(&file).expect("for the server");
+            file.display().to_string()
+        };
+        let certificate = write("server.crt", &certificate.pem());
+        let key = write("server.key", &key.serialize_pem());
+        let password = write("password", Self::PASSWORD);
+        let access = write("access", "local all all trust\nhostssl all all all scram-sha-256\n");
+        let cluster = boot(
+            &folder,
+            parent_id(),
+            &["--auth=scram-sha-256", &format!("--pwfile={password}")],
+            &[
+                "listen_addresses=*",
+                "ssl=on",
+                &format!("ssl_cert_file={certificate}"),
+                &format!("ssl_key_file={key}"),
+                &format!("hba_file={access}"),
+            ],
+        );
+        let cluster = cluster.expect("PostgreSQL starts with TLS");
+        TlsPostgres { cluster, authority, other_authority }
+    }
+
+    /// The way to it through a host, which leads to this machine.
+    pub fn url(&self, host: &str, query: &str) -> String {
+        let (password, port) = (Self::PASSWORD, self.cluster.port);
+        format!("postgres://postgres:{password}@{host}:{port}/postgres?{query}")
+    }
+}
+
+fn authority(folder: &Path, name: &str) -> (Issuer<'static, KeyPair>, PathBuf) {
+    let key = KeyPair::generate().expect("a key");
+    let mut params = CertificateParams::new(Vec::new()).expect("no name");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.distinguished_name.push(DnType::CommonName, name);
+    let certificate = params.self_signed(&key).expect("a certificate");
+    let file = folder.join(name).with_extension("pem");
+    fs::write(&file, certificate.pem()).expect("a file");
+    (Issuer::new(params, key), file)
+}
+
+/// An address of this machine that is not its loopback's: what is sent there could as well go to another machine.
+pub fn own_address() -> IpAddr {
+    // Nothing is sent: only the way there is looked up.
+    let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
+    socket.connect("192.0.2.1:9").expect("this test needs a machine with a network");
+    socket.local_addr().expect("an address").ip()
+}

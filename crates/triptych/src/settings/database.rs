@@ -1,0 +1,75 @@
+//! Where the data is: in a folder, or in a PostgreSQL database whose URL is a setting or stands in a file.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use super::{Settings, SettingsError};
+
+/// The URL of the database; empty if the data is in a folder.
+pub(super) fn url(settings: &Settings) -> Result<String, SettingsError> {
+    let url = match settings.database_file.as_os_str().is_empty() {
+        true => settings.database.clone(),
+        false if settings.database.is_empty() => read(&settings.database_file)?,
+        false => {
+            return Err(SettingsError(
+                "database and database_file exclude each other; give one of them".into(),
+            ));
+        }
+    };
+    if !url.is_empty() && !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+        return Err(SettingsError(
+            "the database must be a URL like postgres://user:password@host/database".into(),
+        ));
+    }
+    Ok(url)
+}
+
+/// A file that holds a URL, and with it a password: other users must not be able to read it, nor to change where the data goes.
+/// A group may read it, as a service's does whose files belong to root.
+fn read(file: &Path) -> Result<String, SettingsError> {
+    let shown = file.display();
+    let failed =
+        |error: std::io::Error| SettingsError(format!("cannot read the database file {shown}: {error}"));
+    if fs::metadata(file).map_err(failed)?.permissions().mode() & 0o027 != 0 {
+        return Err(SettingsError(format!(
+            "other users can read or change the database file {shown}: run chmod 600 {shown}"
+        )));
+    }
+    let url = fs::read_to_string(file).map_err(failed)?.trim().to_owned();
+    if url.is_empty() {
+        return Err(SettingsError(format!("the database file {shown} is empty")));
+    }
+    Ok(url)
+}
+
+/// A database URL that can be shown.
+pub(super) fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    // A password may stand in the parameters too; they are of no interest here.
+    let rest = rest.split('?').next().unwrap_or_default();
+    match rest.rsplit_once('@') {
+        Some((user, host)) => {
+            let name = user.split(':').next().unwrap_or_default();
+            format!("{scheme}://{name}@{host}")
+        }
+        None => format!("{scheme}://{rest}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_password;
+
+    #[test]
+    fn a_password_is_not_shown() {
+        for (url, shown) in [
+            ("", ""),
+            ("postgres://host/base", "postgres://host/base"),
+            ("postgres://me@host/base", "postgres://me@host/base"),
+            ("postgres://me:secret@host:5433/base", "postgres://me@host:5433/base"),
+            ("postgres://me:se@cret@host/base", "postgres://me@host/base"),
+            ("postgres://host/base?user=me&password=secret", "postgres://host/base"),
+        ] {
+            assert_eq!(without_password(url), shown);
+        }
+    }
+}
