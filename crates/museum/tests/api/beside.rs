@@ -135,7 +135,7 @@ testkit::on_both_engines! {
 
     /// With room for one unit of work to run and one to wait, the third is turned away at once.
     async fn a_service_that_is_too_busy_says_so_with_503(store: Store) {
-        let limits = db::Limits { queue: 1, connections: 1 };
+        let limits = db::Limits { queue: 1, connections: 1, ..db::Limits::DEFAULT };
         let db = db::Db::open(store.location(), "museum", museum::MIGRATIONS, limits).unwrap();
         let open = Open::on(store, Setup::default()).await;
         let settings = museum::Settings::default();

@@ -81,7 +81,9 @@ fn in_words(expected: &str) -> String {
         "u16" => format!("a whole number from 0 to {}", u16::MAX),
         "u32" => format!("a whole number from 0 to {}", u32::MAX),
         "u64" | "usize" => "a whole number, 0 or more".into(),
-        "a string" => "text; in a variable, digits alone need quotation marks within it".into(),
+        "a string" | "path string" => {
+            "text; in a variable, digits alone need quotation marks within it".into()
+        }
         "a sequence" => "a list, like [\"one\", \"two\"]".into(),
         other if other.starts_with("struct ") => "a section of settings".into(),
         other => other.into(),
