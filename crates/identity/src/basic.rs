@@ -1,18 +1,16 @@
 //! HTTP Basic: the caller of an operation, checked before the operation starts.
 
-use std::net::{IpAddr, Ipv4Addr};
-
 use axum::extract::{FromRef, FromRequestParts};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderMap, HeaderValue, header, request::Parts};
 use secrecy::SecretString;
 use uuid::Uuid;
 use web::{
-    Client, Problem,
+    Problem,
     problem::{TOO_MANY_REQUESTS, UNAUTHORIZED, UNAVAILABLE},
 };
 
-use crate::{Accounts, SignInError};
+use crate::{Accounts, SignInError, security::Origin};
 
 /// Who is calling. An operation that takes one in its signature cannot be reached without signing in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,9 +37,7 @@ where
         let accounts = Accounts::from_ref(state);
         let refuse = |detail: &'static str| unauthorized(&accounts, detail);
         let (name, password) = credentials(&parts.headers).map_err(refuse)?;
-        let address =
-            parts.extensions.get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Client(address)| *address);
-        let signed_in = accounts.sign_in(&name, password, address).await;
+        let signed_in = accounts.sign_in(&name, password, Origin::of(parts)).await;
         signed_in.map(|account| Caller { account }).map_err(|error| match error {
             SignInError::Wrong => refuse("The name or the password is wrong."),
             SignInError::Wait(seconds) => Problem::new(

@@ -22,6 +22,7 @@ pub mod oauth;
 mod password;
 pub mod quota;
 mod secret;
+pub mod security;
 pub mod session;
 mod throttle;
 
@@ -43,6 +44,7 @@ pub use error::{ChangeError, SignInError};
 pub use password::PasswordHash;
 use password::{Passwords, Place};
 pub use quota::Quota;
+use security::{Event, Origin, Outcome};
 pub use session::Sessions;
 use throttle::{Meter, Refusal, SIGN_UP, Subject, Throttle, Try};
 
@@ -117,27 +119,29 @@ impl Accounts {
         &self,
         name: &str,
         password: SecretString,
-        address: IpAddr,
+        origin: impl Into<Origin>,
     ) -> Result<Uuid, SignInError> {
         let inner = &self.0;
+        let origin = origin.into();
         let name = &account::composed(name);
         let password = composed(&password);
         // No account has such a name or password, and nobody learns anything from being told so at once.
         if account::check_name(name).is_err() || password.expose_secret().len() > account::LONGEST_PASSWORD {
+            origin.log(Event::SignIn, Outcome::Wrong, None, None);
             return Err(SignInError::Wrong);
         }
         let account = account::by_name(&inner.db, name).await?.filter(|account| !account.demo || inner.demo);
         let known =
             account.as_ref().and_then(|account| Some((account.id, account.password_hash.as_deref()?)));
         let stored = known.map_or(inner.passwords.nobody(), |(_, hash)| hash);
-        let tried = Try::new(name, address);
+        let tried = Try::new(name, origin.address());
         let at = *tried.account_and_address();
         let key = inner.remembered_as(&[&at, password.expose_secret().as_bytes(), stored.as_bytes()]);
         let suspect = inner.refused.contains_key(&at);
         if !suspect && let Some(id) = inner.verified.get(&key).await {
             return Ok(id);
         }
-        let check = inner.check(tried, password, stored.to_owned(), known.map(|(id, _)| id));
+        let check = inner.check(tried, password, stored.to_owned(), known.map(|(id, _)| id), &origin);
         if suspect {
             return check.await;
         }
@@ -223,16 +227,23 @@ impl Accounts {
         &self,
         name: &str,
         password: SecretString,
-        address: IpAddr,
+        origin: impl Into<Origin>,
     ) -> Result<Uuid, ChangeError> {
+        let origin = origin.into();
         let name = Name::new(name)?;
         let password = composed(&password);
         account::check_password(&password)?;
         // A place first: nobody is charged for what is not looked at.
         let place = self.0.passwords.place_to_set()?;
-        self.0.throttle.charge_address(&SIGN_UP, address).await?;
+        self.0.throttle.charge_address(&SIGN_UP, origin.address()).await.inspect_err(|refusal| {
+            if let Refusal::Wait(_) = refusal {
+                origin.log(Event::AccountCreation, Outcome::Throttled, None, None);
+            }
+        })?;
         let hash = self.0.hash(&place, password).await?;
-        self.insert(name, hash, false).await?.ok_or(ChangeError::Taken)
+        let account = self.insert(name, hash, false).await?.ok_or(ChangeError::Taken)?;
+        origin.log(Event::AccountCreation, Outcome::Ok, Some(account), None);
+        Ok(account)
     }
 
     /// Adds an account with a well-known password, unless the name is taken. It works in demo mode only.
@@ -297,6 +308,26 @@ impl Accounts {
 
 impl Inner {
     async fn check(
+        &self,
+        tried: Try,
+        password: SecretString,
+        stored: String,
+        account: Option<Uuid>,
+        origin: &Origin,
+    ) -> Result<Uuid, SignInError> {
+        let checked = self.check_password(tried, password, stored, account).await;
+        let outcome = match &checked {
+            Ok(_) => Outcome::Ok,
+            Err(SignInError::Wrong) => Outcome::Wrong,
+            Err(SignInError::Wait(_)) => Outcome::Throttled,
+            // Nothing was decided.
+            Err(_) => return checked,
+        };
+        origin.log(Event::SignIn, outcome, account, None);
+        checked
+    }
+
+    async fn check_password(
         &self,
         tried: Try,
         password: SecretString,
@@ -368,7 +399,7 @@ mod tests {
             let turns = accounts.0.passwords.all_checks().await;
             let waiting = tokio::spawn({
                 let accounts = accounts.clone();
-                async move { accounts.sign_in("ada", "correct horse".into(), Ipv4Addr::LOCALHOST.into()).await }
+                async move { accounts.sign_in("ada", "correct horse".into(), IpAddr::from(Ipv4Addr::LOCALHOST)).await }
             });
             accounts.0.passwords.a_check_waits().await;
             let changed: Result<_, db::Error> =
@@ -378,7 +409,7 @@ mod tests {
             let outcome = waiting.await.unwrap();
             assert!(matches!(outcome, Err(SignInError::Wrong)), "{outcome:?}");
             assert_eq!(accounts.password_checks(), 1);
-            let signed_in = accounts.sign_in("ada", "another horse".into(), Ipv4Addr::LOCALHOST.into()).await;
+            let signed_in = accounts.sign_in("ada", "another horse".into(), IpAddr::from(Ipv4Addr::LOCALHOST)).await;
             assert_eq!(signed_in.unwrap(), id);
         }
 
@@ -392,9 +423,9 @@ mod tests {
             let _places = accounts.0.passwords.free_places_to_set();
             let refused = accounts.hash(&"another horse".into()).await;
             assert!(matches!(refused, Err(ChangeError::Busy)), "{refused:?}");
-            let signed_in = accounts.sign_in("ada", "correct horse".into(), Ipv4Addr::LOCALHOST.into()).await;
+            let signed_in = accounts.sign_in("ada", "correct horse".into(), IpAddr::from(Ipv4Addr::LOCALHOST)).await;
             assert_eq!(signed_in.unwrap(), id);
-            let wrong = accounts.sign_in("ada", "wrong horse".into(), Ipv4Addr::LOCALHOST.into()).await;
+            let wrong = accounts.sign_in("ada", "wrong horse".into(), IpAddr::from(Ipv4Addr::LOCALHOST)).await;
             assert!(matches!(wrong, Err(SignInError::Wrong)), "{wrong:?}");
         }
 

@@ -5,6 +5,7 @@
 //! - [`Server`] serves a router on a free port, [`Client`] calls it over a real socket.
 //! - [`Program`] is the program itself as a process, which can be killed.
 //! - [`receiver`] has a subscriber of webhooks.
+//! - [`Log`] keeps what is logged.
 //! - [`openapi`] looks into the documents of services.
 //! - [`Browser`] is a real browser, for pages that people see.
 
@@ -15,6 +16,7 @@ mod cluster;
 pub mod dump;
 mod engine;
 mod http;
+mod log;
 pub mod openapi;
 mod pooler;
 mod process;
@@ -26,6 +28,7 @@ mod tls;
 pub use browser::{Browser, ENTER, TAB};
 pub use engine::{Engine, Fixture, Store, private_folder, run};
 pub use http::{Answer, Call, Client};
+pub use log::Log;
 pub use process::Program;
 pub use proxy::Proxy;
 pub use server::{Address, Server};

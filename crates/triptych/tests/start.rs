@@ -217,6 +217,27 @@ async fn metrics_come_from_a_listener_of_their_own() {
     }
 }
 
+#[tokio::test]
+async fn security_events_are_logged_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = testkit::Program::start(&mut bare(folder.path(), FREE_PORTS));
+    let event = serde_json::json!({
+        "name": "A", "location": "B", "eventDescription": "C", "dates": ["2026-05-13"], "price": 1,
+    });
+    for (password, status) in [("wrong", 401), ("wrong", 401), ("demo", 201), ("demo", 201)] {
+        let caller = museum(&program).signed_in("demo", password);
+        caller.post("/v1.1/special-events").json(&event).send().await.has_status(status);
+    }
+    let metrics = Client::new(program.address("metrics")).get("/metrics").send().await;
+    // The second time, the password is remembered.
+    for (outcome, count) in [("wrong", 2), ("ok", 1)] {
+        let line = format!(
+            "triptych_security_events_total{{service=\"museum\",event=\"sign_in\",outcome=\"{outcome}\"}} {count}"
+        );
+        assert!(metrics.has_status(200).text().lines().any(|found| found == line), "{}", metrics.text());
+    }
+}
+
 #[test]
 fn openapi_prints_the_document_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();

@@ -35,5 +35,5 @@ pub use negotiate::json_only;
 pub use paging::Paging;
 pub use problem::{Problem, Result};
 pub use reply::{Created, Reply, Wanted};
-pub use server::{Client, Proxies, RequestId, Site, Verbatim, serve};
+pub use server::{Client, Proxies, RequestId, ServiceName, Site, Verbatim, serve};
 pub use service::{Service, document_text};

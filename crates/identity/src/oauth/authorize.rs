@@ -1,16 +1,13 @@
 //! `/oauth/authorize` and the pages around it: where people sign in, decide, and sign out.
 
-use std::net::{IpAddr, Ipv4Addr};
-
 use axum::{
-    Extension,
     extract::{RawQuery, State},
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, StatusCode};
 use jiff::SignedDuration;
 use uuid::Uuid;
-use web::{Client as Peer, Form, Problem, input::Pairs};
+use web::{Form, Problem, input::Pairs};
 
 use super::{
     AuthorizationServer,
@@ -24,6 +21,7 @@ use super::{
 };
 use crate::{
     SignInError, secret,
+    security::{Event, Origin, Outcome},
     session::{self, Kind},
 };
 
@@ -57,7 +55,7 @@ pub(super) async fn show(
 pub(super) async fn decide(
     State(server): State<AuthorizationServer>,
     RawQuery(query): RawQuery,
-    peer: Option<Extension<Peer>>,
+    origin: Origin,
     headers: HeaderMap,
     form: Result<Form, Problem>,
 ) -> Response {
@@ -85,9 +83,9 @@ pub(super) async fn decide(
     };
     let again = format!("/oauth/authorize?{query}");
     match (fields.get("intent"), visitor) {
-        (Some("sign-in"), _) => server.try_sign_in(&headers, &again, &fields, address(peer)).await,
-        (Some("allow"), Some((account, _))) => server.allow(&headers, &asked, account, &again).await,
-        (Some("deny"), Some(_)) => server.deny(&asked),
+        (Some("sign-in"), _) => server.try_sign_in(&headers, &again, &fields, &origin).await,
+        (Some("allow"), Some((account, _))) => server.allow(&headers, &asked, account, &again, &origin).await,
+        (Some("deny"), Some((account, _))) => server.deny(&asked, account, &origin),
         (Some("switch"), _) => server.end_session(&headers, see_other(&again)).await,
         // The session has ended since the page was shown.
         _ => see_other(&again),
@@ -127,10 +125,6 @@ impl Fields {
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_ref())
     }
-}
-
-pub(super) fn address(peer: Option<Extension<Peer>>) -> IpAddr {
-    peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Extension(Peer(address))| address)
 }
 
 impl AuthorizationServer {
@@ -184,12 +178,12 @@ impl AuthorizationServer {
         headers: &HeaderMap,
         page: &str,
         fields: &Fields,
-        address: IpAddr,
+        origin: &Origin,
     ) -> Response {
         let name = fields.get("name").unwrap_or_default();
         let password = fields.get("password").unwrap_or_default();
         let again = |why| self.back_to_form(headers, page, why, name);
-        match self.0.accounts.sign_in(name, password.into(), address).await {
+        match self.0.accounts.sign_in(name, password.into(), origin).await {
             Ok(account) => self.start_session(headers, account, page).await,
             Err(SignInError::Wrong) => again(Why::Wrong),
             Err(SignInError::Wait(seconds)) => again(Why::Wait(seconds)),
@@ -229,7 +223,14 @@ impl AuthorizationServer {
         next
     }
 
-    async fn allow(&self, headers: &HeaderMap, asked: &Asked, account: Uuid, again: &str) -> Response {
+    async fn allow(
+        &self,
+        headers: &HeaderMap,
+        asked: &Asked,
+        account: Uuid,
+        again: &str,
+        origin: &Origin,
+    ) -> Response {
         let inner = &self.0;
         let session = secret::hash(&self.cookie(headers, Cookie::Session).unwrap_or_default());
         let now = inner.clock.now();
@@ -245,6 +246,7 @@ impl AuthorizationServer {
         let stored = Code {
             grant: grant.id,
             client: grant.client.clone(),
+            account: grant.account,
             redirect_uri: asked.redirect_uri.clone(),
             redirect_named: asked.redirect_named,
             challenge: asked.challenge.clone(),
@@ -265,12 +267,16 @@ impl AuthorizationServer {
             .await;
         match allowed {
             Ok(false) => see_other(again),
-            Ok(true) => self.send_back(&asked.redirect_uri, asked.state.as_deref(), &[("code", &code)]),
+            Ok(true) => {
+                origin.log(Event::Consent, Outcome::Ok, Some(account), Some(&asked.client.id));
+                self.send_back(&asked.redirect_uri, asked.state.as_deref(), &[("code", &code)])
+            }
             Err(error) => Problem::from(error).into_response(),
         }
     }
 
-    fn deny(&self, asked: &Asked) -> Response {
+    fn deny(&self, asked: &Asked, account: Uuid, origin: &Origin) -> Response {
+        origin.log(Event::Consent, Outcome::Denied, Some(account), Some(&asked.client.id));
         let answer = [("error", "access_denied"), ("error_description", "the request was denied")];
         self.send_back(&asked.redirect_uri, asked.state.as_deref(), &answer)
     }

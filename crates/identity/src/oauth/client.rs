@@ -6,7 +6,10 @@ use url::{Host, Url};
 use web::Problem;
 
 use super::{AuthorizationServer, store};
-use crate::{account, secret};
+use crate::{
+    account, secret,
+    security::{Event, Origin, Outcome},
+};
 
 /// A registered client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -218,8 +221,12 @@ impl AuthorizationServer {
 
     /// Removes a client and all it was ever allowed; `false` when there is none of this id.
     pub async fn remove_client(&self, id: &str) -> Result<bool, Error> {
-        let id = id.to_owned();
-        self.0.db.write(move |tx| store::delete_client(tx, &id)).await
+        let client = id.to_owned();
+        let removed = self.0.db.write(move |tx| store::delete_client(tx, &client)).await?;
+        if removed {
+            Origin::default().log(Event::ClientRemoval, Outcome::Ok, None, Some(id));
+        }
+        Ok(removed)
     }
 
     pub(super) async fn add_demo_client(&self) -> Result<(), Error> {

@@ -4,6 +4,7 @@ use axum::{extract::State, response::Response};
 use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use serde_json::json;
+use uuid::Uuid;
 use web::{Form, Problem};
 
 use super::{
@@ -15,45 +16,66 @@ use super::{
     store,
     token::json_no_store,
 };
+use crate::security::{Event, Origin, Outcome};
 
 pub(super) async fn revoke(
     State(server): State<AuthorizationServer>,
+    origin: Origin,
     headers: HeaderMap,
     form: Result<Form, Problem>,
 ) -> Result<StatusCode, Refusal> {
     let parameters = Parameters::of_form(form)?;
     let client = server.authenticate(&headers, &parameters).await?;
     let token = required_token(&parameters)?;
-    let inner = &server.0;
-    let now = inner.clock.now();
-    // RFC 7009, 2.1: what another client was given is refused; RFC 6749, 5.2 has the word for it.
-    let others = || Refusal::invalid_grant("the token was given to another client");
-    match inner.verifier.check_now(token).await {
-        Ok(claims) if claims.client == client.id => {
-            let (id, expires_at) = (claims.id, claims.expires_at);
-            inner.db.write(move |tx| store::revoke_token(tx, &id, expires_at, now)).await?;
-            inner.verifier.forget(token);
+    let log = |outcome, account| origin.log(Event::TokenRevocation, outcome, account, Some(&client.id));
+    match server.revoke_if_own(&client.id, token).await? {
+        Revoked::Own(account) => log(Outcome::Ok, account),
+        // RFC 7009, 2.1: what another client was given is refused; RFC 6749, 5.2 has the word for it.
+        Revoked::Others(account) => {
+            log(Outcome::Refused, account);
+            return Err(Refusal::invalid_grant("the token was given to another client"));
         }
-        Ok(_) => return Err(others()),
-        Err(TokenError::Invalid(_)) => {
-            let hashes = Hashes::of(token);
-            let is_others = inner
-                .db
-                .write(move |tx| match refresh::family(tx, &hashes)? {
-                    Some(family) if family.client == client.id => {
-                        store::revoke_grant(tx, family.grant, now).map(|()| false)
-                    }
-                    found => Ok::<_, db::Error>(found.is_some()),
-                })
-                .await?;
-            if is_others {
-                return Err(others());
-            }
-        }
-        Err(error) => return Err(failed(error)),
+        // As good as revoked.
+        Revoked::Unknown => {}
     }
-    // A token that nobody knows is as good as revoked.
     Ok(StatusCode::OK)
+}
+
+/// Whose token it was, and for which account.
+enum Revoked {
+    Own(Option<Uuid>),
+    Others(Option<Uuid>),
+    Unknown,
+}
+
+impl AuthorizationServer {
+    /// Revokes a token of this client's, or all that was granted if it is a refresh token.
+    async fn revoke_if_own(&self, client: &str, token: &str) -> Result<Revoked, Refusal> {
+        let inner = &self.0;
+        let now = inner.clock.now();
+        match inner.verifier.check_now(token).await {
+            Ok(claims) if claims.client == client => {
+                let account = claims.account();
+                let (id, expires_at) = (claims.id, claims.expires_at);
+                inner.db.write(move |tx| store::revoke_token(tx, &id, expires_at, now)).await?;
+                inner.verifier.forget(token);
+                return Ok(Revoked::Own(account));
+            }
+            Ok(claims) => return Ok(Revoked::Others(claims.account())),
+            Err(TokenError::Invalid(_)) => {}
+            Err(error) => return Err(failed(error)),
+        }
+        let (hashes, client) = (Hashes::of(token), client.to_owned());
+        let revoked = inner.db.write(move |tx| match refresh::family(tx, &hashes)? {
+            Some(family) if family.client == client => {
+                store::revoke_grant(tx, family.grant, now)?;
+                Ok::<_, db::Error>(Revoked::Own(family.account))
+            }
+            Some(family) => Ok(Revoked::Others(family.account)),
+            None => Ok(Revoked::Unknown),
+        });
+        Ok(revoked.await?)
+    }
 }
 
 pub(super) async fn introspect(

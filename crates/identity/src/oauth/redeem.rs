@@ -18,7 +18,10 @@ use super::{
     refresh::{self, Hashes, RefreshToken},
     store::{self, Code, Grant},
 };
-use crate::secret;
+use crate::{
+    secret,
+    security::{Event, Origin, Outcome},
+};
 
 const REFRESH_LIFETIME: SignedDuration = SignedDuration::from_hours(24 * 30);
 /// How long a grant lasts at the most, however often it is refreshed.
@@ -35,9 +38,19 @@ pub(super) struct TokenAnswer {
 }
 
 /// What became of a code or a refresh token. Not an error of the transaction: what was used up must stay so.
-enum Outcome {
+enum Taken {
     Good,
     Bad(&'static str),
+    /// It was used before, and what it followed from is revoked.
+    Reused(&'static str),
+}
+
+/// What comes with a code.
+pub(super) struct ByCode<'a> {
+    pub(super) code: &'a str,
+    pub(super) redirect_uri: Option<&'a str>,
+    pub(super) verifier: &'a str,
+    pub(super) resource: Option<&'a str>,
 }
 
 const UNKNOWN_CODE: &str = "the code is unknown or has expired";
@@ -48,12 +61,11 @@ impl AuthorizationServer {
     pub(super) async fn redeem_code(
         &self,
         client: &Client,
-        code: &str,
-        redirect_uri: Option<&str>,
-        verifier: &str,
-        resource: Option<&str>,
+        by: ByCode<'_>,
+        origin: &Origin,
     ) -> Result<TokenAnswer, Refusal> {
         let inner = &self.0;
+        let ByCode { code, redirect_uri, verifier, resource } = by;
         let (now, demo) = (inner.clock.now(), inner.settings.demo);
         let hash = secret::hash(code);
         let asked = hash.clone();
@@ -82,29 +94,32 @@ impl AuthorizationServer {
             _ => None,
         };
         let id = code.grant;
-        let outcome = inner
+        let taken = inner
             .db
             .write(move |tx| {
                 if !store::take_code(tx, &hash, now)? {
                     // Somebody has a copy. Whoever of the two is the thief, nobody keeps anything.
                     store::revoke_grant(tx, id, now)?;
-                    return Ok::<_, db::Error>(Outcome::Bad("the code was used before"));
+                    return Ok::<_, db::Error>(Taken::Reused("the code was used before"));
                 }
                 if let Some(fault) = fault {
-                    return Ok(Outcome::Bad(fault));
+                    return Ok(Taken::Bad(fault));
                 }
                 let lifetime = if refresh.is_some() { GRANT_LIFETIME } else { access::LIFETIME };
                 store::extend_grant(tx, id, now + lifetime)?;
                 let Some((_, ends_at)) = store::grant(tx, id, now, demo)? else {
-                    return Ok(Outcome::Bad(REVOKED));
+                    return Ok(Taken::Bad(REVOKED));
                 };
                 if let Some(refresh) = &refresh {
                     refresh::insert(tx, refresh, id, ends_at.min(now + REFRESH_LIFETIME))?;
                 }
-                Ok(Outcome::Good)
+                Ok(Taken::Good)
             })
             .await?;
-        given(outcome, answer)
+        if let Taken::Reused(_) = taken {
+            origin.log(Event::CodeReuse, Outcome::Revoked, code.account, Some(&client.id));
+        }
+        given(taken, answer)
     }
 
     pub(super) async fn refresh(
@@ -113,6 +128,7 @@ impl AuthorizationServer {
         token: &str,
         scope: Option<&str>,
         resource: Option<&str>,
+        origin: &Origin,
     ) -> Result<TokenAnswer, Refusal> {
         let inner = &self.0;
         let (now, demo) = (inner.clock.now(), inner.settings.demo);
@@ -141,23 +157,27 @@ impl AuthorizationServer {
         if let Some(resource) = resource {
             is_for(&grant, resource)?;
         }
+        let account = grant.account;
         let next = RefreshToken::after(token, &inner.chance);
         let answer = inner.answer(&grant, wanted.as_deref(), Some(&next), now).await?;
-        let outcome = inner
+        let taken = inner
             .db
             .write(move |tx| {
                 let Some((grant, ends_at)) = store::grant(tx, grant.id, now, demo)? else {
-                    return Ok(Outcome::Bad(UNKNOWN_TOKEN));
+                    return Ok(Taken::Bad(UNKNOWN_TOKEN));
                 };
                 let expires_at = ends_at.min(now + REFRESH_LIFETIME);
                 if refresh::replace(tx, &hashes, &next, grant.id, expires_at, now)? {
-                    return Ok::<_, db::Error>(Outcome::Good);
+                    return Ok::<_, db::Error>(Taken::Good);
                 }
                 store::revoke_grant(tx, grant.id, now)?;
-                Ok(Outcome::Bad("the refresh token was used before"))
+                Ok(Taken::Reused("the refresh token was used before"))
             })
             .await?;
-        given(outcome, Some(answer))
+        if let Taken::Reused(_) = taken {
+            origin.log(Event::RefreshTokenReuse, Outcome::Revoked, account, Some(&client.id));
+        }
+        given(taken, Some(answer))
     }
 
     pub(super) async fn client_credentials(
@@ -227,14 +247,12 @@ impl Inner {
     }
 }
 
-fn given(outcome: Outcome, answer: Option<TokenAnswer>) -> Result<TokenAnswer, Refusal> {
-    match (outcome, answer) {
-        (Outcome::Good, Some(answer)) => Ok(answer),
-        (Outcome::Bad(why), _) => Err(Refusal::invalid_grant(why)),
+fn given(taken: Taken, answer: Option<TokenAnswer>) -> Result<TokenAnswer, Refusal> {
+    match (taken, answer) {
+        (Taken::Good, Some(answer)) => Ok(answer),
+        (Taken::Bad(why) | Taken::Reused(why), _) => Err(Refusal::invalid_grant(why)),
         // A grant that could not be used a moment ago cannot become usable.
-        (Outcome::Good, None) => {
-            Err(Refusal::Problem(Problem::internal("a code was taken without an answer")))
-        }
+        (Taken::Good, None) => Err(Refusal::Problem(Problem::internal("a code was taken without an answer"))),
     }
 }
 

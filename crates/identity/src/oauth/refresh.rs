@@ -28,6 +28,7 @@ pub(super) struct Hashes {
 pub(super) struct Family {
     pub(super) grant: Uuid,
     pub(super) client: String,
+    pub(super) account: Option<Uuid>,
     pub(super) expires_at: Timestamp,
 }
 
@@ -88,11 +89,18 @@ pub(super) fn insert(
 /// The family that a token is of.
 pub(super) fn family(tx: &mut Tx<'_>, token: &Hashes) -> Result<Option<Family>, Error> {
     tx.row(
-        "SELECT g.id, g.client_id, r.expires_at
+        "SELECT g.id, g.client_id, g.account_id, r.expires_at
          FROM oauth_refresh_token AS r JOIN oauth_grant AS g ON g.id = r.grant_id
          WHERE r.hash = $1 AND (r.current_hash IS NULL) = $2",
         &[token.family.as_slice().into(), token.current.is_none().into()],
-        |row| Ok(Family { grant: row.get(0)?, client: row.get(1)?, expires_at: row.get(2)? }),
+        |row| {
+            Ok(Family {
+                grant: row.get(0)?,
+                client: row.get(1)?,
+                account: row.get(2)?,
+                expires_at: row.get(3)?,
+            })
+        },
     )
 }
 

@@ -1,26 +1,24 @@
 //! `/oauth/register`: clients that register themselves (RFC 7591).
 
-use std::net::IpAddr;
-
-use axum::{Extension, extract::State, response::Response};
+use axum::{extract::State, response::Response};
 use http::{HeaderMap, StatusCode, header};
 use secrecy::ExposeSecret;
 use serde_json::json;
 use subtle::ConstantTimeEq;
 use web::{
-    Body, Client as Peer, Problem,
+    Body, Problem,
     input::{Fields, Input, rules},
 };
 
 use super::{
     AuthorizationServer,
-    authorize::address,
     client::{ClientError, GrantType, NewClient},
     error::Refusal,
     token::json_no_store,
 };
 use crate::{
     secret,
+    security::{Event, Origin, Outcome},
     throttle::{self, REGISTRATION},
 };
 
@@ -71,14 +69,16 @@ impl Input for Registration {
 
 pub(super) async fn register(
     State(server): State<AuthorizationServer>,
-    peer: Option<Extension<Peer>>,
+    origin: Origin,
     headers: HeaderMap,
     body: Result<Body<Registration>, Problem>,
 ) -> Result<Response, Refusal> {
-    let openly = server.registers_openly(&headers)?;
+    let openly = server.registers_openly(&headers).inspect_err(|_| {
+        origin.log(Event::ClientRegistration, Outcome::Refused, None, None);
+    })?;
     let Body(Registration { new, method, grant_types }) = body.map_err(unfit_body)?;
     if openly {
-        server.charge_registration(address(peer)).await?;
+        server.charge_registration(&origin).await?;
     }
     let added = server.add_client_for(grant_types, None, openly, new).await;
     let (client, secret) = added.map_err(|error| match error {
@@ -88,6 +88,7 @@ pub(super) async fn register(
         }
         error => Refusal::new("invalid_client_metadata", error.to_string()),
     })?;
+    origin.log(Event::ClientRegistration, Outcome::Ok, None, Some(&client.id));
     let grant_types: Vec<_> = client.grant_types.iter().map(|grant_type| grant_type.word()).collect();
     let response_types: &[_] = if client.may(GrantType::AuthorizationCode) { &["code"] } else { &[] };
     let mut answer = json!({
@@ -119,20 +120,23 @@ fn unfit_body(problem: Problem) -> Refusal {
 }
 
 impl AuthorizationServer {
-    async fn charge_registration(&self, address: IpAddr) -> Result<(), Refusal> {
-        let charged = self.0.throttle.charge_address(&REGISTRATION, address).await;
+    async fn charge_registration(&self, origin: &Origin) -> Result<(), Refusal> {
+        let charged = self.0.throttle.charge_address(&REGISTRATION, origin.address()).await;
         charged.map_err(|refusal| match refusal {
             throttle::Refusal::Db(error) => error.into(),
-            throttle::Refusal::Wait(seconds) => Refusal::OAuth {
-                status: StatusCode::TOO_MANY_REQUESTS,
-                error: "temporarily_unavailable",
-                description: format!(
-                    "too many clients were registered from this address; try again in {seconds} seconds"
-                )
-                .into(),
-                challenge: None,
-                retry_after: Some(seconds),
-            },
+            throttle::Refusal::Wait(seconds) => {
+                origin.log(Event::ClientRegistration, Outcome::Throttled, None, None);
+                Refusal::OAuth {
+                    status: StatusCode::TOO_MANY_REQUESTS,
+                    error: "temporarily_unavailable",
+                    description: format!(
+                        "too many clients were registered from this address; try again in {seconds} seconds"
+                    )
+                    .into(),
+                    challenge: None,
+                    retry_after: Some(seconds),
+                }
+            }
         })
     }
 

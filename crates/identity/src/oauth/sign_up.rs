@@ -1,20 +1,19 @@
 //! `/oauth/sign-up`: where people make accounts for themselves, if the service lets them.
 
 use axum::{
-    Extension,
     extract::{RawQuery, State},
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use web::{Client as Peer, Form, Problem};
+use web::{Form, Problem};
 
 use super::{
     AuthorizationServer,
-    authorize::{Fields, address},
+    authorize::Fields,
     notice::Why,
     page::{Cookie, Fault, STYLE, SignUp, page},
 };
-use crate::ChangeError;
+use crate::{ChangeError, security::Origin};
 
 pub(super) async fn show(
     State(server): State<AuthorizationServer>,
@@ -41,7 +40,7 @@ fn address_of(query: &str) -> String {
 pub(super) async fn sign_up(
     State(server): State<AuthorizationServer>,
     RawQuery(query): RawQuery,
-    peer: Option<Extension<Peer>>,
+    origin: Origin,
     headers: HeaderMap,
     form: Result<Form, Problem>,
 ) -> Response {
@@ -58,7 +57,7 @@ pub(super) async fn sign_up(
     let query = query.unwrap_or_default();
     let name = fields.get("name").unwrap_or_default();
     let password = fields.get("password").unwrap_or_default();
-    let added = server.0.accounts.sign_up(name, password.into(), address(peer)).await;
+    let added = server.0.accounts.sign_up(name, password.into(), &origin).await;
     let again = |why| server.back_to_form(&headers, &address_of(&query), why, name);
     let later = |status, seconds: u64, text: String| {
         let fault = Fault { field: None, text };

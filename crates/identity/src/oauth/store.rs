@@ -146,6 +146,7 @@ pub(super) fn revoke_grant(tx: &mut WriteTx<'_>, id: Uuid, now: Timestamp) -> Re
 pub(super) struct Code {
     pub(super) grant: Uuid,
     pub(super) client: String,
+    pub(super) account: Option<Uuid>,
     pub(super) redirect_uri: String,
     /// Whether the authorization request named that address.
     pub(super) redirect_named: bool,
@@ -172,17 +173,18 @@ pub(super) fn insert_code(tx: &mut WriteTx<'_>, hash: &[u8], code: &Code) -> Res
 /// A code, whether or not it was used.
 pub(super) fn code(tx: &mut Tx<'_>, hash: &[u8]) -> Result<Option<Code>, Error> {
     tx.row(
-        "SELECT g.id, g.client_id, c.redirect_uri, c.redirect_named, c.challenge, c.expires_at
+        "SELECT g.id, g.client_id, g.account_id, c.redirect_uri, c.redirect_named, c.challenge, c.expires_at
          FROM oauth_code AS c JOIN oauth_grant AS g ON g.id = c.grant_id WHERE c.hash = $1",
         &[hash.into()],
         |row| {
             Ok(Code {
                 grant: row.get(0)?,
                 client: row.get(1)?,
-                redirect_uri: row.get(2)?,
-                redirect_named: row.get(3)?,
-                challenge: row.get(4)?,
-                expires_at: row.get(5)?,
+                account: row.get(2)?,
+                redirect_uri: row.get(3)?,
+                redirect_named: row.get(4)?,
+                challenge: row.get(5)?,
+                expires_at: row.get(6)?,
             })
         },
     )

@@ -15,14 +15,16 @@ use super::{
     AuthorizationServer,
     client::{Client, GrantType},
     error::Refusal,
+    redeem::ByCode,
     request::Parameters,
 };
-use crate::secret;
+use crate::{secret, security::Origin};
 
 pub(super) const CODE_LIFETIME: SignedDuration = SignedDuration::from_secs(60);
 
 pub(super) async fn redeem(
     State(server): State<AuthorizationServer>,
+    origin: Origin,
     headers: HeaderMap,
     form: Result<Form, Problem>,
 ) -> Result<Response, Refusal> {
@@ -45,10 +47,12 @@ pub(super) async fn redeem(
     let answer = match grant_type {
         GrantType::AuthorizationCode => {
             let (code, verifier) = (required("code")?, required("code_verifier")?);
-            server.redeem_code(&client, code, get("redirect_uri")?, verifier, resource).await?
+            let by = ByCode { code, redirect_uri: get("redirect_uri")?, verifier, resource };
+            server.redeem_code(&client, by, &origin).await?
         }
         GrantType::RefreshToken => {
-            server.refresh(&client, required("refresh_token")?, get("scope")?, resource).await?
+            let token = required("refresh_token")?;
+            server.refresh(&client, token, get("scope")?, resource, &origin).await?
         }
         GrantType::ClientCredentials => server.client_credentials(&client, get("scope")?, resource).await?,
     };

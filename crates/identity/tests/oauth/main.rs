@@ -16,6 +16,7 @@ mod refused_bearers;
 mod refused_requests;
 mod refused_tokens;
 mod rows;
+mod security_log;
 mod sessions;
 mod spent;
 mod standards;

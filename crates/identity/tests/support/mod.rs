@@ -107,7 +107,7 @@ pub enum Outcome {
 }
 
 pub async fn sign_in(accounts: &Accounts, name: &str, password: &str, address: impl Into<IpAddr>) -> Outcome {
-    match accounts.sign_in(name, password.into(), address.into()).await {
+    match accounts.sign_in(name, password.into(), Into::<IpAddr>::into(address)).await {
         Ok(id) => Outcome::In(id),
         Err(SignInError::Wrong) => Outcome::Wrong,
         Err(SignInError::Wait(seconds)) => Outcome::Wait(seconds),

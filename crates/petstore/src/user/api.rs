@@ -2,7 +2,11 @@
 
 use axum::{extract::State, response::Response};
 use http::StatusCode;
-use identity::{ChangeError, SignUps, account::Name};
+use identity::{
+    ChangeError, SignUps,
+    account::Name,
+    security::{Event, Origin, Outcome},
+};
 use web::{
     Body, Path, Problem, Result, Wanted,
     problem::{CONFLICT, FORBIDDEN, Invalid, NOT_FOUND, TOO_MANY_REQUESTS, UNAVAILABLE, UNPROCESSABLE},
@@ -30,9 +34,10 @@ pub(crate) async fn create(
     caller: LoggedIn,
     wanted: Wanted,
     State(petstore): State<Petstore>,
+    origin: Origin,
     Body(new): Body<NewUser>,
 ) -> Result<Response> {
-    let user = petstore.create_users(vec![new], Maker::User(caller.account), None).await?;
+    let user = petstore.create_users(vec![new], Maker::User(caller.account), None, &origin).await?;
     Ok(wanted.reply(&user))
 }
 
@@ -55,6 +60,7 @@ pub(crate) async fn create_list(
     ListMaker { maker, counted }: ListMaker,
     wanted: Wanted,
     State(petstore): State<Petstore>,
+    origin: Origin,
     Body(NewUsers(new)): Body<NewUsers>,
 ) -> Result<Response> {
     check_distinct(&new)?;
@@ -66,7 +72,7 @@ pub(crate) async fn create_list(
                 .into();
         return Err(Problem::broken(&UNPROCESSABLE, vec![Invalid { pointer: "#".into(), detail }]));
     }
-    let user = petstore.create_users(new, maker, counted).await?;
+    let user = petstore.create_users(new, maker, counted, &origin).await?;
     Ok(wanted.reply(&user))
 }
 
@@ -93,9 +99,15 @@ impl Petstore {
         mut new: Vec<NewUser>,
         maker: Maker,
         counted: Option<SignUps>,
+        origin: &Origin,
     ) -> Result<User> {
         let passwords = new.iter_mut().map(|user| user.password.take()).collect();
-        let hashes = self.accounts.hash_all(passwords, counted).await.map_err(failed)?;
+        let hashes = self.accounts.hash_all(passwords, counted).await.map_err(|error| {
+            if let ChangeError::Wait(_) = error {
+                origin.log(Event::AccountCreation, Outcome::Throttled, None, None);
+            }
+            failed(error)
+        })?;
         let now = self.clock.now();
         let rows = new.into_iter().zip(hashes).map(|(user, hash)| NewRow {
             account: self.chance.uuid(now),
@@ -105,7 +117,12 @@ impl Petstore {
             hash,
             profile: user.profile,
         });
-        let last = super::insert(&self.db, &self.user_ids, rows.collect(), maker, now).await?;
+        let rows: Vec<_> = rows.collect();
+        let accounts: Vec<_> = rows.iter().map(|row| row.account).collect();
+        let last = super::insert(&self.db, &self.user_ids, rows, maker, now).await?;
+        for account in accounts {
+            origin.log(Event::AccountCreation, Outcome::Ok, Some(account), None);
+        }
         last.ok_or_else(|| Problem::internal("no user was to be made"))
     }
 }
@@ -184,6 +201,7 @@ pub(crate) async fn get(
 pub(crate) async fn update(
     caller: LoggedIn,
     State(petstore): State<Petstore>,
+    origin: Origin,
     Path(name): Path<Username>,
     Body(changed): Body<ChangedUser>,
 ) -> Result<StatusCode> {
@@ -193,10 +211,14 @@ pub(crate) async fn update(
         Some(password) => petstore.accounts.hash_if_new(account, &password).await.map_err(failed)?,
         None => None,
     };
+    let new_password = hash.is_some();
     let change =
         Change { id: changed.id, username: changed.username, hash, session, profile: changed.profile };
     let now = petstore.clock.now();
     petstore.db.write(move |tx| store::change(tx, account, &change, now)).await?;
+    if new_password {
+        origin.log(Event::PasswordChange, Outcome::Ok, Some(account), None);
+    }
     Ok(StatusCode::OK)
 }
 
@@ -216,12 +238,17 @@ pub(crate) async fn update(
 pub(crate) async fn delete(
     caller: LoggedIn,
     State(petstore): State<Petstore>,
+    origin: Origin,
     Path(name): Path<Username>,
 ) -> Result<StatusCode> {
     petstore.is_own(&caller, &name).await?;
     let account = caller.account;
     let deleted = petstore.db.write(move |tx| store::delete(tx, account)).await?;
-    if deleted { Ok(StatusCode::OK) } else { Err(unknown()) }
+    if !deleted {
+        return Err(unknown());
+    }
+    origin.log(Event::AccountRemoval, Outcome::Ok, Some(account), None);
+    Ok(StatusCode::OK)
 }
 
 impl Petstore {

@@ -5,12 +5,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderName, HeaderValue, StatusCode, header, request::Parts};
-use identity::{SignInError, session::Kind};
+use identity::{SignInError, security::Origin, session::Kind};
 use jiff::SignedDuration;
 use secrecy::SecretString;
 use utoipa::IntoParams;
 use web::{
-    Client, Problem, Query, Result,
+    Problem, Query, Result,
     input::{Fields, Input, rules},
     negotiate,
     problem::{INVALID_REQUEST, TOO_MANY_REQUESTS, UNAVAILABLE},
@@ -76,11 +76,11 @@ impl Input for Login {
 pub(crate) async fn login(
     State(petstore): State<Petstore>,
     parts: Parts,
-    axum::Extension(Client(client)): axum::Extension<Client>,
+    origin: Origin,
     Query(Login { username, password }): Query<Login>,
 ) -> Result<Response> {
     let form = negotiate::choose(&parts.headers, &[JSON, XML, TEXT])?;
-    let account = petstore.accounts.sign_in(&username, password, client).await.map_err(refused)?;
+    let account = petstore.accounts.sign_in(&username, password, origin).await.map_err(refused)?;
     let session = petstore.sessions.start(Kind::Api, account, LENGTH).await?;
     let body = match form {
         XML => Xml::document(&Session(&session.secret)).unwrap_or_default(),

@@ -29,6 +29,7 @@ mod order;
 mod pet;
 mod pet_xml;
 mod protocol;
+mod security_log;
 mod session;
 mod sign_in;
 mod sign_up;

@@ -43,6 +43,10 @@ pub struct Verbatim;
 #[derive(Clone, Copy, Debug)]
 pub struct Client(pub IpAddr);
 
+/// The service that answers, as logs and metrics call it.
+#[derive(Clone, Copy, Debug)]
+pub struct ServiceName(pub &'static str);
+
 pub(super) struct Edge {
     service: &'static str,
     router: Router,
@@ -67,6 +71,7 @@ impl Edge {
         let path = request.uri().path().to_owned();
         request.extensions_mut().insert(RequestId(id.clone()));
         request.extensions_mut().insert(Client(client));
+        request.extensions_mut().insert(ServiceName(self.service));
 
         let mut response = match has_one_host(&request).and_then(|()| self.hosts.check(&request)) {
             Ok(()) => self.answer(request).await,

@@ -34,7 +34,7 @@ use tokio::{
 
 use activity::{Activity, Watched};
 use edge::Edge;
-pub use edge::{Client, RequestId, Verbatim};
+pub use edge::{Client, RequestId, ServiceName, Verbatim};
 pub(crate) use edge::{is_refusal, panic_message, panicked};
 use permits::{Permit, Permits};
 pub use proxies::Proxies;

@@ -1,0 +1,52 @@
+//! The log of a test program: all of its tests write to one, and each knows its lines by what they are about.
+
+use std::{
+    io,
+    sync::{Arc, Mutex, OnceLock},
+};
+
+use serde_json::Value;
+
+/// What has been logged since the first call of [`Log::start`].
+#[derive(Clone, Default)]
+pub struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Log {
+    /// Keeps what is logged from now on.
+    pub fn start() -> &'static Log {
+        static LOG: OnceLock<Log> = OnceLock::new();
+        LOG.get_or_init(|| {
+            let log = Log::default();
+            let writer = log.clone();
+            tracing_subscriber::fmt().json().with_writer(move || writer.clone()).init();
+            log
+        })
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+
+    /// The lines of the security log in which a field has this value, without their times.
+    pub fn security(&self, field: &str, value: &str) -> Vec<Value> {
+        let text = self.text();
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let about = lines.filter(|line| line["target"] == "security" && line["fields"][field] == value);
+        about
+            .map(|mut line| {
+                line.as_object_mut().unwrap().remove("timestamp");
+                line
+            })
+            .collect()
+    }
+}
