@@ -33,7 +33,8 @@ pub(crate) struct StationParameters {
     /// A place, as latitude and longitude: stations within 50 km of it, the nearest first.
     #[param(required = false, example = "52.5200,13.4050")]
     coordinates: String,
-    /// What the name or the address has in it, without regard to case and accents.
+    /// What the name or the address has in it, without regard to case and accents: a part of it as it stands, or how its words
+    /// begin, in any order. Names are also known in English.
     #[param(required = false, max_length = 100, example = "Milano Centrale")]
     search: String,
     /// The country, by ISO 3166-1, two letters.

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 use web::xml::{ToXml, Xml};
 
-pub(crate) use search::{Filter, Place};
+pub(crate) use search::{Filter, Names, Place};
 
 /// A station of the timetable.
 pub(crate) struct Station {
@@ -19,28 +19,25 @@ pub(crate) struct Station {
     pub(crate) country: String,
     pub(crate) zone: TimeZone,
     pub(crate) place: Place,
-    /// Name and address as they are searched.
-    folded: String,
+    searched: search::Searched,
 }
 
 impl Station {
     pub(crate) fn new(
         id: Uuid,
-        name: &str,
-        address: &str,
+        names: Names<'_>,
         country: &str,
         zone: TimeZone,
         (latitude, longitude): (f64, f64),
     ) -> Self {
         Station {
             id,
-            name: name.into(),
-            address: address.into(),
+            name: names.name.into(),
+            address: names.address.into(),
             country: country.into(),
             zone,
             place: Place { latitude, longitude },
-            // Between them stands what nobody can search for, so that nothing is found across the two.
-            folded: search::folded(&format!("{name}\0{address}")),
+            searched: names.searched(),
         }
     }
 

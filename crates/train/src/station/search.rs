@@ -27,6 +27,60 @@ impl Place {
     }
 }
 
+/// What a station is called, and where it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Names<'t> {
+    pub(crate) name: &'t str,
+    /// What it is called elsewhere, as in English.
+    pub(crate) also: &'t str,
+    pub(crate) address: &'t str,
+}
+
+impl Names<'_> {
+    pub(super) fn searched(self) -> Searched {
+        let Names { name, also, address } = self;
+        // Between them stands what nobody can search for, so that nothing is found across the two.
+        let exact = folded(&format!("{name}\0{address}"));
+        Searched { exact, parts: [folded(&format!("{name} {also}")), folded(address)] }
+    }
+}
+
+/// What a station is called, and where it is, as it is searched.
+pub(super) struct Searched {
+    /// Name and address, in which a search is found as it stands.
+    pub(super) exact: String,
+    /// All names, and the address: the words of a search are found in one of the two, in any order.
+    parts: [String; 2],
+}
+
+impl Searched {
+    fn has(&self, search: &Search) -> bool {
+        self.exact.contains(&search.exact)
+            || (!search.words.is_empty()
+                && self.parts.iter().any(|part| search.words.iter().all(|word| has_word(part, word))))
+    }
+}
+
+/// Whether a word of a text begins like this.
+fn has_word(text: &str, beginning: &str) -> bool {
+    let found = text.match_indices(beginning);
+    found.into_iter().any(|(at, _)| !text[..at].ends_with(char::is_alphanumeric))
+}
+
+/// What is searched for.
+struct Search {
+    exact: String,
+    words: Vec<String>,
+}
+
+impl Search {
+    fn new(text: &str) -> Self {
+        let folded = folded(text);
+        let exact = folded.trim();
+        Search { exact: exact.into(), words: exact.split_whitespace().map(Into::into).collect() }
+    }
+}
+
 /// Which stations are wanted.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
@@ -38,15 +92,15 @@ pub(crate) struct Filter {
 impl Filter {
     /// The stations that fit: the nearest first if a place was given, else by name.
     pub(crate) fn of<'t>(&self, stations: &'t [Station]) -> Vec<&'t Station> {
-        let search = self.search.as_deref().map(folded);
+        let search = self.search.as_deref().map(Search::new);
         let fits = |station: &&Station| {
-            search.as_ref().is_none_or(|search| station.folded.contains(search.trim()))
+            search.as_ref().is_none_or(|search| station.searched.has(search))
                 && self.country.as_ref().is_none_or(|country| station.country.eq_ignore_ascii_case(country))
         };
         let found = stations.iter().filter(fits);
         let Some(near) = self.near else {
             let mut found: Vec<_> = found.collect();
-            found.sort_by(|a, b| (&a.folded, a.id).cmp(&(&b.folded, b.id)));
+            found.sort_by(|a, b| (&a.searched.exact, a.id).cmp(&(&b.searched.exact, b.id)));
             return found;
         };
         let mut found: Vec<_> = found

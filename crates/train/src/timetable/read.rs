@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::{SignedDuration, tz::TimeZone};
 
 use super::{Service, Timetable, trip_id};
-use crate::station::Station;
+use crate::station::{Names, Station};
 
 /// A table that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -19,12 +19,13 @@ pub(crate) struct TableError {
 pub(super) fn timetable(stations: &str, services: &str) -> Result<Timetable, TableError> {
     let mut by_name = HashMap::new();
     let mut all_stations = Vec::new();
-    for (line, [key, id, name, address, country, zone, latitude, longitude]) in rows("stations", stations)? {
+    for (line, [key, id, name, address, country, zone, latitude, longitude, also]) in
+        rows("stations", stations)?
+    {
         let wrong = |why| TableError { table: "stations", line, why };
         let station = Station::new(
             id.parse().map_err(|_| wrong("the id is no UUID"))?,
-            name,
-            address,
+            Names { name, also, address },
             country,
             TimeZone::get(zone).map_err(|_| wrong("there is no such timezone"))?,
             (

@@ -71,6 +71,50 @@ testkit::on_both_engines! {
         assert_eq!(open.named("search=&limit=100").await, open.named("limit=100").await);
     }
 
+    async fn stations_are_found_by_their_english_names_and_by_words_in_any_order(open: Open) {
+        let lisbon = &["Lisboa Oriente", "Lisboa Santa Apolónia"][..];
+        let milan = &["Milano Centrale", "Milano Porta Garibaldi"];
+        for (search, expected) in [
+            ("rome", &["Roma Termini"][..]),
+            ("Munich", &["München Hauptbahnhof"]),
+            ("vienna", &["Wien Hauptbahnhof"]),
+            ("paris nord", &["Paris Gare du Nord"]),
+            ("nord paris", &["Paris Gare du Nord"]),
+            ("cologne", &["Köln Hauptbahnhof"]),
+            ("milan", milan),
+            ("MILAN", milan),
+            ("milan garibaldi", &["Milano Porta Garibaldi"]),
+            ("florence", &["Firenze Santa Maria Novella"]),
+            ("venice", &["Venezia Santa Lucia"]),
+            // Not within a word: Venice is not Nice.
+            ("nice", &["Nice-Ville"]),
+            ("naples", &["Napoli Centrale"]),
+            ("prague", &["Praha hlavní nádraží"]),
+            ("zurich", &["Zürich Hauptbahnhof"]),
+            ("zuerich", &["Zürich Hauptbahnhof"]),
+            ("geneva", &["Genève-Cornavin"]),
+            ("lucerne", &["Luzern"]),
+            ("copenhagen", &["København H"]),
+            ("gothenburg", &["Göteborg Centralstation"]),
+            ("brussels", &["Bruxelles-Midi / Brussel-Zuid"]),
+            ("antwerp", &["Antwerpen-Centraal"]),
+            ("lisbon", lisbon),
+            ("seville", &["Sevilla Santa Justa"]),
+            ("warsaw", &["Warszawa Centralna"]),
+            ("cracow", &["Kraków Główny"]),
+            ("bucharest", &["București Gara de Nord"]),
+            ("belgrade", &["Beograd Centar"]),
+            ("athens", &["Sidirodromikos Stathmos Athinon"]),
+            // The words of an address, and not some of the name with some of the address.
+            ("dunkerque rue", &["Paris Gare du Nord"]),
+            ("rome cinquecento", &[]),
+            ("rome atlantis", &[]),
+        ] {
+            let query = search.replace(' ', "%20");
+            assert_eq!(open.named(&format!("search={query}")).await, expected, "{search}");
+        }
+    }
+
     async fn a_country_is_named_by_two_letters_of_any_case(open: Open) {
         let expected = ["Basel SBB", "Genève-Cornavin", "Interlaken Ost", "Luzern", "Zürich Hauptbahnhof"];
         for country in ["CH", "ch", "Ch"] {
