@@ -104,6 +104,7 @@ fn measure(runtime: &Runtime, engine: Engine, rate: Option<f64>) -> Webhooks {
             calls_per_hour: u32::MAX,
             hold: SignedDuration::from_hours(1),
             limits: train::Limits { unpaid_holds: u32::MAX, ..train::Limits::default() },
+            secret: web::InstallationSecret::new(&[7; 32]),
             webhook_networks: vec!["127.0.0.0/8".parse().unwrap()],
             webhooks_to_this_machine: false,
             demo: false,

@@ -100,6 +100,7 @@ impl Installation {
             calls_per_hour: u32::MAX,
             hold: SignedDuration::from_hours(1),
             limits: train::Limits { unpaid_holds: u32::MAX, ..train::Limits::default() },
+            secret: web::InstallationSecret::new(&[7; 32]),
             webhook_networks: Vec::new(),
             webhooks_to_this_machine: false,
             demo: false,

@@ -1,8 +1,8 @@
 //! `Idempotency-Key`: a request that is sent twice does its work once.
 //!
 //! The row of a key commits with the work that it stands for. It is found by a hash of caller, operation and key; the body is
-//! known by a fingerprint made with the key, which is kept nowhere. So what is kept tells neither, though bodies may hold
-//! the numbers of cards.
+//! known by a fingerprint made with the key and the installation's secret, neither of which is kept with it. So what is kept
+//! tells neither key nor body, even where the key can be guessed: bodies may hold the numbers of cards.
 
 use axum::extract::FromRequestParts;
 use db::{Error, Json, Tx, Value, WriteTx};
@@ -56,6 +56,7 @@ impl Key {
     /// The request with this key, if it has one.
     pub(crate) fn request(
         &self,
+        secret: &[u8; 32],
         caller: &str,
         operation: &str,
         body: &impl Serialize,
@@ -68,7 +69,9 @@ impl Key {
         }
         let body = serde_json::to_vec(body).map_err(Problem::internal)?;
         // Any length of key will do for an HMAC.
-        let mut mac = Hmac::<Sha256>::new_from_slice(key.as_bytes()).map_err(Problem::internal)?;
+        let mut mac = Hmac::<Sha256>::new_from_slice(secret).map_err(Problem::internal)?;
+        mac.update(&(key.len() as u64).to_be_bytes());
+        mac.update(key.as_bytes());
         mac.update(&body);
         Ok(Some(Request {
             owner: caller.to_owned(),

@@ -39,7 +39,7 @@ use secrecy::SecretString;
 pub use timetable::Timetable;
 use tokio::sync::Notify;
 use utoipa_axum::{router::OpenApiRouter, routes};
-use web::{Background, Chance, Clock, DocumentationClient, RequestLimits, Service};
+use web::{Background, Chance, Clock, DocumentationClient, InstallationSecret, RequestLimits, Service};
 use webhooks::{Places, Webhooks};
 
 /// Where the paths of the API begin.
@@ -79,6 +79,8 @@ pub struct Settings {
     /// How long a seat is held until it is paid for.
     pub hold: SignedDuration,
     pub limits: Limits,
+    /// What keys the fingerprints of requests.
+    pub secret: InstallationSecret,
     /// Networks of the operator's to which webhooks may go, beside public addresses.
     pub webhook_networks: Vec<IpNet>,
     /// Whether webhooks may go to this machine too: for a service that nobody else can reach, since whoever subscribes has it
@@ -113,6 +115,7 @@ pub struct Inner {
     address: String,
     hold: SignedDuration,
     limits: Limits,
+    fingerprint_key: [u8; 32],
     timetable: Timetable,
     db: Db,
     clock: Clock,
@@ -173,6 +176,7 @@ impl Train {
             calls_per_hour,
             hold,
             limits,
+            secret,
             webhook_networks,
             webhooks_to_this_machine,
             demo,
@@ -208,6 +212,7 @@ impl Train {
             address,
             hold,
             limits,
+            fingerprint_key: secret.key_for("fingerprints of requests with an Idempotency-Key"),
             timetable,
             quota: Quota::new(calls_per_hour, db.clone(), clock.clone()),
             verifier: sign_in.verifier,

@@ -8,6 +8,7 @@ mod key;
 mod log;
 mod metrics;
 mod oauth;
+mod secret;
 mod serve;
 mod settings;
 mod start_page;

@@ -18,7 +18,7 @@ use web::{Background, Chance, Clock, Proxies, Site};
 use crate::{
     Failure,
     cli::ServiceName,
-    log, metrics, print,
+    log, metrics, print, secret,
     settings::{self, Settings},
     start_page::{self, Started},
 };
@@ -119,9 +119,11 @@ impl<'s> House<'s> {
         let settings = self.settings;
         let listener = bind("the train service", "--train-listen", settings.train.listen).await?;
         let address = listener.local_addr()?;
+        let secret = secret::read(settings, &self.chance)?;
         let db = open(&self.databases, "train", train::MIGRATIONS).await?;
         warn_of_another(&db, "train", &settings.train(address).address).await?;
-        let train = Train::open(settings.train(address), db, self.clock.clone(), self.chance.clone()).await?;
+        let of_train = train::Settings { secret, ..settings.train(address) };
+        let train = Train::open(of_train, db, self.clock.clone(), self.chance.clone()).await?;
         self.spawn("train", &settings.train.address, listener, train.router(settings.limits.request()));
         let stop = self.stopped();
         self.tasks.spawn(train.run(stop));

@@ -24,7 +24,7 @@ use ipnet::IpNet;
 use jiff::SignedDuration;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
-use web::{ConnectionLimits, RequestLimits};
+use web::{ConnectionLimits, InstallationSecret, RequestLimits};
 
 use crate::cli::Flags;
 
@@ -43,6 +43,7 @@ pub(crate) struct Settings {
     /// What the two before come to.
     #[serde(skip)]
     url: String,
+    pub(crate) secret: String,
     pub(crate) demo: Demo,
     #[serde(deserialize_with = "parse::listen")]
     pub(crate) admin_listen: SocketAddr,
@@ -154,6 +155,9 @@ impl Oauth {
     }
 }
 
+/// How many characters the installation's secret has at the least.
+const SHORTEST_SECRET: usize = 32;
+
 /// What is shown in place of a secret.
 pub(crate) const HIDDEN: &str = "(hidden)";
 
@@ -232,6 +236,11 @@ impl Settings {
             )));
         }
         self.museum().check().map_err(|error| SettingsError(error.to_string()))?;
+        if !self.secret.is_empty() && self.secret.len() < SHORTEST_SECRET {
+            return Err(SettingsError(format!(
+                "secret must have at least {SHORTEST_SECRET} characters, like what openssl rand -hex 32 prints"
+            )));
+        }
         Ok(())
     }
 
@@ -326,6 +335,8 @@ impl Settings {
             calls_per_hour: *calls_per_hour,
             hold: SignedDuration::from_secs((*hold_seconds).into()),
             limits: self.train.limits(),
+            // Whoever serves reads it from its file if this is empty.
+            secret: InstallationSecret::new(self.secret.as_bytes()),
             webhook_networks: webhook_networks.clone(),
             // Stricter than the demo, which can be asked for beyond this machine: whoever subscribes has the service call its
             // own ports.
@@ -342,6 +353,7 @@ impl Settings {
     /// The settings in force as a file, without the database's password and other secrets.
     pub(crate) fn to_file(&self) -> String {
         let mut shown = Settings { database: database::without_password(&self.database), ..self.clone() };
+        shown.secret = if self.secret.is_empty() { String::new() } else { HIDDEN.into() };
         shown.petstore.oauth = self.petstore.oauth.without_token();
         shown.train.oauth = self.train.oauth.without_token();
         toml::to_string(&shown).unwrap_or_else(|error| format!("# {error}\n"))

@@ -114,6 +114,7 @@ impl House {
             calls_per_hour: 1000,
             hold: SignedDuration::from_hours(1),
             limits: train::Limits::default(),
+            secret: web::InstallationSecret::new(&[7; 32]),
             webhook_networks: Vec::new(),
             webhooks_to_this_machine: false,
             demo: false,

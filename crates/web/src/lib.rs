@@ -7,13 +7,14 @@
 //! - [`Service`]: an API together with what stands beside every API: its pages, `/healthz`, `/docs`.
 //! - [`serve`]: the accept loop, with the edge that gives each request its id and its line in the log.
 //! - [`Background`]: tasks beside the requests, started again when they fail.
-//! - [`Clock`] and [`Chance`]: time and randomness, handed in.
+//! - [`Clock`] and [`Chance`]: time and randomness, handed in. [`InstallationSecret`]: what keys are derived from.
 
 mod background;
 mod chance;
 mod clock;
 mod documentation;
 pub mod input;
+mod installation;
 mod limits;
 pub mod negotiate;
 pub mod openapi;
@@ -30,6 +31,7 @@ pub use chance::Chance;
 pub use clock::Clock;
 pub use documentation::DocumentationClient;
 pub use input::{Body, Form, Path, Query, Upload};
+pub use installation::InstallationSecret;
 pub use limits::{ConnectionLimits, RequestLimits};
 pub use negotiate::json_only;
 pub use paging::Paging;

@@ -119,7 +119,7 @@ pub(crate) async fn create(
     key: Key,
     Body(new): Body<NewBooking>,
 ) -> Result<Response> {
-    let request = key.request(&caller.subject, "create-booking", &new)?;
+    let request = key.request(&train.fingerprint_key, &caller.subject, "create-booking", &new)?;
     let now = train.clock.now();
     let id = super::new_id(&train.chance, now);
     let (owner, state) = (caller.subject, train.clone());

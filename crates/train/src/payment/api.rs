@@ -69,7 +69,7 @@ pub(crate) async fn pay(
     let everything = new.source.everything();
     let body =
         (&new.amount.map(|amount| amount.normalize().to_string()), &new.currency, everything.expose_secret());
-    let request = key.request(&caller.subject, &operation, &body)?;
+    let request = key.request(&train.fingerprint_key, &caller.subject, &operation, &body)?;
     let id = train.chance.uuid(now);
     let asked = Asked { owner: caller.subject, booking, id, new, request };
     let asked = std::sync::Arc::new(asked);

@@ -57,6 +57,7 @@ impl Asked {
             calls_per_hour: 100,
             hold: SignedDuration::from_hours(1),
             limits: crate::Limits::default(),
+            secret: web::InstallationSecret::new(&[7; 32]),
             webhook_networks: Vec::new(),
             webhooks_to_this_machine: false,
             demo: false,

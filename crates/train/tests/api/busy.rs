@@ -29,6 +29,7 @@ testkit::on_both_engines! {
             calls_per_hour: 100_000,
             hold: jiff::SignedDuration::from_hours(1),
             limits: train::Limits::default(),
+            secret: web::InstallationSecret::new(&[7; 32]),
             webhook_networks: Vec::new(),
             webhooks_to_this_machine: false,
             demo: false,

@@ -42,6 +42,7 @@ pub(crate) struct Setup {
     pub(crate) calls_per_hour: u32,
     pub(crate) hold: SignedDuration,
     pub(crate) user_limits: train::Limits,
+    pub(crate) secret: [u8; 32],
     pub(crate) limits: RequestLimits,
     pub(crate) demo: bool,
 }
@@ -53,9 +54,26 @@ impl Default for Setup {
             calls_per_hour: 100_000,
             hold: SignedDuration::from_hours(1),
             user_limits: train::Limits::default(),
+            secret: [7; 32],
             limits: RequestLimits::default(),
             demo: false,
         }
+    }
+}
+
+/// What the service is told.
+pub(crate) fn settings(setup: &Setup) -> Settings {
+    Settings {
+        address: ADDRESS.into(),
+        issuer: None,
+        registration_token: None,
+        calls_per_hour: setup.calls_per_hour,
+        hold: setup.hold,
+        limits: setup.user_limits,
+        secret: web::InstallationSecret::new(&setup.secret),
+        webhook_networks: Vec::new(),
+        webhooks_to_this_machine: setup.demo,
+        demo: setup.demo,
     }
 }
 
@@ -82,20 +100,10 @@ impl Fixture for Open {
 impl Open {
     /// Opens the service on an empty database, where the travellers get their accounts.
     pub(crate) async fn on(store: Store, setup: Setup) -> Self {
-        let Setup { start, calls_per_hour, hold, user_limits, limits, demo } = setup;
+        let settings = settings(&setup);
+        let Setup { start, limits, demo, .. } = setup;
         let clock = Clock::manual(start.parse().unwrap());
         let db = store.open("train", MIGRATIONS);
-        let settings = Settings {
-            address: ADDRESS.into(),
-            issuer: None,
-            registration_token: None,
-            calls_per_hour,
-            hold,
-            limits: user_limits,
-            webhook_networks: Vec::new(),
-            webhooks_to_this_machine: demo,
-            demo,
-        };
         let chance = Chance::system();
         lend_key(&db, clock.now()).await;
         let train = Train::open(settings, db.clone(), clock.clone(), chance.clone()).await.unwrap();

@@ -96,6 +96,7 @@ impl Process {
                 declined_payments_per_hour: u32::MAX,
                 ..train::Limits::default()
             },
+            secret: web::InstallationSecret::new(&[7; 32]),
             webhook_networks: Vec::new(),
             webhooks_to_this_machine: false,
             demo: false,

@@ -19,10 +19,13 @@ use std::{
     sync::{Arc, Mutex, OnceLock},
 };
 
-use fixture::{Open, TRIP, booking, card, payment, text};
+use fixture::{Open, Setup, TRIP, booking, card, payment, text};
 use jiff::SignedDuration;
+use person::Person;
 use serde_json::{Value, json};
-use testkit::Answer;
+use testkit::{Answer, Client, Server, Store};
+use train::Train;
+use web::{Chance, ConnectionLimits, RequestLimits};
 
 /// What has been logged by all tests of this program.
 #[derive(Clone, Default)]
@@ -97,12 +100,28 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 impl Open {
-    /// Sends a payment, in the form that `body` has, and gives the answer.
+    /// Sends a payment of Ada's.
     async fn send(&self, booking: &Value, key: &str, body: &str) -> Answer {
-        let form = if body.starts_with('<') { "application/xml" } else { "application/json" };
-        let call = self.ada.post(&payment(booking)).header("idempotency-key", key).header("accept", form);
-        call.body(form, body.to_owned()).send().await
+        send(&self.ada, booking, key, body).await
     }
+
+    /// Another process on the same database, with this secret; and Ada as she calls it.
+    async fn another(&self, secret: [u8; 32]) -> (Server, Person) {
+        let settings = fixture::settings(&Setup { secret, ..Setup::default() });
+        let train =
+            Train::open(settings, self.db.clone(), self.clock.clone(), Chance::system()).await.unwrap();
+        let router = train.router(RequestLimits::default());
+        let server = Server::start(ConnectionLimits::default(), |_| router).await;
+        let client = Client::new(server.address());
+        (server, Person { client, ..self.ada.clone() })
+    }
+}
+
+/// Sends a payment, in the form that `body` has, and gives the answer.
+async fn send(person: &Person, booking: &Value, key: &str, body: &str) -> Answer {
+    let form = if body.starts_with('<') { "application/xml" } else { "application/json" };
+    let call = person.post(&payment(booking)).header("idempotency-key", key).header("accept", form);
+    call.body(form, body.to_owned()).send().await
 }
 
 fn by_card(number: &str) -> String {
@@ -236,5 +255,21 @@ testkit::on_both_engines! {
         assert_ne!(kept[0].1, kept[1].1);
         assert_ne!(kept[0].0, kept[1].0);
         assert_eq!(text(&first, "trip_id"), text(&second, "trip_id"));
+    }
+
+    async fn fingerprints_are_keyed_by_the_secret_of_the_installation(store: Store) {
+        let open = Open::on(store, Setup { secret: [1; 32], ..Setup::default() }).await;
+        let made = open.ada.hold(TRIP).await;
+        open.send(&made, "guessable", &by_card(CARDS[0])).await.has_status(200);
+        // Whoever guesses the key still cannot compute the fingerprint without the secret.
+        let again = async |ada: &Person| send(ada, &made, "guessable", &by_card(CARDS[0])).await;
+        let (_other, ada) = open.another([2; 32]).await;
+        again(&ada).await.is_problem(422, "idempotency-key-reused");
+        let (_same, ada) = open.another([1; 32]).await;
+        assert_eq!(again(&ada).await.has_status(200).json()["status"], "succeeded");
+        let rows = open.everything().await;
+        for secret in ["0101010101010101", "0202020202020202"] {
+            assert!(rows.iter().all(|row| !row.contains(secret)), "the secret is not in the database");
+        }
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn explain(error: &figment::Error, settings: &Figment) -> String {
 
 /// What stands in a setting, as it can be shown.
 fn found(name: &str, settings: &Figment) -> String {
-    if name == "database" || name.ends_with("_token") {
+    if matches!(name, "database" | "secret") || name.ends_with("_token") {
         return HIDDEN.into();
     }
     match settings.find_value(name) {

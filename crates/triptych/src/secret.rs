@@ -1,0 +1,66 @@
+//! The installation's secret: the setting `secret`, or a file in the data folder.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::Path,
+};
+
+use web::{Chance, InstallationSecret};
+
+use crate::{Failure, settings::Settings};
+
+/// What the file is called.
+const FILE: &str = "secret";
+
+/// How many bytes it has.
+const LENGTH: usize = 32;
+
+/// The secret; its file is made when it is needed for the first time.
+pub(crate) fn read(settings: &Settings, chance: &Chance) -> Result<InstallationSecret, Failure> {
+    if !settings.secret.is_empty() {
+        return Ok(InstallationSecret::new(settings.secret.as_bytes()));
+    }
+    let path = settings.data.join(FILE);
+    let failed = |error: io::Error| format!("cannot use the secret in {}: {error}", path.display());
+    if !path.exists() {
+        make(&path, &chance.bytes::<LENGTH>()).map_err(failed)?;
+    }
+    let file = File::open(&path).map_err(failed)?;
+    if file.metadata().map_err(failed)?.permissions().mode() & 0o077 != 0 {
+        let path = path.display();
+        return Err(format!("others can read the secret in {path}: run chmod 600 {path}").into());
+    }
+    let bytes = fs::read(&path).map_err(failed)?;
+    if bytes.len() != LENGTH {
+        return Err(format!(
+            "the secret in {} must have {LENGTH} bytes, not {}",
+            path.display(),
+            bytes.len()
+        )
+        .into());
+    }
+    if !settings.has_own_database() {
+        tracing::warn!(
+            file = %path.display(),
+            "the setting secret is empty, so this process has a secret of its own: several processes on one database need \
+             the same one"
+        );
+    }
+    Ok(InstallationSecret::new(&bytes))
+}
+
+/// Makes the file, whole and for its owner only, unless another process has made it meanwhile.
+fn make(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let new = path.with_extension(format!("{}.new", std::process::id()));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    let made = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| fs::hard_link(&new, path));
+    fs::remove_file(&new)?;
+    match made {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.and_then(|()| File::open(folder)?.sync_all()),
+    }
+}
