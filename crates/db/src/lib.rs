@@ -27,6 +27,7 @@
 //! Read on in [`tx`] for what a unit can do, in `sqlite` and `postgres` for how each engine does it.
 
 mod error;
+mod long;
 mod migration;
 mod postgres;
 mod row;
@@ -100,6 +101,8 @@ impl OpenError {
 pub struct Databases {
     place: Place,
     limits: Limits,
+    /// Turns to read for long on SQLite, of all services together.
+    long_reads: Arc<tokio::sync::Semaphore>,
 }
 
 #[derive(Clone)]
@@ -115,7 +118,7 @@ impl Databases {
             Location::Sqlite(folder) => Place::Sqlite(folder.clone()),
             Location::Postgres(url) => Place::Postgres(postgres::Shared::open(url, limits)?),
         };
-        Ok(Databases { place, limits })
+        Ok(Databases { place, limits, long_reads: long::permits() })
     }
 
     /// Opens the database of a service and brings its schema up to date. Blocks; it is for start-up.
@@ -131,7 +134,7 @@ impl Databases {
             Engine::Sqlite(sqlite) => sqlite.tables(),
             Engine::Postgres(postgres) => postgres.tables(),
         });
-        Ok(Db(Arc::new(Inner { engine, sites, probe })))
+        Ok(Db(Arc::new(Inner { engine, sites, probe, long_reads: self.long_reads.clone() })))
     }
 }
 
@@ -151,6 +154,7 @@ struct Inner {
     sites: Sites,
     /// Reads a row of each table.
     probe: &'static str,
+    long_reads: Arc<tokio::sync::Semaphore>,
 }
 
 #[expect(clippy::large_enum_variant, reason = "one per database, and it never moves")]
@@ -170,8 +174,8 @@ impl Db {
         Databases::connect(location, limits)?.open(service, migrations)
     }
 
-    /// Runs a unit that only reads. What it reads is bounded (a row, a page): on SQLite it runs on the calling
-    /// thread.
+    /// Runs a unit that only reads. What it reads is little (a row, a page of small ones): on SQLite it runs on the
+    /// calling thread. See [`Db::read_long`] for what reads more.
     pub async fn read<R, E, F>(&self, work: F) -> Result<R, E>
     where
         F: Fn(&mut Tx<'_>) -> Result<R, E> + Send + 'static,

@@ -151,7 +151,7 @@ pub(crate) async fn get(State(petstore): State<Petstore>, Path(id): Path<Uuid>) 
     let parts = stream::try_unfold(0, move |number| {
         let db = petstore.db.clone();
         async move {
-            let part = db.read(move |tx| store::part(tx, id, number)).await?;
+            let part = db.read_long(move |tx| store::part(tx, id, number)).await?;
             Ok::<_, db::Error>(part.map(|part| (Bytes::from(part), number + 1)))
         }
     });

@@ -12,8 +12,9 @@ use web::{
 use super::{LONGEST_NAME, Pet, PetList, Status, store};
 use crate::{Petstore, caller::PetsCaller};
 
-/// How many pets are read at once while a list is written.
-const BATCH: usize = 64;
+/// How many pets are on a page while a list is written: so many, or fewer if they are so many bytes.
+const PAGE: usize = 64;
+const PAGE_BYTES: usize = 256 * 1024;
 /// How many tags can be asked for at once: each is a look-up of its own.
 const MOST_TAGS: usize = 100;
 
@@ -57,8 +58,10 @@ pub(crate) async fn by_status(
     State(petstore): State<Petstore>,
     Query(ByStatus(statuses)): Query<ByStatus>,
 ) -> Result<Response> {
-    list(wanted, petstore, statuses, |tx, status, after| store::of_status(tx, *status, after, BATCH as i64))
-        .await
+    list(wanted, petstore, statuses, |tx, status, after| {
+        store::ids_of_status(tx, *status, after, PAGE as i64)
+    })
+    .await
 }
 
 #[derive(IntoParams)]
@@ -104,11 +107,11 @@ pub(crate) async fn by_tags(
     State(petstore): State<Petstore>,
     Query(ByTags(tags)): Query<ByTags>,
 ) -> Result<Response> {
-    list(wanted, petstore, tags, |tx, tag, after| store::tagged(tx, tag, after, BATCH as i64)).await
+    list(wanted, petstore, tags, |tx, tag, after| store::ids_tagged(tx, tag, after, PAGE as i64)).await
 }
 
-/// The next pets of a key after an id.
-type NextOf<K> = fn(&mut Tx<'_>, &K, Option<i64>) -> Result<Vec<Pet>, Error>;
+/// The ids of the next pets of a key after an id.
+type NextOf<K> = fn(&mut Tx<'_>, &K, Option<i64>) -> Result<Vec<i64>, Error>;
 
 /// Lists the pets that `next` finds for any of the keys, each once, in order of their ids.
 async fn list<K: Send + Sync + 'static>(
@@ -121,23 +124,37 @@ async fn list<K: Send + Sync + 'static>(
     wanted
         .list("pets", None, move |after| {
             let (db, keys) = (petstore.db.clone(), keys.clone());
-            async move {
-                let items = db.read(move |tx| merged(tx, &keys, after, next)).await?;
-                let next = if items.len() == BATCH { items.last().map(|pet| Some(pet.id)) } else { None };
-                Ok(Batch { items, next })
-            }
+            async move { Ok(db.read_long(move |tx| page(tx, &keys, after, next)).await?) }
         })
         .await
 }
 
-fn merged<K>(tx: &mut Tx<'_>, keys: &[K], after: Option<i64>, next: NextOf<K>) -> Result<Vec<Pet>, Error> {
-    let mut pets = Vec::new();
+/// A page: the ids first, of all keys, and then each pet once, as long as there is room.
+fn page<K>(
+    tx: &mut Tx<'_>,
+    keys: &[K],
+    after: Option<i64>,
+    next: NextOf<K>,
+) -> Result<Batch<Pet, Option<i64>>, Error> {
+    let mut ids = Vec::new();
     for key in keys {
-        pets.extend(next(tx, key, after)?);
+        ids.extend(next(tx, key, after)?);
         // No more than a page at any time, however many keys there are.
-        pets.sort_unstable_by_key(|pet| pet.id);
-        pets.dedup_by_key(|pet| pet.id);
-        pets.truncate(BATCH);
+        ids.sort_unstable();
+        ids.dedup();
+        ids.truncate(PAGE);
     }
-    Ok(pets)
+    let (mut items, mut bytes, mut looked_at) = (Vec::new(), 0, 0);
+    for some in ids.chunks(store::SOME) {
+        if bytes >= PAGE_BYTES {
+            break;
+        }
+        let (pets, size) = store::some(tx, some)?;
+        items.extend(pets);
+        bytes += size;
+        looked_at += some.len();
+    }
+    let is_last = looked_at == ids.len() && ids.len() < PAGE;
+    let next = if is_last { None } else { looked_at.checked_sub(1).map(|last| Some(ids[last])) };
+    Ok(Batch { items, next })
 }

@@ -74,48 +74,72 @@ pub(crate) fn inventory(tx: &mut Tx<'_>) -> Result<Vec<(String, i64)>, Error> {
     )
 }
 
-/// The next pets of a status after an id.
-pub(crate) fn of_status(
+/// The ids of the next pets of a status after an id, from the index alone.
+pub(crate) fn ids_of_status(
     tx: &mut Tx<'_>,
     status: Status,
     after: Option<i64>,
     most: i64,
-) -> Result<Vec<Pet>, Error> {
+) -> Result<Vec<i64>, Error> {
     let status = status.word();
     match after {
         Some(after) => tx.rows(
-            "SELECT id, name, category, photo_urls, tags, status FROM pet
-             WHERE status = $1 AND id > $2 ORDER BY id LIMIT $3",
+            "SELECT id FROM pet WHERE status = $1 AND id > $2 ORDER BY id LIMIT $3",
             &[status.into(), after.into(), most.into()],
-            read,
+            |row| row.get(0),
         ),
         None => tx.rows(
-            "SELECT id, name, category, photo_urls, tags, status FROM pet
-             WHERE status = $1 ORDER BY id LIMIT $2",
+            "SELECT id FROM pet WHERE status = $1 ORDER BY id LIMIT $2",
             &[status.into(), most.into()],
-            read,
+            |row| row.get(0),
         ),
     }
 }
 
-/// The next pets with a tag after an id.
-pub(crate) fn tagged(tx: &mut Tx<'_>, tag: &str, after: Option<i64>, most: i64) -> Result<Vec<Pet>, Error> {
+/// The ids of the next pets with a tag after an id, from the index alone.
+pub(crate) fn ids_tagged(
+    tx: &mut Tx<'_>,
+    tag: &str,
+    after: Option<i64>,
+    most: i64,
+) -> Result<Vec<i64>, Error> {
     match after {
         Some(after) => tx.rows(
-            "SELECT pet.id, pet.name, category, photo_urls, tags, status
-             FROM pet_tag JOIN pet ON pet.id = pet_tag.pet_id
-             WHERE pet_tag.name = $1 AND pet_tag.pet_id > $2 ORDER BY pet_tag.pet_id LIMIT $3",
+            "SELECT pet_id FROM pet_tag WHERE name = $1 AND pet_id > $2 ORDER BY pet_id LIMIT $3",
             &[tag.into(), after.into(), most.into()],
-            read,
+            |row| row.get(0),
         ),
         None => tx.rows(
-            "SELECT pet.id, pet.name, category, photo_urls, tags, status
-             FROM pet_tag JOIN pet ON pet.id = pet_tag.pet_id
-             WHERE pet_tag.name = $1 ORDER BY pet_tag.pet_id LIMIT $2",
+            "SELECT pet_id FROM pet_tag WHERE name = $1 ORDER BY pet_id LIMIT $2",
             &[tag.into(), most.into()],
-            read,
+            |row| row.get(0),
         ),
     }
+}
+
+/// How many pets [`some`] reads.
+pub(crate) const SOME: usize = 8;
+
+/// The pets of up to [`SOME`] ids in order, and how many bytes they are.
+pub(crate) fn some(tx: &mut Tx<'_>, ids: &[i64]) -> Result<(Vec<Pet>, usize), Error> {
+    let Some(last) = ids.last() else { return Ok((Vec::new(), 0)) };
+    // The same one again, where there are fewer.
+    let mut params = [(); SOME].map(|()| Value::from(*last));
+    for (param, id) in params.iter_mut().zip(ids) {
+        *param = (*id).into();
+    }
+    let mut bytes = 0;
+    let pets = tx.rows(
+        "SELECT id, name, category, photo_urls, tags, status FROM pet
+         WHERE id IN ($1, $2, $3, $4, $5, $6, $7, $8) ORDER BY id",
+        &params,
+        |row| {
+            let (pet, size) = read_sized(row)?;
+            bytes += size;
+            Ok(pet)
+        },
+    )?;
+    Ok((pets, bytes))
 }
 
 /// Adds an address to a pet's photos.
@@ -172,12 +196,23 @@ fn parsed<T: serde::de::DeserializeOwned>(Json(text): &Json) -> Result<T, Error>
 }
 
 fn read(row: &Row<'_>) -> Result<Pet, Error> {
-    Ok(Pet {
-        id: row.get(0)?,
-        name: row.get(1)?,
-        category: row.get::<Option<Json>>(2)?.as_ref().map(parsed).transpose()?,
-        photo_urls: parsed(&row.get(3)?)?,
-        tags: row.get::<Option<Json>>(4)?.as_ref().map(parsed).transpose()?,
+    read_sized(row).map(|(pet, _)| pet)
+}
+
+/// A pet, and how many bytes it is.
+fn read_sized(row: &Row<'_>) -> Result<(Pet, usize), Error> {
+    let (id, name) = (row.get(0)?, row.get::<String>(1)?);
+    let (category, photo_urls, tags) =
+        (row.get::<Option<Json>>(2)?, row.get::<Json>(3)?, row.get::<Option<Json>>(4)?);
+    let size = |json: &Option<Json>| json.as_ref().map_or(0, |Json(text)| text.len());
+    let bytes = name.len() + size(&category) + photo_urls.0.len() + size(&tags);
+    let pet = Pet {
+        id,
+        name,
+        category: category.as_ref().map(parsed).transpose()?,
+        photo_urls: parsed(&photo_urls)?,
+        tags: tags.as_ref().map(parsed).transpose()?,
         status: row.get::<Option<String>>(5)?.as_deref().and_then(Status::from_word),
-    })
+    };
+    Ok((pet, bytes))
 }

@@ -22,6 +22,7 @@ mod image_limits;
 mod inventory;
 mod login;
 mod long_list;
+mod long_reads;
 mod negotiation;
 mod oauth;
 mod openapi;
