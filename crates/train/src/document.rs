@@ -68,9 +68,9 @@ fn complete_operation(operation: &mut Operation) {
         let RefOr::T(parameter) = parameter else { continue };
         // A header can be left out, and is never null.
         if parameter.name == "Idempotency-Key" {
-            let text =
-                ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(255));
-            parameter.schema = Some(text.into());
+            let text = ObjectBuilder::new().schema_type(Type::String).max_length(Some(255));
+            // Visible ASCII, with blanks only between: HTTP takes them away at the ends.
+            parameter.schema = Some(text.pattern(Some("^[!-~]([ -~]*[!-~])?$")).into());
         }
     }
     let forbidden = RefOr::Ref(Ref::from_response_name("Forbidden"));

@@ -1,5 +1,7 @@
 //! What every operation has in common, written into the document once for all of them.
 
+mod data;
+
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
@@ -23,8 +25,8 @@ pub enum Speaks {
     Xml,
 }
 
-/// Adds to each operation the refusals that all of its kind share, the problem document to every refusal, and the
-/// headers that are on every answer.
+/// Adds to each operation the refusals that all of its kind share, the problem document to every refusal, the headers that
+/// are on every answer, and to the data the rules that hold for all of it.
 pub fn complete(mut document: OpenApi, speaks: Speaks) -> OpenApi {
     let public = document.security.is_none();
     for item in document.paths.paths.values_mut() {
@@ -32,6 +34,7 @@ pub fn complete(mut document: OpenApi, speaks: Speaks) -> OpenApi {
             complete_operation(operation, public, speaks);
         }
     }
+    data::describe(&mut document);
     let components = document.components.get_or_insert_default();
     let (mut invalid, mut problem) = (Invalid::schema(), ProblemDocument::schema());
     if speaks == Speaks::Xml {

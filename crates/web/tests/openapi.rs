@@ -16,7 +16,29 @@ use web::openapi::{Speaks, complete};
 #[expect(dead_code, reason = "the document reads it")]
 fn add() {}
 
-#[utoipa::path(get, path = "/pet", responses((status = 200, description = "Fine.")))]
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "the document reads it")]
+struct Sample {
+    text: String,
+    #[schema(min_length = 1)]
+    visible: String,
+    #[schema(min_length = 1, format = Password)]
+    secret: String,
+    #[schema(pattern = "^[a-z]+$")]
+    word: String,
+    #[schema(format = "uri")]
+    link: String,
+    list: Vec<String>,
+    small: i32,
+    #[schema(minimum = 1)]
+    large: i64,
+}
+
+#[utoipa::path(
+    get, path = "/pet",
+    params(("name" = String, Query)),
+    responses((status = 200, description = "Fine.", body = Sample)),
+)]
 #[expect(dead_code, reason = "the document reads it")]
 fn get() {}
 
@@ -50,6 +72,29 @@ fn problems_are_described_in_each_form_that_the_service_speaks() {
         }
         assert_eq!(own["description"], "It breaks a rule.");
     }
+}
+
+#[test]
+fn text_and_whole_numbers_have_the_rules_that_the_server_has() {
+    let text = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\uFFFE\uFFFF]*$";
+    let document = document(Speaks::Json);
+    let properties = &document["components"]["schemas"]["Sample"]["properties"];
+    assert_eq!(properties["text"], json!({"type": "string", "pattern": text}));
+    let visible = properties["visible"]["pattern"].as_str().unwrap();
+    assert!(visible.starts_with('^') && visible.contains(r"[^\s\u0000-\u0008") && visible.ends_with('$'));
+    assert_eq!(properties["secret"]["pattern"], visible);
+    assert_eq!(properties["word"]["pattern"], "^[a-z]+$");
+    assert_eq!(properties["link"], json!({"type": "string", "format": "uri"}));
+    assert_eq!(properties["list"]["items"], json!({"type": "string", "pattern": text}));
+    let small = json!({"type": "integer", "format": "int32", "minimum": i32::MIN, "maximum": i32::MAX});
+    assert_eq!(properties["small"], small);
+    let large = json!({"type": "integer", "format": "int64", "minimum": 1, "maximum": i64::MAX});
+    assert_eq!(properties["large"], large);
+    assert_eq!(document["paths"]["/pet"]["get"]["parameters"][0]["schema"]["pattern"], text);
+    let sent = &document["paths"]["/pet"]["post"]["requestBody"]["content"];
+    assert_eq!(sent["text/plain"]["schema"]["pattern"], text);
+    // What a problem says may repeat what the rules refuse.
+    assert!(document["components"]["schemas"]["Problem"]["properties"]["detail"]["pattern"].is_null());
 }
 
 #[test]

@@ -21,16 +21,18 @@ const MOST_DATES: usize = 366;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SpecialEvent {
     pub(crate) event_id: Uuid,
-    #[schema(examples("Pirate Coding Workshop"))]
+    #[schema(min_length = 1, max_length = 200, examples("Pirate Coding Workshop"))]
     pub(crate) name: String,
-    #[schema(examples("Computer Room"))]
+    #[schema(min_length = 1, max_length = 500, examples("Computer Room"))]
     pub(crate) location: String,
+    #[schema(min_length = 1, max_length = 5000)]
     pub(crate) event_description: String,
     /// The days on which it takes place, in order.
+    #[schema(min_items = 1, max_items = 366)]
     pub(crate) dates: Vec<Date>,
-    /// What a ticket costs, digit for digit as it was given.
+    /// What a ticket costs: a decimal of at most 28 digits, digit for digit as it was given.
     #[serde(serialize_with = "web::reply::decimal")]
-    #[schema(value_type = f64, minimum = 0, examples(25.50))]
+    #[schema(value_type = f32, minimum = 0, maximum = 79228162514264337593543950335.0, examples(25.50))]
     pub(crate) price: Decimal,
 }
 
@@ -47,7 +49,8 @@ pub(crate) struct NewSpecialEvent {
     /// The days on which it takes place. Repeats count once, and any order will do.
     #[schema(min_items = 1, max_items = 366)]
     dates: Vec<Date>,
-    #[schema(value_type = f64, minimum = 0, examples(25.50))]
+    /// What a ticket costs: a decimal of at most 28 digits.
+    #[schema(value_type = f32, minimum = 0, maximum = 79228162514264337593543950335.0, examples(25.50))]
     price: Decimal,
 }
 
@@ -87,7 +90,9 @@ pub(crate) struct SpecialEventChanges {
     event_description: Option<String>,
     #[schema(min_items = 1, max_items = 366, required = false, nullable = false)]
     dates: Option<Vec<Date>>,
-    #[schema(value_type = f64, minimum = 0, required = false, nullable = false, examples(15))]
+    /// What a ticket costs: a decimal of at most 28 digits.
+    #[schema(value_type = f32, minimum = 0, maximum = 79228162514264337593543950335.0,
+        required = false, nullable = false, examples(15))]
     price: Option<Decimal>,
 }
 

@@ -16,10 +16,11 @@ use crate::{Museum, event};
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MuseumTicketsConfirmation {
+    #[schema(min_length = 1)]
     message: String,
     /// The name of the event, where the ticket is for one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, nullable = false)]
+    #[schema(required = false, nullable = false, min_length = 1, max_length = 200)]
     event_name: Option<String>,
     ticket_id: Uuid,
     ticket_type: TicketType,
@@ -29,7 +30,7 @@ pub(crate) struct MuseumTicketsConfirmation {
     #[schema(required = false, nullable = false)]
     event_id: Option<Uuid>,
     /// Shows that the ticket was bought.
-    #[schema(examples("ticket-event-a98c8f-7eb12"))]
+    #[schema(pattern = r"^ticket-(general|event)-[0-9a-z]{6}-[0-9a-z]{5}$", examples("ticket-event-a98c8f-7eb12"))]
     confirmation_code: String,
 }
 
@@ -135,7 +136,7 @@ fn event_on(tx: &mut WriteTx<'_>, id: Uuid, date: Date) -> Result<TicketEvent> {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DigitalTicket {
     /// The event, or "General admission".
-    #[schema(examples("General admission"))]
+    #[schema(min_length = 1, max_length = 200, examples("General admission"))]
     event_name: String,
     /// When the museum opens on the day of the visit.
     ticket_date: Timestamp,

@@ -3,9 +3,15 @@
 pub(crate) mod api;
 pub(crate) mod store;
 
+use std::borrow::Cow;
+
 use jiff::{Timestamp, civil::Date};
 use serde::Serialize;
-use utoipa::ToSchema;
+use serde_json::json;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{RefOr, schema::Schema},
+};
 use uuid::Uuid;
 use web::{
     Chance,
@@ -31,20 +37,52 @@ impl TicketType {
     }
 }
 
-/// A ticket to be bought.
-#[derive(ToSchema)]
-#[schema(as = BuyMuseumTickets, rename_all = "camelCase")]
+/// A ticket to be bought: for an event, or for general entry.
+#[derive(Serialize, ToSchema)]
+#[serde(tag = "ticketType", rename_all = "lowercase")]
 #[expect(dead_code, reason = "the OpenAPI document reads it")]
-pub(crate) struct PurchaseDocument {
-    ticket_type: TicketType,
-    /// Which event the ticket is for. Required for `event`, not allowed for `general`.
-    #[schema(required = false, nullable = false)]
-    event_id: Option<Uuid>,
-    /// The day of the visit: not in the past, not a day on which the museum is closed, and for an event one of
-    /// its dates.
-    ticket_date: Date,
-    #[schema(format = Email, examples("todd@example.com"))]
-    email: String,
+enum PurchaseKinds {
+    #[schema(title = "Event")]
+    Event {
+        /// Which event the ticket is for.
+        #[serde(rename = "eventId")]
+        event_id: Uuid,
+        /// One of the event's dates, not in the past, not a day on which the museum is closed.
+        #[serde(rename = "ticketDate")]
+        ticket_date: Date,
+        #[schema(format = Email, examples("todd@example.com"))]
+        email: String,
+    },
+    #[schema(title = "General")]
+    General {
+        /// The day of the visit: not in the past, not a day on which the museum is closed.
+        #[serde(rename = "ticketDate")]
+        ticket_date: Date,
+        #[schema(format = Email, examples("todd@example.com"))]
+        email: String,
+    },
+}
+
+/// The same with what the derive cannot say: a general ticket has no event.
+pub(crate) struct PurchaseDocument;
+
+impl PartialSchema for PurchaseDocument {
+    fn schema() -> RefOr<Schema> {
+        let mut schema = PurchaseKinds::schema();
+        if let RefOr::T(Schema::OneOf(kinds)) = &mut schema
+            && let Some(RefOr::T(Schema::Object(general))) = kinds.items.last_mut()
+        {
+            let no_event = json!({"required": ["eventId"]});
+            general.extensions.get_or_insert_default().insert("not".into(), no_event);
+        }
+        schema
+    }
+}
+
+impl ToSchema for PurchaseDocument {
+    fn name() -> Cow<'static, str> {
+        "BuyMuseumTickets".into()
+    }
 }
 
 /// A ticket to be bought, as it was read.

@@ -80,7 +80,7 @@ impl Booking {
 pub(crate) struct BookingAnswer {
     pub(crate) id: Uuid,
     trip_id: Uuid,
-    #[schema(examples("John Doe"))]
+    #[schema(min_length = 1, max_length = 200, examples("John Doe"))]
     passenger_name: String,
     has_bicycle: bool,
     has_dog: bool,

@@ -53,16 +53,16 @@ impl Status {
 pub(crate) struct PaymentAnswer {
     pub(crate) id: Uuid,
     #[serde(with = "amount")]
-    #[schema(value_type = f64, examples(89.00))]
+    #[schema(value_type = f64, minimum = 0, examples(89.00))]
     pub(crate) amount: Decimal,
     /// By ISO 4217, in lower case.
-    #[schema(examples("eur"))]
+    #[schema(pattern = "^[a-z]{3}$", examples("eur"))]
     pub(crate) currency: String,
     pub(crate) source: MaskedSource,
     pub(crate) status: Status,
-    /// Why it failed, if it did: `card_declined`, `expired_card`, `insufficient_funds`.
+    /// Why it failed, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, nullable = false)]
+    #[schema(value_type = schema::Failure, inline, required = false)]
     pub(crate) failure: Option<String>,
     pub(crate) links: PaymentLinks,
 }
@@ -107,10 +107,11 @@ impl ToXml for PaymentAnswer {
 #[schema(as = PaymentInput, xml(name = "payment"))]
 pub(crate) struct NewPayment {
     /// What is due, if it is given.
-    #[schema(value_type = f64, required = false, examples(89.00))]
+    #[schema(value_type = f64, minimum = 0, maximum = 79228162514264337593543950335.0, required = false,
+        examples(89.00))]
     amount: Option<Decimal>,
     /// By ISO 4217; what the price is in, if it is given.
-    #[schema(required = false, nullable = false, examples("eur"))]
+    #[schema(required = false, nullable = false, pattern = "^[A-Za-z]{3}$", examples("eur"))]
     currency: Option<String>,
     source: Source,
 }

@@ -12,6 +12,25 @@ use utoipa::{
 
 use super::source::{BankAccount, Card, KINDS, Kind, Source};
 
+/// Whose account it is.
+#[derive(ToSchema)]
+#[schema(rename_all = "lowercase")]
+#[expect(dead_code, reason = "the OpenAPI document reads it")]
+pub(super) enum AccountType {
+    Individual,
+    Company,
+}
+
+/// Why a payment failed.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "the OpenAPI document reads it")]
+pub(super) enum Failure {
+    CardDeclined,
+    ExpiredCard,
+    InsufficientFunds,
+}
+
 impl PartialSchema for Source {
     fn schema() -> RefOr<Schema> {
         let mut kinds = Discriminator::new("object");

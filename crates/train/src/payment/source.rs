@@ -8,6 +8,7 @@ use web::{
     xml::Xml,
 };
 
+use super::schema::AccountType;
 use crate::station::api::country;
 
 /// A card or a bank account.
@@ -21,28 +22,28 @@ pub(crate) enum Source {
 #[schema(as = CardInput)]
 pub(crate) struct Card {
     /// Who it belongs to, as it stands on the card.
-    #[schema(examples("J. Doe"))]
+    #[schema(min_length = 1, max_length = 200, examples("J. Doe"))]
     name: String,
-    /// Without separators.
-    #[schema(value_type = String, examples("4242424242424242"))]
+    /// Without separators; the last digit is a checksum of the others.
+    #[schema(value_type = String, pattern = "^[0-9]{12,19}$", examples("4242424242424242"))]
     pub(crate) number: SecretString,
     /// Three or four digits.
-    #[schema(value_type = String, examples("123"))]
+    #[schema(value_type = String, pattern = "^[0-9]{3,4}$", examples("123"))]
     cvc: SecretString,
     #[schema(minimum = 1, maximum = 12, examples(12))]
     pub(crate) exp_month: i64,
-    #[schema(examples(2030))]
+    #[schema(minimum = 2000, maximum = 9999, examples(2030))]
     pub(crate) exp_year: i64,
-    #[schema(required = false, nullable = false)]
+    #[schema(required = false, nullable = false, max_length = 200)]
     address_line1: Option<String>,
-    #[schema(required = false, nullable = false)]
+    #[schema(required = false, nullable = false, max_length = 200)]
     address_line2: Option<String>,
-    #[schema(required = false, nullable = false)]
+    #[schema(required = false, nullable = false, max_length = 200)]
     address_city: Option<String>,
     /// Two letters.
-    #[schema(examples("gb"))]
+    #[schema(pattern = "^[A-Za-z]{2}$", examples("gb"))]
     address_country: String,
-    #[schema(required = false, nullable = false)]
+    #[schema(required = false, nullable = false, max_length = 20)]
     address_post_code: Option<String>,
 }
 
@@ -50,20 +51,19 @@ pub(crate) struct Card {
 #[derive(ToSchema)]
 #[schema(as = BankAccountInput)]
 pub(crate) struct BankAccount {
-    #[schema(examples("J. Doe"))]
+    #[schema(min_length = 1, max_length = 200, examples("J. Doe"))]
     name: String,
-    #[schema(value_type = String, examples("00012345"))]
+    #[schema(value_type = String, pattern = "^[0-9]{5,34}$", examples("00012345"))]
     number: SecretString,
     /// Six digits.
-    #[schema(required = false, nullable = false, examples("000123"))]
+    #[schema(required = false, nullable = false, pattern = "^[0-9]{6}$", examples("000123"))]
     sort_code: Option<String>,
-    /// `individual` or `company`.
-    #[schema(value_type = String, examples("individual"))]
+    #[schema(value_type = AccountType, inline, examples("individual"))]
     account_type: &'static str,
-    #[schema(examples("Starling Bank"))]
+    #[schema(min_length = 1, max_length = 200, examples("Starling Bank"))]
     bank_name: String,
     /// Two letters.
-    #[schema(examples("gb"))]
+    #[schema(pattern = "^[A-Za-z]{2}$", examples("gb"))]
     country: String,
 }
 
@@ -176,29 +176,39 @@ fn has_right_checksum(number: &str) -> bool {
 pub(crate) enum MaskedSource {
     #[schema(title = "Card")]
     Card {
+        #[schema(min_length = 1, max_length = 200)]
         name: String,
         /// All but the last four digits are stars.
+        #[schema(pattern = r"^\*{8,15}[0-9]{4}$")]
         number: String,
+        #[schema(minimum = 1, maximum = 12)]
         exp_month: i64,
+        #[schema(minimum = 2000, maximum = 9999)]
         exp_year: i64,
         #[serde(skip_serializing_if = "Option::is_none")]
-        #[schema(required = false, nullable = false)]
+        #[schema(required = false, nullable = false, max_length = 200)]
         address_city: Option<String>,
+        #[schema(pattern = "^[a-z]{2}$")]
         address_country: String,
         #[serde(skip_serializing_if = "Option::is_none")]
-        #[schema(required = false, nullable = false)]
+        #[schema(required = false, nullable = false, max_length = 20)]
         address_post_code: Option<String>,
     },
     #[schema(title = "Bank account")]
     BankAccount {
+        #[schema(min_length = 1, max_length = 200)]
         name: String,
         /// All but the last four digits are stars.
+        #[schema(pattern = r"^\*{1,30}[0-9]{4}$")]
         number: String,
         #[serde(skip_serializing_if = "Option::is_none")]
-        #[schema(required = false, nullable = false)]
+        #[schema(required = false, nullable = false, pattern = "^[0-9]{6}$")]
         sort_code: Option<String>,
+        #[schema(value_type = AccountType, inline)]
         account_type: String,
+        #[schema(min_length = 1, max_length = 200)]
         bank_name: String,
+        #[schema(pattern = "^[a-z]{2}$")]
         country: String,
     },
 }

@@ -60,19 +60,19 @@ impl Station {
 pub(crate) struct StationAnswer<'t> {
     #[schema(examples("efdbb9d1-02c2-4bc3-afb7-6788d8782b1e"))]
     id: Uuid,
-    #[schema(value_type = String, examples("Berlin Hauptbahnhof"))]
+    #[schema(value_type = String, min_length = 1, examples("Berlin Hauptbahnhof"))]
     name: &'t str,
-    #[schema(value_type = String, examples("Europaplatz 1, 10557 Berlin, Germany"))]
+    #[schema(value_type = String, min_length = 1, examples("Europaplatz 1, 10557 Berlin, Germany"))]
     address: &'t str,
     /// By ISO 3166-1, two letters.
-    #[schema(value_type = String, examples("DE"))]
+    #[schema(value_type = String, pattern = "^[A-Z]{2}$", examples("DE"))]
     country_code: &'t str,
     /// By its name in the IANA database.
-    #[schema(value_type = String, examples("Europe/Berlin"))]
+    #[schema(value_type = String, min_length = 1, examples("Europe/Berlin"))]
     timezone: &'t str,
-    #[schema(examples(52.5251))]
+    #[schema(minimum = -90, maximum = 90, examples(52.5251))]
     latitude: f64,
-    #[schema(examples(13.3694))]
+    #[schema(minimum = -180, maximum = 180, examples(13.3694))]
     longitude: f64,
 }
 

@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use axum::{extract::State, response::Response};
 use http::HeaderValue;
 use jiff::{Timestamp, civil::Date, civil::DateTime, tz::TimeZone};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::{
+    IntoParams, ToSchema,
+    openapi::schema::{AnyOfBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type},
+};
 use uuid::Uuid;
 use web::{
     Paging, Path, Problem, Query, Result, Wanted,
@@ -36,7 +39,7 @@ pub(crate) struct TripParameters {
     #[param(example = "b2e783e1-c824-4d63-b37a-d8d698862f1d")]
     destination: Uuid,
     /// A day, or a time from which to the end of its day, where the origin is. A time with an offset is taken as it is.
-    #[param(example = "2026-12-01")]
+    #[param(schema_with = day_or_time, example = "2026-12-01")]
     date: String,
     /// Only trips that take bicycles.
     #[param(required = false, default = false)]
@@ -81,6 +84,16 @@ impl Input for TripQuery {
             paging: paging?,
         })
     }
+}
+
+fn day_or_time() -> Schema {
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    let formats = [KnownFormat::Date, KnownFormat::DateTime];
+    let formats = formats.map(|format| text().format(Some(SchemaFormat::KnownFormat(format))));
+    let local = text().pattern(Some(
+        "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$",
+    ));
+    formats.into_iter().chain([local]).fold(AnyOfBuilder::new(), AnyOfBuilder::item).into()
 }
 
 /// When somebody wants to go.

@@ -25,17 +25,18 @@ pub(crate) struct TripAnswer<'t> {
     departure_time: Timestamp,
     #[schema(value_type = String, format = DateTime)]
     arrival_time: Timestamp,
-    #[schema(value_type = String, examples("Deutsche Bahn"))]
+    #[schema(value_type = String, min_length = 1, examples("Deutsche Bahn"))]
     operator: &'t str,
     #[serde(serialize_with = "web::reply::decimal")]
-    #[schema(value_type = f64, examples(89.00))]
+    #[schema(value_type = f64, minimum = 0, examples(89.00))]
     price: Decimal,
     /// By ISO 4217, in lower case.
-    #[schema(value_type = String, examples("eur"))]
+    #[schema(value_type = String, pattern = "^[a-z]{3}$", examples("eur"))]
     currency: &'t str,
     bicycles_allowed: bool,
     dogs_allowed: bool,
     /// How many seats can still be booked.
+    #[schema(minimum = 0)]
     seats_available: i64,
     links: TripLinks,
 }

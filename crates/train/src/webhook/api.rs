@@ -10,7 +10,7 @@ use web::{
 };
 use webhooks::{RotateError, SubscribeError, TestError};
 
-use super::{NEW_BOOKING, NewWebhook, Redeliver, RedeliverInput, Redelivered, WebhookAnswer};
+use super::{NEW_BOOKING, NewWebhook, Redeliver, Redelivered, WebhookAnswer, document::RedeliverInput};
 use crate::{
     Train,
     booking::{

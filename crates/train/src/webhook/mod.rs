@@ -75,7 +75,7 @@ pub(crate) struct WebhookAnswer {
     status: Status,
     /// Why nothing is sent any more: it answered 410 (`gone`), or nothing arrived for five days (`failing`).
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, required = false)]
+    #[schema(value_type = DisabledBecause, inline, required = false)]
     disabled_because: Option<&'static str>,
     /// Since when nothing has arrived, if the last delivery failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,11 +83,12 @@ pub(crate) struct WebhookAnswer {
     failing_since: Option<Timestamp>,
     /// What signs the events. It is told once.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, required = false, examples("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"))]
+    #[schema(value_type = String, required = false, pattern = "^whsec_[A-Za-z0-9+/]+={0,2}$",
+        examples("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"))]
     secret: Option<String>,
     /// The last attempts to deliver, the newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Vec<Delivery>, required = false, xml(wrapped(name = "deliveries")))]
+    #[schema(value_type = Vec<Delivery>, required = false, max_items = 50, xml(wrapped(name = "deliveries")))]
     deliveries: Option<Vec<Delivery>>,
     links: WebhookLinks,
 }
@@ -100,6 +101,14 @@ enum Status {
     Disabled,
 }
 
+#[derive(ToSchema)]
+#[schema(rename_all = "lowercase")]
+#[expect(dead_code, reason = "the OpenAPI document reads it")]
+enum DisabledBecause {
+    Gone,
+    Failing,
+}
+
 /// An attempt to deliver an event.
 #[derive(Serialize, ToSchema)]
 #[schema(xml(name = "delivery"))]
@@ -107,14 +116,15 @@ pub(crate) struct Delivery {
     event_id: Uuid,
     #[schema(value_type = String, format = DateTime)]
     time: Timestamp,
+    #[schema(minimum = 0)]
     duration_ms: i64,
     /// The status of the answer, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = i32, required = false)]
+    #[schema(value_type = i32, required = false, minimum = 100, maximum = 999)]
     status: Option<u16>,
     /// Why it failed, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, required = false)]
+    #[schema(value_type = String, required = false, min_length = 1)]
     error: Option<String>,
 }
 
@@ -201,8 +211,10 @@ impl ToXml for Delivery {
 #[derive(ToSchema)]
 #[schema(as = WebhookInput, xml(name = "webhook"))]
 pub(crate) struct NewWebhook {
-    /// A public address with https; in a demo that only this machine can reach, also one on this machine.
-    #[schema(value_type = String, format = "uri", max_length = 2000, examples("https://app.example.com/hooks"))]
+    /// A public address with https; in a demo that only this machine can reach, also one on this machine. Its host in ASCII, no
+    /// user, no query.
+    #[schema(value_type = String, format = "uri", max_length = 2000, examples("https://app.example.com/hooks"),
+        pattern = r"^https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[^\s?#]*)?$")]
     url: Url,
 }
 
@@ -234,13 +246,14 @@ pub(crate) enum Redeliver {
     Since(Timestamp),
 }
 
-/// The same as it is sent.
+/// What to send again: one event, or all that did not arrive and were made since a time.
 #[derive(ToSchema)]
-#[schema(as = RedeliverInput, xml(name = "redeliver"))]
+#[schema(xml(name = "redeliver"))]
 #[expect(dead_code, reason = "the OpenAPI document reads it")]
-pub(crate) struct RedeliverInput {
+pub(super) struct RedeliverMembers {
     /// An event's id as a delivery tells it, or as the header `webhook-id` of the event has it.
-    #[schema(value_type = String, required = false, examples("msg_0192f3c4a5b67c8d9e0f1a2b3c4d5e6f"))]
+    #[schema(value_type = String, required = false, examples("msg_0192f3c4a5b67c8d9e0f1a2b3c4d5e6f"),
+        pattern = "^(msg_)?([0-9A-Fa-f]{32}|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$")]
     event_id: Option<Uuid>,
     #[schema(value_type = String, required = false, format = DateTime)]
     since: Option<Timestamp>,

@@ -1,0 +1,101 @@
+//! Rules that hold for data of every service, written into the schemas that say nothing else.
+
+use utoipa::{
+    Number,
+    openapi::{
+        OpenApi, RefOr,
+        schema::{
+            AdditionalProperties, ArrayItems, KnownFormat, Object, Schema, SchemaFormat, SchemaType, Type,
+        },
+    },
+};
+
+use super::operations;
+
+/// What [`rules::text`](crate::input::rules::text) takes: no control characters but line breaks and tabs, and nothing that
+/// XML has no way to write.
+const TEXT: &str = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\uFFFE\uFFFF]*$";
+
+/// The same with something to see in it.
+const TEXT_NOT_BLANK: &str = concat!(
+    r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\uFFFE\uFFFF]*",
+    r"[^\s\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\uFFFE\uFFFF]",
+    r"[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\uFFFE\uFFFF]*$",
+);
+
+/// Adds the pattern of text and the range of whole numbers wherever a schema has none.
+pub(super) fn describe(document: &mut OpenApi) {
+    for item in document.paths.paths.values_mut() {
+        for operation in operations(item) {
+            for parameter in operation.parameters.iter_mut().flatten().filter_map(here) {
+                parameter.schema.iter_mut().for_each(describe_schema);
+            }
+            let bodies = operation.request_body.iter_mut().filter_map(here);
+            let sent = bodies.flat_map(|body| body.content.values_mut());
+            let answers = operation.responses.responses.values_mut().filter_map(here);
+            let answered = answers.flat_map(|response| response.content.values_mut());
+            for content in sent.chain(answered).filter_map(here) {
+                content.schema.iter_mut().for_each(describe_schema);
+            }
+        }
+    }
+    document.components.iter_mut().flat_map(|all| all.schemas.values_mut()).for_each(describe_schema);
+}
+
+/// What stands here itself; what a reference leads to has its turn where it stands.
+fn here<T>(value: &mut RefOr<T>) -> Option<&mut T> {
+    match value {
+        RefOr::T(value) => Some(value),
+        RefOr::Ref(_) => None,
+    }
+}
+
+fn describe_schema(schema: &mut RefOr<Schema>) {
+    let Some(schema) = here(schema) else { return };
+    match schema {
+        Schema::Array(array) => {
+            if let ArrayItems::RefOrSchema(items) = &mut array.items {
+                describe_schema(items);
+            }
+        }
+        Schema::Object(object) => describe_object(object),
+        Schema::OneOf(one) => one.items.iter_mut().for_each(describe_schema),
+        Schema::AllOf(all) => all.items.iter_mut().for_each(describe_schema),
+        Schema::AnyOf(any) => any.items.iter_mut().for_each(describe_schema),
+        _ => {}
+    }
+}
+
+fn describe_object(object: &mut Object) {
+    object.properties.values_mut().for_each(describe_schema);
+    if let Some(AdditionalProperties::RefOr(schema)) = object.additional_properties.as_deref_mut() {
+        describe_schema(schema);
+    }
+    let format = match &object.format {
+        Some(SchemaFormat::KnownFormat(format)) => Some(format),
+        Some(SchemaFormat::Custom(_)) => return,
+        None => None,
+    };
+    match (&object.schema_type, format) {
+        (SchemaType::Type(Type::String), None | Some(KnownFormat::Password)) => {
+            if object.enum_values.is_none() && object.pattern.is_none() {
+                let visible = object.min_length.is_some_and(|least| least > 0);
+                object.pattern = Some(if visible { TEXT_NOT_BLANK } else { TEXT }.into());
+            }
+        }
+        (SchemaType::Type(Type::Integer), Some(KnownFormat::Int32)) => {
+            within(object, i32::MIN as isize, i32::MAX as isize);
+        }
+        (SchemaType::Type(Type::Integer), Some(KnownFormat::Int64)) => within(object, isize::MIN, isize::MAX),
+        _ => {}
+    }
+}
+
+fn within(object: &mut Object, least: isize, most: isize) {
+    if object.exclusive_minimum.is_none() {
+        object.minimum.get_or_insert(Number::Int(least));
+    }
+    if object.exclusive_maximum.is_none() {
+        object.maximum.get_or_insert(Number::Int(most));
+    }
+}
