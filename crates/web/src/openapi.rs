@@ -2,6 +2,7 @@
 
 mod data;
 
+pub use data::text_pattern;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{

@@ -33,14 +33,15 @@ pub(crate) struct ApiResponse {
     code: i32,
     /// The media type that the bytes were found to be of.
     #[serde(rename = "type")]
-    #[schema(examples("image/png"))]
+    #[schema(pattern = "^(image/(png|jpeg|gif|webp|avif|bmp)|application/octet-stream)$", examples("image/png"))]
     media_type: &'static str,
+    #[schema(min_length = 1)]
     message: String,
 }
 
 /// The bytes of an image.
 #[derive(ToSchema)]
-#[schema(value_type = String, format = Binary)]
+#[schema(value_type = String, format = Binary, min_length = 1)]
 pub(crate) struct Binary(#[expect(dead_code, reason = "only its schema is of use")] String);
 
 #[derive(IntoParams)]

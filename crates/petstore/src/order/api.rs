@@ -109,7 +109,7 @@ pub(crate) async fn get(
 /// Only orders up to id 1000 can be deleted.
 #[utoipa::path(
     delete, path = "/store/order/{orderId}", operation_id = "deleteOrder", tag = "store",
-    params(("orderId" = i64, Path, description = "The order's id.")),
+    params(("orderId" = i64, Path, maximum = 1000, description = "The order's id.")),
     responses(
         (status = 200, description = "The order is gone."),
         (status = 404, description = "There is no such order."),

@@ -9,7 +9,7 @@ use web::{
     problem::NOT_FOUND,
 };
 
-use super::{LONGEST_NAME, NewPet, Pet, Status, store};
+use super::{LONGEST_NAME, NewPet, Pet, PetUpdate, Status, store};
 use crate::{
     Petstore,
     caller::{KeyOrPetsCaller, PetsCaller},
@@ -66,7 +66,7 @@ impl Petstore {
 /// Replace a pet
 #[utoipa::path(
     put, path = "/pet", operation_id = "updatePet", tag = "pet",
-    request_body(content((NewPet = "application/json"), (NewPet = "application/xml"))),
+    request_body(content((PetUpdate = "application/json"), (PetUpdate = "application/xml"))),
     responses(
         (status = 200, description = "The pet as it is now.",
             content((Pet = "application/json"), (Pet = "application/xml"))),

@@ -2,10 +2,17 @@
 
 use axum::{extract::State, response::Response};
 use db::{Error, Tx};
-use utoipa::IntoParams;
+use utoipa::{
+    IntoParams, PartialSchema, ToSchema,
+    openapi::{
+        RefOr,
+        schema::{ObjectBuilder, Schema, Type},
+    },
+};
 use web::{
     Query, Result, Wanted,
     input::{Fields, Input, rules},
+    openapi::text_pattern,
     reply::Batch,
 };
 
@@ -69,9 +76,21 @@ pub(crate) async fn by_status(
 #[expect(dead_code, reason = "the OpenAPI document reads it")]
 pub(crate) struct TagParameters {
     /// The tags to find, with commas between them or each as a parameter of its own.
-    #[param(style = Form, explode, min_items = 1, max_items = 100, example = json!(["tag1", "tag2"]))]
+    #[param(value_type = Vec<TagName>, inline, style = Form, explode, min_items = 1, max_items = 100, example = json!(["tag1", "tag2"]))]
     tags: Vec<String>,
 }
+
+/// One tag: a comma is the end of it.
+struct TagName;
+
+impl PartialSchema for TagName {
+    fn schema() -> RefOr<Schema> {
+        let name = ObjectBuilder::new().schema_type(Type::String).max_length(Some(LONGEST_NAME));
+        name.pattern(Some(text_pattern(",", false))).into()
+    }
+}
+
+impl ToSchema for TagName {}
 
 pub(crate) struct ByTags(Vec<String>);
 

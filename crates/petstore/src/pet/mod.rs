@@ -10,7 +10,7 @@ use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
         Ref, RefOr,
-        schema::{ArrayBuilder, Schema},
+        schema::{ArrayBuilder, ObjectBuilder, Schema, Type},
         xml::XmlBuilder,
     },
 };
@@ -35,12 +35,12 @@ pub(crate) struct Pet {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Category, required = false)]
     pub(crate) category: Option<Named>,
-    #[schema(examples("doggie"))]
+    #[schema(min_length = 1, max_length = 200, examples("doggie"))]
     pub(crate) name: String,
-    #[schema(xml(wrapped, name = "photoUrl"))]
+    #[schema(value_type = Vec<PhotoUrl>, inline, xml(wrapped))]
     pub(crate) photo_urls: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Vec<Tag>, required = false, xml(wrapped))]
+    #[schema(value_type = Vec<Tag>, required = false, max_items = 100, xml(wrapped))]
     pub(crate) tags: Option<Vec<Named>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
@@ -77,6 +77,19 @@ pub(crate) struct Tag {
     #[schema(required = false, max_length = 200, examples("tag1"))]
     name: String,
 }
+
+/// The address of a picture.
+struct PhotoUrl;
+
+impl PartialSchema for PhotoUrl {
+    fn schema() -> RefOr<Schema> {
+        let address =
+            ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(LONGEST_ADDRESS));
+        address.xml(Some(XmlBuilder::new().name(Some("photoUrl")).build())).into()
+    }
+}
+
+impl ToSchema for PhotoUrl {}
 
 /// A list of pets in XML.
 pub(crate) struct PetList;
@@ -123,13 +136,28 @@ pub(crate) struct NewPet {
     pub(crate) category: Option<Named>,
     #[schema(min_length = 1, max_length = 200, examples("doggie"))]
     pub(crate) name: String,
-    #[schema(max_items = 100, xml(wrapped, name = "photoUrl"))]
+    #[schema(value_type = Vec<PhotoUrl>, inline, max_items = 100, xml(wrapped))]
     pub(crate) photo_urls: Vec<String>,
     #[schema(value_type = Vec<Tag>, required = false, max_items = 100, xml(wrapped))]
     pub(crate) tags: Option<Vec<Named>>,
     #[schema(required = false, nullable = false)]
     pub(crate) status: Option<Status>,
 }
+
+/// A pet that replaces another: it says which.
+pub(crate) struct PetUpdate;
+
+impl PartialSchema for PetUpdate {
+    fn schema() -> RefOr<Schema> {
+        let mut schema = NewPet::schema();
+        if let RefOr::T(Schema::Object(pet)) = &mut schema {
+            pet.required.insert(0, "id".into());
+        }
+        schema
+    }
+}
+
+impl ToSchema for PetUpdate {}
 
 impl Input for NewPet {
     const XML_ROOT: Option<&'static str> = Some("pet");

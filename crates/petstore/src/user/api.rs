@@ -165,7 +165,7 @@ fn failed(error: ChangeError) -> Problem {
 /// Get a user
 #[utoipa::path(
     get, path = "/user/{username}", operation_id = "getUserByName", tag = "user",
-    params(("username" = String, Path, description = "The user's name.", example = "user1")),
+    params(("username" = inline(super::Username), Path, description = "The user's name.", example = "user1")),
     responses(
         (status = 200, description = "The user.", content((User = "application/json"), (User = "application/xml"))),
         (status = 404, description = "There is no such user."),
@@ -187,7 +187,7 @@ pub(crate) async fn get(
 /// what the user allowed clients to do.
 #[utoipa::path(
     put, path = "/user/{username}", operation_id = "updateUser", tag = "user",
-    params(("username" = String, Path, description = "The user's name.")),
+    params(("username" = inline(super::Username), Path, description = "The user's name.")),
     request_body = ChangedUser,
     responses(
         (status = 200, description = "The user is as the body says."),
@@ -227,7 +227,7 @@ pub(crate) async fn update(
 /// Only the user can.
 #[utoipa::path(
     delete, path = "/user/{username}", operation_id = "deleteUser", tag = "user",
-    params(("username" = String, Path, description = "The user's name.")),
+    params(("username" = inline(super::Username), Path, description = "The user's name.")),
     responses(
         (status = 200, description = "The user is gone."),
         (status = 403, description = "Another user is logged in."),

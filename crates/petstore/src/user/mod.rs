@@ -11,16 +11,18 @@ use identity::account::{self, Name};
 use jiff::Timestamp;
 use secrecy::SecretString;
 use serde::Serialize;
+use serde_json::json;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
         Ref, RefOr,
-        schema::{ArrayBuilder, Schema},
+        schema::{ArrayBuilder, ObjectBuilder, Schema, Type},
     },
 };
 use uuid::Uuid;
 use web::{
     input::{Field, Fields, Input, rules},
+    openapi::text_pattern,
     problem::{Kind, UNPROCESSABLE},
 };
 
@@ -38,19 +40,19 @@ const MOST: usize = 50;
 pub(crate) struct User {
     #[schema(examples(10))]
     pub(crate) id: i64,
-    #[schema(examples("theUser"))]
+    #[schema(value_type = Username, inline, examples("theUser"))]
     pub(crate) username: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, nullable = false, examples("John"))]
+    #[schema(required = false, nullable = false, max_length = 200, examples("John"))]
     pub(crate) first_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, nullable = false, examples("James"))]
+    #[schema(required = false, nullable = false, max_length = 200, examples("James"))]
     pub(crate) last_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, nullable = false, examples("john@email.com"))]
+    #[schema(required = false, nullable = false, max_length = 200, examples("john@email.com"))]
     pub(crate) email: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, nullable = false, examples("12345"))]
+    #[schema(required = false, nullable = false, max_length = 200, examples("12345"))]
     pub(crate) phone: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, examples(1))]
@@ -87,10 +89,10 @@ pub(crate) struct NewUser {
     /// Assigned if it is absent.
     #[schema(required = false, nullable = false)]
     pub(crate) id: Option<i64>,
-    #[schema(value_type = String, min_length = 1, max_length = 100, examples("theUser"))]
+    #[schema(value_type = NewUsername, inline, examples("theUser"))]
     pub(crate) username: Name,
     /// Without one, nobody can log in as this user.
-    #[schema(value_type = String, required = false, min_length = 1, format = Password, write_only, examples("12345"))]
+    #[schema(value_type = String, required = false, min_length = 1, max_length = 1000, format = Password, write_only, examples("12345"))]
     pub(crate) password: Option<SecretString>,
     #[serde(flatten)]
     pub(crate) profile: Profile,
@@ -157,10 +159,10 @@ pub(crate) struct ChangedUser {
     #[schema(required = false, nullable = false)]
     pub(crate) id: Option<i64>,
     /// The user's name, if it is to be another.
-    #[schema(value_type = String, required = false, min_length = 1, max_length = 100, examples("theUser"))]
+    #[schema(value_type = NewUsername, inline, required = false, examples("theUser"))]
     pub(crate) username: Option<Name>,
     /// The old one stays if this is absent.
-    #[schema(value_type = String, required = false, min_length = 1, format = Password, write_only)]
+    #[schema(value_type = String, required = false, min_length = 1, max_length = 1000, format = Password, write_only)]
     pub(crate) password: Option<SecretString>,
     #[serde(flatten)]
     pub(crate) profile: Profile,
@@ -177,6 +179,35 @@ impl Input for ChangedUser {
         Some(ChangedUser { id: id?, username: username?, password: password?, profile: profile? })
     }
 }
+
+/// How a user can be called, as far as a schema can say it: characters beyond U+FFFF that cannot be seen are refused too, but
+/// not every tool has patterns with them.
+pub(crate) struct Username;
+
+impl PartialSchema for Username {
+    fn schema() -> RefOr<Schema> {
+        const UNFIT: &str = r":\t\n\r\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B-\u200F\u2028-\u202E\u2060-\u206F\u3164\uFEFF\uFFA0\uFFF0-\uFFFB";
+        let name = ObjectBuilder::new().schema_type(Type::String).max_length(Some(100));
+        name.pattern(Some(text_pattern(UNFIT, false))).into()
+    }
+}
+
+impl ToSchema for Username {}
+
+/// How a user can be named from now on.
+pub(crate) struct NewUsername;
+
+impl PartialSchema for NewUsername {
+    fn schema() -> RefOr<Schema> {
+        let mut schema = Username::schema();
+        if let RefOr::T(Schema::Object(name)) = &mut schema {
+            name.extensions.get_or_insert_default().insert("not".into(), json!({"enum": UNREACHABLE}));
+        }
+        schema
+    }
+}
+
+impl ToSchema for NewUsername {}
 
 /// Names that no path leads to: other operations are there, or clients leave them out of an address.
 const UNREACHABLE: &[&str] = &["login", "logout", "createWithList", ".", ".."];

@@ -32,10 +32,10 @@ const TEXT: &str = "text/plain";
 #[expect(dead_code, reason = "the OpenAPI document reads it")]
 pub(crate) struct LoginParameters {
     /// The user's name.
-    #[param(example = "user1")]
+    #[param(min_length = 1, max_length = 1000, example = "user1")]
     username: String,
     /// The user's password.
-    #[param(example = "password")]
+    #[param(min_length = 1, max_length = 1000, example = "password")]
     password: String,
 }
 

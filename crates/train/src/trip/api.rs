@@ -6,8 +6,11 @@ use axum::{extract::State, response::Response};
 use http::HeaderValue;
 use jiff::{Timestamp, civil::Date, civil::DateTime, tz::TimeZone};
 use utoipa::{
-    IntoParams, ToSchema,
-    openapi::schema::{AnyOfBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type},
+    IntoParams, PartialSchema, ToSchema,
+    openapi::{
+        RefOr,
+        schema::{AnyOfBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type},
+    },
 };
 use uuid::Uuid;
 use web::{
@@ -39,7 +42,7 @@ pub(crate) struct TripParameters {
     #[param(example = "b2e783e1-c824-4d63-b37a-d8d698862f1d")]
     destination: Uuid,
     /// A day, or a time from which to the end of its day, where the origin is. A time with an offset is taken as it is.
-    #[param(schema_with = day_or_time, example = "2026-12-01")]
+    #[param(value_type = DayOrTime, inline, example = "2026-12-01")]
     date: String,
     /// Only trips that take bicycles.
     #[param(required = false, default = false)]
@@ -86,15 +89,22 @@ impl Input for TripQuery {
     }
 }
 
-fn day_or_time() -> Schema {
-    let text = || ObjectBuilder::new().schema_type(Type::String);
-    let formats = [KnownFormat::Date, KnownFormat::DateTime];
-    let formats = formats.map(|format| text().format(Some(SchemaFormat::KnownFormat(format))));
-    let local = text().pattern(Some(
-        "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$",
-    ));
-    formats.into_iter().chain([local]).fold(AnyOfBuilder::new(), AnyOfBuilder::item).into()
+/// The forms of a day or a time.
+struct DayOrTime;
+
+impl PartialSchema for DayOrTime {
+    fn schema() -> RefOr<Schema> {
+        let text = || ObjectBuilder::new().schema_type(Type::String);
+        let formats = [KnownFormat::Date, KnownFormat::DateTime];
+        let formats = formats.map(|format| text().format(Some(SchemaFormat::KnownFormat(format))));
+        let local = text().pattern(Some(
+            "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$",
+        ));
+        RefOr::T(formats.into_iter().chain([local]).fold(AnyOfBuilder::new(), AnyOfBuilder::item).into())
+    }
 }
+
+impl ToSchema for DayOrTime {}
 
 /// When somebody wants to go.
 #[derive(Clone, Copy)]

@@ -12,16 +12,16 @@ use utoipa::{
 
 use super::operations;
 
-/// What [`rules::text`](crate::input::rules::text) takes: no control characters but line breaks and tabs, and nothing that
-/// XML has no way to write.
-const TEXT: &str = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\uFFFE\uFFFF]*$";
+/// What [`rules::text`](crate::input::rules::text) refuses: control characters but line breaks and tabs, and what XML has no
+/// way to write.
+const REFUSED: &str = r"\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\uFFFE\uFFFF";
 
-/// The same with something to see in it.
-const TEXT_NOT_BLANK: &str = concat!(
-    r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\uFFFE\uFFFF]*",
-    r"[^\s\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\uFFFE\uFFFF]",
-    r"[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\uFFFE\uFFFF]*$",
-);
+/// The pattern of text without the characters that no text has and those of a class, and with something to see in it if it
+/// must not be blank.
+pub fn text_pattern(but: &str, blank: bool) -> String {
+    let any = format!("[^{but}{REFUSED}]*");
+    if blank { format!("^{any}$") } else { format!("^{any}[^\\s{but}{REFUSED}]{any}$") }
+}
 
 /// Adds the pattern of text and the range of whole numbers wherever a schema has none.
 pub(super) fn describe(document: &mut OpenApi) {
@@ -79,8 +79,8 @@ fn describe_object(object: &mut Object) {
     match (&object.schema_type, format) {
         (SchemaType::Type(Type::String), None | Some(KnownFormat::Password)) => {
             if object.enum_values.is_none() && object.pattern.is_none() {
-                let visible = object.min_length.is_some_and(|least| least > 0);
-                object.pattern = Some(if visible { TEXT_NOT_BLANK } else { TEXT }.into());
+                let blank = object.min_length.is_none_or(|least| least == 0);
+                object.pattern = Some(text_pattern("", blank));
             }
         }
         (SchemaType::Type(Type::Integer), Some(KnownFormat::Int32)) => {
