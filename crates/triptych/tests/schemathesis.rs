@@ -39,7 +39,8 @@ async fn keeps_to_its_document(service: &str) {
         .env("ACCESS_TOKEN", token)
         .env("SESSION", session)
         .output();
-    let output = output.unwrap_or_else(|error| panic!("{}: {error}; run tools/install", program_file.display()));
+    let output =
+        output.unwrap_or_else(|error| panic!("{}: {error}; run tools/install", program_file.display()));
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     // It found the operations, and had something to send them.

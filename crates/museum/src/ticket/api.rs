@@ -30,7 +30,10 @@ pub(crate) struct MuseumTicketsConfirmation {
     #[schema(required = false, nullable = false)]
     event_id: Option<Uuid>,
     /// Shows that the ticket was bought.
-    #[schema(pattern = r"^ticket-(general|event)-[0-9a-z]{6}-[0-9a-z]{5}$", examples("ticket-event-a98c8f-7eb12"))]
+    #[schema(
+        pattern = r"^ticket-(general|event)-[0-9a-z]{6}-[0-9a-z]{5}$",
+        examples("ticket-event-a98c8f-7eb12")
+    )]
     confirmation_code: String,
 }
 

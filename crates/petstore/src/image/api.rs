@@ -33,7 +33,10 @@ pub(crate) struct ApiResponse {
     code: i32,
     /// The media type that the bytes were found to be of.
     #[serde(rename = "type")]
-    #[schema(pattern = "^(image/(png|jpeg|gif|webp|avif|bmp)|application/octet-stream)$", examples("image/png"))]
+    #[schema(
+        pattern = "^(image/(png|jpeg|gif|webp|avif|bmp)|application/octet-stream)$",
+        examples("image/png")
+    )]
     media_type: &'static str,
     #[schema(min_length = 1)]
     message: String,

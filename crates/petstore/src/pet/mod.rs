@@ -83,8 +83,10 @@ struct PhotoUrl;
 
 impl PartialSchema for PhotoUrl {
     fn schema() -> RefOr<Schema> {
-        let address =
-            ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(LONGEST_ADDRESS));
+        let address = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .min_length(Some(1))
+            .max_length(Some(LONGEST_ADDRESS));
         address.xml(Some(XmlBuilder::new().name(Some("photoUrl")).build())).into()
     }
 }

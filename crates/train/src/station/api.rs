@@ -31,8 +31,12 @@ pub(crate) struct StationParameters {
     #[param(minimum = 1, maximum = 100, required = false, default = 10)]
     limit: i64,
     /// A place, as latitude and longitude: stations within 50 km of it, the nearest first.
-    #[param(required = false, max_length = 100, example = "52.5200,13.4050",
-        pattern = r"^[+-]?(90(\.0+)?|[0-8]?[0-9](\.[0-9]+)?),[+-]?(180(\.0+)?|(1[0-7][0-9]|[0-9]?[0-9])(\.[0-9]+)?)$")]
+    #[param(
+        required = false,
+        max_length = 100,
+        example = "52.5200,13.4050",
+        pattern = r"^[+-]?(90(\.0+)?|[0-8]?[0-9](\.[0-9]+)?),[+-]?(180(\.0+)?|(1[0-7][0-9]|[0-9]?[0-9])(\.[0-9]+)?)$"
+    )]
     coordinates: String,
     /// What the name or the address has in it, without regard to case and accents: a part of it as it stands, or how its words
     /// begin, in any order. Names are also known in English.

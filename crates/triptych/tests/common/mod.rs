@@ -77,7 +77,7 @@ impl House {
     pub(crate) fn token(&self, service: &str) -> String {
         let token = self.command(&["token", service]).output().unwrap();
         assert!(token.status.success(), "{}", String::from_utf8_lossy(&token.stderr));
-        String::from_utf8(token.stdout).unwrap().trim_end().to_owned()
+        format!("Bearer {}", String::from_utf8(token.stdout).unwrap().trim_end())
     }
 }
 
