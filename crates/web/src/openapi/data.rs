@@ -77,11 +77,11 @@ fn describe_object(object: &mut Object) {
         None => None,
     };
     match (&object.schema_type, format) {
-        (SchemaType::Type(Type::String), None | Some(KnownFormat::Password)) => {
-            if object.enum_values.is_none() && object.pattern.is_none() {
-                let blank = object.min_length.is_none_or(|least| least == 0);
-                object.pattern = Some(text_pattern("", blank));
-            }
+        (SchemaType::Type(Type::String), None | Some(KnownFormat::Password))
+            if object.enum_values.is_none() && object.pattern.is_none() =>
+        {
+            let blank = object.min_length.is_none_or(|least| least == 0);
+            object.pattern = Some(text_pattern("", blank));
         }
         (SchemaType::Type(Type::Integer), Some(KnownFormat::Int32)) => {
             within(object, i32::MIN as isize, i32::MAX as isize);
