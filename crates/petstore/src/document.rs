@@ -10,6 +10,9 @@ use utoipa::{
 
 use crate::SCOPES;
 
+/// The name of the scheme by which access tokens are described.
+pub const OAUTH: &str = "petstore_auth";
+
 /// The document without its operations, of a service at this address.
 pub(crate) fn empty(address: &str) -> utoipa::openapi::OpenApi {
     let mut document = Document::openapi();
@@ -28,10 +31,8 @@ pub(crate) fn empty(address: &str) -> utoipa::openapi::OpenApi {
         ))
         .build();
     let components = document.components.get_or_insert_default();
-    components.add_security_scheme(
-        "petstore_auth",
-        SecurityScheme::OAuth2(OAuth2::new([Flow::AuthorizationCode(flow)])),
-    );
+    components
+        .add_security_scheme(OAUTH, SecurityScheme::OAuth2(OAuth2::new([Flow::AuthorizationCode(flow)])));
     components.add_security_scheme("api_key", SecurityScheme::ApiKey(ApiKey::Header(key)));
     components.add_security_scheme("session", SecurityScheme::Http(session));
     document

@@ -31,9 +31,10 @@ use utoipa_axum::{
     routes,
 };
 use uuid::Uuid;
-use web::{Background, Chance, Clock, DocumentationClient, Problem, RequestLimits, Service};
+use web::{Background, Chance, Clock, DocumentationClient, IssuedBy, Problem, RequestLimits, Service};
 
 pub use demo::{API_KEY as DEMO_API_KEY, USERS as DEMO_USERS};
+pub use document::OAUTH;
 
 /// Where the paths of the API begin.
 pub const PREFIX: &str = "/v3";
@@ -88,6 +89,7 @@ pub struct Petstore {
     quota: Quota,
     verifier: Verifier,
     sign_in: Router,
+    issued_by: Option<IssuedBy>,
     documentation_client: Option<DocumentationClient>,
     uploads: Arc<Semaphore>,
     sign_up: SignUp,
@@ -146,6 +148,7 @@ impl Petstore {
             quota: Quota::new(calls_per_hour, db.clone(), clock.clone()),
             verifier: sign_in.verifier,
             sign_in: sign_in.router,
+            issued_by: sign_in.issued_by,
             documentation_client,
             uploads: Arc::new(Semaphore::new(UPLOADS)),
             pet_ids: ids("pet"),
@@ -164,7 +167,10 @@ impl Petstore {
 
     /// The router to serve.
     pub fn router(&self, limits: RequestLimits) -> Router {
-        let (json, either, openapi) = routes_and_document(&self.address);
+        let (json, either, mut openapi) = routes_and_document(&self.address);
+        if let Some(issued_by) = &self.issued_by {
+            issued_by.write(&mut openapi, OAUTH);
+        }
         Service {
             title: NAME,
             about: "Pets, orders and users of an imaginary pet store, kept for real.",

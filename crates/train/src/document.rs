@@ -12,6 +12,9 @@ use utoipa::{
 
 use crate::{SCOPES, webhook};
 
+/// The name of the scheme by which access tokens are described.
+pub const OAUTH: &str = "OAuth2";
+
 /// The document without its operations, of a service at this address.
 pub(crate) fn empty(address: &str) -> utoipa::openapi::OpenApi {
     let mut document = Document::openapi();
@@ -19,7 +22,7 @@ pub(crate) fn empty(address: &str) -> utoipa::openapi::OpenApi {
     let (authorize, token) = (format!("{address}/oauth/authorize"), format!("{address}/oauth/token"));
     let flow = AuthorizationCode::with_refresh_url(authorize, token.clone(), scopes, token);
     let scheme = SecurityScheme::OAuth2(OAuth2::new([Flow::AuthorizationCode(flow)]));
-    document.components.get_or_insert_default().add_security_scheme("OAuth2", scheme);
+    document.components.get_or_insert_default().add_security_scheme(OAUTH, scheme);
     document
 }
 

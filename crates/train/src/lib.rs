@@ -23,6 +23,7 @@ use std::{ops::Deref, sync::Arc};
 
 use axum::{Router, extract::FromRef, middleware};
 use db::{Db, Migrations};
+pub use document::OAUTH;
 use identity::{
     Accounts, Quota,
     oauth::{self, AuthorizationServer, Elsewhere, Scope, TokenSource, Verifier},
@@ -39,7 +40,9 @@ use secrecy::SecretString;
 pub use timetable::Timetable;
 use tokio::sync::Notify;
 use utoipa_axum::{router::OpenApiRouter, routes};
-use web::{Background, Chance, Clock, DocumentationClient, InstallationSecret, RequestLimits, Service};
+use web::{
+    Background, Chance, Clock, DocumentationClient, InstallationSecret, IssuedBy, RequestLimits, Service,
+};
 use webhooks::{Places, Webhooks};
 
 /// Where the paths of the API begin.
@@ -123,6 +126,7 @@ pub struct Inner {
     quota: Quota,
     verifier: Verifier,
     sign_in: Router,
+    issued_by: Option<IssuedBy>,
     documentation_client: Option<DocumentationClient>,
     processor: Box<dyn Processor>,
     webhooks: Webhooks,
@@ -205,6 +209,7 @@ impl Train {
             places: Places { loopback: webhooks_to_this_machine, networks: webhook_networks },
             look_up: webhooks::by_system(),
             test_events_per_hour: limits.test_events_per_hour,
+            may_send: (!demo).then(|| webhook::outside_a_demo(db.clone())),
             token_for: Some(webhook::token_for(sign_in.signer, db.clone(), clock.clone())),
         };
         let webhooks = Webhooks::open(webhooks, db.clone(), clock.clone(), chance.clone())?;
@@ -217,6 +222,7 @@ impl Train {
             quota: Quota::new(calls_per_hour, db.clone(), clock.clone()),
             verifier: sign_in.verifier,
             sign_in: sign_in.router,
+            issued_by: sign_in.issued_by,
             documentation_client,
             processor,
             webhooks,
@@ -230,7 +236,10 @@ impl Train {
 
     /// The router to serve.
     pub fn router(&self, limits: RequestLimits) -> Router {
-        let (api, openapi) = routes_and_document(&self.address);
+        let (api, mut openapi) = routes_and_document(&self.address);
+        if let Some(issued_by) = &self.issued_by {
+            issued_by.write(&mut openapi, OAUTH);
+        }
         Service {
             title: NAME,
             about: "Trains between real stations in Europe: find a trip, hold a seat, pay for it.",

@@ -62,20 +62,23 @@ fn run(cli: Cli) -> Result<(), Failure> {
 
 /// A service's OpenAPI document, for readers who did not get it from the service: it names where the service is.
 fn document(service: ServiceName, settings: &Settings) -> String {
-    let (document, address) = match service {
+    let (mut document, address, issuer) = match service {
         ServiceName::Petstore => {
-            let address = settings.petstore(settings.petstore.listen).address;
-            (petstore::openapi(&address), address)
+            let petstore::Settings { address, issuer, .. } = settings.petstore(settings.petstore.listen);
+            (petstore::openapi(&address), address, issuer.map(|issuer| (issuer, petstore::OAUTH)))
         }
         ServiceName::Train => {
-            let address = settings.train(settings.train.listen).address;
-            (train::openapi(&address), address)
+            let train::Settings { address, issuer, .. } = settings.train(settings.train.listen);
+            (train::openapi(&address), address, issuer.map(|issuer| (issuer, train::OAUTH)))
         }
         ServiceName::Museum => {
             let address = settings::address(&settings.museum.address, settings.museum.listen);
-            (museum::openapi(&address), address)
+            (museum::openapi(&address), address, None)
         }
     };
+    if let Some((issuer, scheme)) = issuer {
+        issuer.issued_by().write(&mut document, scheme);
+    }
     web::document_text(&web::openapi::at_address(document, &address))
 }
 

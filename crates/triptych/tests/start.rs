@@ -250,6 +250,20 @@ fn openapi_prints_the_document_and_nothing_else() {
 }
 
 #[test]
+fn openapi_names_an_external_issuer() {
+    let folder = tempfile::tempdir().unwrap();
+    for (service, scheme) in [("petstore", "petstore_auth"), ("train", "OAuth2")] {
+        let mut command = bare(folder.path(), &["openapi", service]);
+        let issuer = format!("TRIPTYCH_{}_OAUTH_ISSUER", service.to_uppercase());
+        let output = command.env(issuer, "https://id.example.com/realms/main").output().unwrap();
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let address = "https://id.example.com/realms/main/.well-known/openid-configuration";
+        let expected = serde_json::json!({"type": "openIdConnect", "openIdConnectUrl": address});
+        assert_eq!(document["components"]["securitySchemes"][scheme], expected);
+    }
+}
+
+#[test]
 fn openapi_names_the_address_in_the_settings() {
     let folder = tempfile::tempdir().unwrap();
     let document = |service: &str, flags: &[&str], address: &str| {

@@ -84,6 +84,11 @@ impl Webhooks {
         if let Err(unfit) = self.0.settings.places.check(&url) {
             return Outcome::no_answer(format!("the address {unfit}"));
         }
+        if let Some(may_send) = &self.0.settings.may_send
+            && !may_send(to.owner.clone()).await
+        {
+            return Outcome::no_answer("nothing is sent for this owner now");
+        }
         let id = format!("msg_{}", claimed.event.simple());
         let seconds = now.as_second();
         let signatures: Vec<_> =

@@ -45,6 +45,9 @@ pub const MOST_OLD_SECRETS: usize = 10;
 /// Makes a bearer token for a delivery, from whose event it is and where it goes.
 pub type TokenFor = Arc<dyn Fn(String, String) -> BoxFuture<'static, Option<String>> + Send + Sync>;
 
+/// Whether anything may be sent to this owner's subscriptions now.
+pub type MaySend = Arc<dyn Fn(String) -> BoxFuture<'static, bool> + Send + Sync>;
+
 /// What a service says about its webhooks.
 #[derive(Clone)]
 pub struct Settings {
@@ -52,6 +55,8 @@ pub struct Settings {
     pub look_up: LookUp,
     /// How many test events may go to a subscription in an hour, counted from the first of them.
     pub test_events_per_hour: u32,
+    /// Everything may, if this is nothing.
+    pub may_send: Option<MaySend>,
     pub token_for: Option<TokenFor>,
 }
 

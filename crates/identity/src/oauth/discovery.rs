@@ -30,6 +30,12 @@ pub(super) enum FetchError {
     Unfit(String, String),
 }
 
+/// Where an issuer's keys are, and where clients get its tokens, if it says so: its authorization and its token endpoint.
+pub(super) struct Description {
+    pub(super) keys: Url,
+    pub(super) endpoints: Option<(String, String)>,
+}
+
 /// What asks. It knows the issuer, nothing else.
 #[derive(Clone)]
 pub(super) struct Discovery {
@@ -49,8 +55,8 @@ impl Discovery {
         Ok(Discovery { http, issuer: issuer.to_owned() })
     }
 
-    /// Where the issuer says its keys are.
-    pub(super) async fn keys_address(&self) -> Result<Url, FetchError> {
+    /// What the issuer says of itself.
+    pub(super) async fn description(&self) -> Result<Description, FetchError> {
         let mut found = None;
         let addresses = well_known(&self.issuer);
         for address in &addresses {
@@ -69,7 +75,10 @@ impl Discovery {
             other => return Err(unfit(format!("its issuer is {other}, not \"{}\"", self.issuer))),
         }
         let keys = document["jwks_uri"].as_str().ok_or_else(|| unfit("it has no jwks_uri".into()))?;
-        check_address(keys).map_err(|why| unfit(format!("its jwks_uri {keys:?} {why}")))
+        let keys = check_address(keys).map_err(|why| unfit(format!("its jwks_uri {keys:?} {why}")))?;
+        let endpoint = |name: &str| Some(check_address(document[name].as_str()?).ok()?.to_string());
+        let endpoints = endpoint("authorization_endpoint").zip(endpoint("token_endpoint"));
+        Ok(Description { keys, endpoints })
     }
 
     pub(super) async fn keys(&self, address: &Url) -> Result<KeySet, FetchError> {
@@ -103,6 +112,11 @@ impl Discovery {
         }
         Ok(body)
     }
+}
+
+/// Where an issuer that speaks OpenID Connect describes itself.
+pub(super) fn openid_configuration(issuer: &str) -> String {
+    format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'))
 }
 
 /// Where an issuer may describe itself. OAuth puts the well-known part before the issuer's path, OpenID Connect after it.

@@ -15,7 +15,7 @@ use web::Clock;
 
 use super::{
     access::TokenError,
-    discovery::{Discovery, FetchError, check_address},
+    discovery::{Description, Discovery, FetchError, check_address},
     jwk::{KeySet, PublicKey},
 };
 
@@ -93,6 +93,8 @@ struct Held {
     read_at: Timestamp,
     asked_at: Timestamp,
     address: Option<Url>,
+    /// Where clients get its tokens, as far as it said.
+    endpoints: Option<(String, String)>,
 }
 
 impl RemoteKeys {
@@ -101,11 +103,17 @@ impl RemoteKeys {
         issuer.check()?;
         let discovery = Discovery::new(&issuer.url).map_err(|error| IssuerError::Http(error.to_string()))?;
         let never = Timestamp::UNIX_EPOCH;
-        let held = Held { keys: None, read_at: never, asked_at: never, address: None };
+        let held = Held { keys: None, read_at: never, asked_at: never, address: None, endpoints: None };
         let asking = Arc::new(Mutex::new(()));
         let keys = RemoteKeys(Arc::new(Inner { discovery, clock, held: RwLock::new(held), asking }));
         keys.refresh_behind();
         Ok(keys)
+    }
+
+    /// Where clients get the issuer's tokens, once it was asked for the first time, whether or not it answered.
+    pub(super) async fn endpoints(&self) -> Option<(String, String)> {
+        drop(self.0.asking.lock().await);
+        self.held().endpoints.clone()
     }
 
     /// The key of this id.
@@ -209,7 +217,11 @@ impl Inner {
     async fn ask(&self, known: Option<Url>) -> Result<(Url, KeySet), FetchError> {
         let address = match known {
             Some(address) => address,
-            None => self.discovery.keys_address().await?,
+            None => {
+                let Description { keys, endpoints } = self.discovery.description().await?;
+                self.change(|held| held.endpoints = endpoints);
+                keys
+            }
         };
         let keys = self.discovery.keys(&address).await?;
         Ok((address, keys))

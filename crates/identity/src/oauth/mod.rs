@@ -56,7 +56,7 @@ pub use issuer::{ExternalIssuer, IssuerError};
 use keys::Keys;
 pub use metadata::external_router;
 pub use signer::Signer;
-pub use source::{Elsewhere, TokenSource, TokenSourceError, last_address};
+pub use source::{Elsewhere, TokenSource, TokenSourceError, is_demo_subject, last_address};
 pub use verify::Verifier;
 
 use crate::{Accounts, Sessions, throttle::Throttle};

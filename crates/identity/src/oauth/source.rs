@@ -1,14 +1,21 @@
 //! Whose access tokens a service takes: those of its own authorization server, or of an issuer elsewhere.
 
+use std::time::Duration;
+
 use axum::Router;
-use db::Db;
-use web::{Chance, Clock};
+use db::{Db, Tx};
+use tokio::time::timeout;
+use uuid::Uuid;
+use web::{Chance, Clock, IssuedBy};
 
 use super::{
-    AuthorizationServer, ExternalIssuer, IssuerError, OpenError, Settings, Signer, Verifier, external_router,
-    keys::Keys,
+    AuthorizationServer, ExternalIssuer, IssuerError, OpenError, Settings, Signer, Verifier,
+    discovery::openid_configuration, external_router, keys::Keys,
 };
 use crate::Accounts;
+
+/// How long a start waits for an issuer to say where its endpoints are.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// An issuer elsewhere, as an operator describes it.
 #[derive(Debug, Clone)]
@@ -28,6 +35,8 @@ pub struct TokenSource {
     pub verifier: Verifier,
     /// To stand beside the service's API.
     pub router: Router,
+    /// Who issues its access tokens, if it does not do so itself.
+    pub issued_by: Option<IssuedBy>,
     /// What signs messages to others: the service's own keys, whoever issues its access tokens.
     pub signer: Signer,
 }
@@ -57,6 +66,7 @@ impl TokenSource {
             return Ok(TokenSource {
                 verifier: server.verifier(),
                 router: server.router(),
+                issued_by: None,
                 signer: server.signer(),
             });
         };
@@ -71,8 +81,31 @@ impl TokenSource {
             scope_claim,
         };
         let router = external_router(&issuer, settings.scopes, settings.prefix).merge(signer.router());
-        Ok(TokenSource { verifier: Verifier::external(issuer, clock)?, router, signer })
+        let unknown = IssuedBy::Discovery(openid_configuration(&issuer.url));
+        let verifier = Verifier::external(issuer, clock)?;
+        // An issuer that is away or slow keeps nobody from starting.
+        let known = timeout(PATIENCE, verifier.endpoints()).await.ok().flatten();
+        let known = known.map(|(authorization, token)| IssuedBy::Endpoints { authorization, token });
+        Ok(TokenSource { verifier, router, issued_by: Some(known.unwrap_or(unknown)), signer })
     }
+}
+
+impl Elsewhere {
+    /// Where clients get its tokens, without asking it.
+    pub fn issued_by(&self) -> IssuedBy {
+        IssuedBy::Discovery(openid_configuration(&self.url))
+    }
+}
+
+/// Whether what this subject has came with a demo: it is a demo account, or a client of a demo. Outside of one it is refused.
+pub fn is_demo_subject(tx: &mut Tx<'_>, subject: &str) -> Result<bool, db::Error> {
+    let account = subject.parse::<Uuid>().unwrap_or_default();
+    let found = tx.row(
+        "SELECT 1 FROM account WHERE id = $1 AND demo UNION ALL SELECT 1 FROM oauth_client WHERE id = $2 AND demo",
+        &[account.into(), subject.into()],
+        |_| Ok(()),
+    )?;
+    Ok(found.is_some())
 }
 
 /// Where the service was last started, so that a command can make tokens for it without serving.

@@ -132,6 +132,14 @@ impl Verifier {
         })))
     }
 
+    /// Where clients get the tokens of an external issuer, as far as it says so.
+    pub(super) async fn endpoints(&self) -> Option<(String, String)> {
+        match &self.0.source {
+            Source::Own { .. } => None,
+            Source::External(keys) => keys.endpoints().await,
+        }
+    }
+
     pub(super) fn realm(&self) -> &'static str {
         self.0.realm
     }

@@ -6,7 +6,7 @@ pub(crate) mod document;
 use std::{sync::Arc, time::Duration};
 
 use db::Db;
-use identity::oauth::Signer;
+use identity::oauth::{Signer, is_demo_subject};
 use jiff::Timestamp;
 use moka::sync::Cache;
 use serde::Serialize;
@@ -18,7 +18,7 @@ use web::{
     input::{Field, Fields, Input, rules},
     xml::{ToXml, Xml},
 };
-use webhooks::{Attempt, Subscription, TokenFor};
+use webhooks::{Attempt, MaySend, Subscription, TokenFor};
 
 use crate::traveller;
 
@@ -60,6 +60,20 @@ pub(crate) fn token_for(signer: Signer, db: Db, clock: Clock) -> TokenFor {
                     None
                 }
             }
+        })
+    })
+}
+
+/// Says who is told of anything outside of a demo: whoever came with one is not.
+pub(crate) fn outside_a_demo(db: Db) -> MaySend {
+    Arc::new(move |owner| {
+        let asked = db.clone();
+        Box::pin(async move {
+            let found = asked.read(move |tx| is_demo_subject(tx, &owner)).await;
+            found.map(|demo| !demo).unwrap_or_else(|error| {
+                tracing::warn!(%error, "a webhook is not sent now");
+                false
+            })
         })
     })
 }

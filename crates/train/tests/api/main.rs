@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod after_demo;
 mod bad_bodies;
 mod bad_queries;
 mod beside;
@@ -12,6 +13,7 @@ mod bookings;
 mod busy;
 mod departed;
 mod dump;
+mod external_issuer;
 mod fixture;
 mod holds;
 mod idempotent_bookings;

@@ -45,7 +45,7 @@ impl House {
 /// As in demo mode: deliveries may go to this machine.
 pub fn settings() -> Settings {
     let places = Places { loopback: true, networks: Vec::new() };
-    Settings { places, look_up: by_system(), test_events_per_hour: 60, token_for: None }
+    Settings { places, look_up: by_system(), test_events_per_hour: 60, may_send: None, token_for: None }
 }
 
 /// A sender that ends when this goes, as a process would.

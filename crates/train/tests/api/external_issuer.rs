@@ -1,0 +1,132 @@
+//! With an external issuer: its endpoints in the document, and our own keys for what we send.
+
+use axum::{Json, Router, routing::get};
+use identity::oauth::Elsewhere;
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, jwk::JwkSet};
+use serde_json::{Value, json};
+use testkit::{Address, Client, Server, Store, receiver::Receiver};
+use train::{MIGRATIONS, Settings, Train};
+use web::{Chance, Clock, ConnectionLimits, RequestLimits};
+
+use crate::fixture::{ADDRESS, START, Setup, TRIP, booking, settings};
+
+/// An issuer that says where its endpoints are, if it says anything.
+async fn issuer(says_so: bool) -> (String, Server) {
+    let address = Address::free().await;
+    let url = address.url();
+    let mut description = json!({"issuer": url, "jwks_uri": format!("{url}/keys")});
+    if says_so {
+        description["authorization_endpoint"] = format!("{url}/authorize").into();
+        description["token_endpoint"] = format!("{url}/token").into();
+    }
+    let router = Router::new()
+        .route("/.well-known/openid-configuration", get(async move || Json(description)))
+        .route("/keys", get(async || Json(json!({"keys": []}))));
+    (url, address.serve(ConnectionLimits::default(), router))
+}
+
+/// The service with the tokens of this issuer.
+async fn open(store: &Store, issuer: &str) -> (Train, Clock) {
+    let clock = Clock::manual(START.parse().unwrap());
+    let issuer = Elsewhere {
+        url: issuer.into(),
+        audience: issuer.into(),
+        types: vec!["at+jwt".into()],
+        scope_claim: "scope".into(),
+    };
+    let settings = Settings {
+        issuer: Some(issuer),
+        webhook_networks: vec!["127.0.0.0/8".parse().unwrap()],
+        ..settings(&Setup::default())
+    };
+    let db = store.open("train", MIGRATIONS);
+    (Train::open(settings, db, clock.clone(), Chance::system()).await.unwrap(), clock)
+}
+
+async fn serve(train: &Train) -> (Client, Server) {
+    let router = train.router(RequestLimits::default());
+    let server = Server::start(ConnectionLimits::default(), |_| router).await;
+    (Client::new(server.address()), server)
+}
+
+async fn scheme(train: &Train) -> Value {
+    let (client, _server) = serve(train).await;
+    client.get("/openapi.json").send().await.has_status(200).json()["components"]["securitySchemes"]["OAuth2"]
+        .clone()
+}
+
+testkit::on_both_engines! {
+    async fn the_document_names_the_endpoints_of_the_issuer(store: Store) {
+        let (url, _running) = issuer(true).await;
+        let (train, _) = open(&store, &url).await;
+        let scopes = json!({
+            "read": "see stations, trips and your bookings", "write": "book, pay and cancel for you",
+        });
+        let flow = json!({
+            "authorizationUrl": format!("{url}/authorize"), "tokenUrl": format!("{url}/token"),
+            "refreshUrl": format!("{url}/token"), "scopes": scopes,
+        });
+        assert_eq!(scheme(&train).await, json!({"type": "oauth2", "flows": {"authorizationCode": flow}}));
+        let (client, _server) = serve(&train).await;
+        // Swagger UI reads the document, and has no client of its own there.
+        let start = client.get("/docs/swagger-initializer.js").send().await.has_status(200).text();
+        assert!(start.contains("/openapi.json") && !start.contains("initOAuth"), "{start}");
+    }
+
+    async fn the_document_says_where_an_issuer_describes_itself_that_does_not_answer(store: Store) {
+        let (silent, _running) = issuer(false).await;
+        let address = Address::free().await;
+        let away = address.url();
+        drop(address);
+        for url in [silent, away] {
+            let (train, _) = open(&store, &url).await;
+            let discovery = format!("{url}/.well-known/openid-configuration");
+            assert_eq!(scheme(&train).await, json!({"type": "openIdConnect", "openIdConnectUrl": discovery}));
+        }
+    }
+
+    async fn a_webhook_carries_a_token_by_our_own_keys(store: Store) {
+        // Another authorization server is the issuer.
+        let elsewhere = Store::new(testkit::Engine::Sqlite);
+        let db = elsewhere.open("train", MIGRATIONS);
+        let address = Address::free().await;
+        let (url, clock) = (address.url(), Clock::manual(START.parse().unwrap()));
+        let accounts = train::accounts(db.clone(), false, clock.clone(), Chance::system()).unwrap();
+        let account = accounts.add("ada", "correct horse".into()).await.unwrap();
+        let issuer = train::authorization_server(url.clone(), false, db, clock, Chance::system()).await.unwrap();
+        let _issuing = address.serve(ConnectionLimits::default(), issuer.router());
+        let token = issuer.token_for(account, Some("read write")).await.unwrap();
+
+        let (train, _) = open(&store, &url).await;
+        let (client, _server) = serve(&train).await;
+        let call = |path: &str| client.post(path).header("authorization", &format!("Bearer {token}"));
+        let subscriber = Receiver::start().await;
+        let hook = subscriber.url("ada");
+        let subscribed = call("/webhooks").json(&json!({"url": hook.as_str()})).send().await;
+        subscribed.has_status(201);
+        call("/bookings").json(&booking(TRIP)).send().await.has_status(201);
+        let running = tokio::spawn(train.clone().run(std::future::pending()));
+        let got = subscriber.wait_for("ada", 1).await;
+        running.abort();
+
+        let sent = got[0].header("authorization").strip_prefix("Bearer ").unwrap();
+        let keys = client.get("/oauth/jwks.json").header("origin", "https://app.example.com").send().await;
+        assert_eq!(keys.header("access-control-allow-origin"), "*");
+        let keys: JwkSet = serde_json::from_value(keys.has_status(200).json()).unwrap();
+        let kid = jsonwebtoken::decode_header(sent).unwrap().kid.unwrap();
+        let key = DecodingKey::from_jwk(keys.find(&kid).unwrap()).unwrap();
+        let mut validation = Validation::new(Algorithm::RS256);
+        validation.set_audience(&[hook.as_str()]);
+        validation.set_issuer(&[ADDRESS]);
+        validation.validate_exp = false;
+        let claims = jsonwebtoken::decode::<Value>(sent, &key, &validation).unwrap().claims;
+        assert_eq!((&claims["sub"], &claims["scope"]), (&json!(account.to_string()), &json!("read")));
+        // It opens nothing here.
+        let opened = client.get("/stations").header("authorization", &format!("Bearer {sent}")).send().await;
+        opened.is_problem(401, "unauthorized");
+        // Nothing else of an authorization server is here.
+        for path in ["/oauth/authorize", "/.well-known/oauth-authorization-server"] {
+            client.get(path).send().await.is_problem(404, "not-found");
+        }
+    }
+}
