@@ -130,18 +130,14 @@ impl Databases {
             }
             Place::Postgres(shared) => Engine::Postgres(shared.service(service, migrations, &sites)?),
         };
-        let probe = probe(match &engine {
-            Engine::Sqlite(sqlite) => sqlite.tables(),
-            Engine::Postgres(postgres) => postgres.tables(),
-        });
+        let probe = probe(engine.tables());
         Ok(Db(Arc::new(Inner { engine, sites, probe, long_reads: self.long_reads.clone() })))
     }
 }
 
 /// A statement that reads a row of each table. It lives as long as the process, as every statement does.
 fn probe(tables: &[String]) -> &'static str {
-    let mut parts: Vec<_> = tables.iter().map(|table| format!("EXISTS (SELECT 1 FROM {table})")).collect();
-    parts.sort_unstable();
+    let parts: Vec<_> = tables.iter().map(|table| format!("EXISTS (SELECT 1 FROM {table})")).collect();
     Box::leak(format!("SELECT 1, {}", parts.join(", ")).into_boxed_str())
 }
 
@@ -161,6 +157,15 @@ struct Inner {
 enum Engine {
     Sqlite(sqlite::Sqlite),
     Postgres(postgres::Postgres),
+}
+
+impl Engine {
+    fn tables(&self) -> &[String] {
+        match self {
+            Engine::Sqlite(sqlite) => sqlite.tables(),
+            Engine::Postgres(postgres) => postgres.tables(),
+        }
+    }
 }
 
 impl Db {
@@ -219,6 +224,11 @@ impl Db {
     /// Whether other processes may serve from it at the same time.
     pub fn is_shared(&self) -> bool {
         matches!(self.0.engine, Engine::Postgres(_))
+    }
+
+    /// The names of its tables, as they were when it was opened.
+    pub fn tables(&self) -> &[String] {
+        self.0.engine.tables()
     }
 
     /// Finds out whether the database answers and each of its tables can be read.

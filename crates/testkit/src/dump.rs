@@ -6,16 +6,9 @@ use crate::Engine;
 
 /// Every row of every table.
 pub async fn everything(db: &Db, engine: Engine) -> Vec<String> {
-    let tables = match engine {
-        Engine::Sqlite => "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name",
-        Engine::Postgres => {
-            "SELECT table_name::text FROM information_schema.tables
-             WHERE table_schema = current_schema() ORDER BY table_name"
-        }
-    };
     let mut all = Vec::new();
-    for table in texts(db, tables).await {
-        all.extend(rows(db, engine, &table).await);
+    for table in db.tables() {
+        all.extend(rows(db, engine, table).await);
     }
     all
 }

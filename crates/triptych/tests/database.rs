@@ -72,6 +72,8 @@ fn the_start_waits_for_the_server() {
         }
         proxy.forward();
         let program = start.join().unwrap();
+        let waiting = format!("waiting up to 30 seconds for the database at {}: ", proxy.address());
+        assert_eq!(program.logged().matches(&waiting).count(), 1, "{}", program.logged());
         museum(&program).get("/readyz").send().await.has_status(200);
         program.kill();
     });
@@ -97,6 +99,34 @@ fn the_url_may_stand_in_a_file() {
         let shown = command.env("TRIPTYCH_DATABASE_FILE", "url").output().unwrap();
         let shown = String::from_utf8(shown.stdout).unwrap();
         assert!(shown.contains("\ndatabase = \"\"\ndatabase_file = \"url\"\n"), "{shown}");
+    });
+}
+
+#[test]
+fn postgres_variables_fill_what_the_url_leaves_out() {
+    on_postgres(async |house| {
+        let url = &house.store.flags()[1];
+        let (server, database) = url.split('@').nth(1).unwrap().split_once('/').unwrap();
+        let (host, port) = server.split_once(':').unwrap();
+        let mut command = bare(house.folder.path(), &["serve", "museum", "--database", "postgres://"]);
+        command.args(FREE_PORTS).envs([("PGHOST", host), ("PGPORT", port), ("PGUSER", "postgres")]);
+        let program = Program::start(command.env("PGDATABASE", database));
+        museum(&program).get("/readyz").send().await.has_status(200);
+        program.kill();
+        let db = Db::open(house.store.location(), "museum", museum::MIGRATIONS, Limits::default()).unwrap();
+        db.ping().await.unwrap();
+    });
+}
+
+#[test]
+fn a_second_demo_at_another_address_is_told_that_tokens_differ() {
+    on_postgres(async |house| {
+        let first = house.serve();
+        let second = house.serve();
+        let (one, other) = (first.address("train"), second.address("train"));
+        let expected = format!("train was last started at http://{one} on this database, and now at http://{other}");
+        assert!(second.logged().contains(&expected), "{}", second.logged());
+        assert!(!first.logged().contains("was last started at"), "{}", first.logged());
     });
 }
 

@@ -57,7 +57,8 @@ impl Shared {
             let _ = driver.await;
             tables.map_err(|why| OpenError::new(&format!("cannot prepare the schema {schema}: {why}")))
         })?;
-        let names = tables.iter().cloned().collect();
+        let mut names: Vec<_> = tables.iter().cloned().collect();
+        names.sort_unstable();
         let service = Arc::new(Service::new(schema, tables, sites.clone()));
         Ok(Postgres { service, tables: names, member: self.pool.turns.join(), pool: Arc::clone(&self.pool) })
     }

@@ -84,8 +84,11 @@ impl House {
 /// The program without any of the surroundings' settings.
 pub(crate) fn bare(folder: &std::path::Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_triptych"));
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("TRIPTYCH_")) {
-        command.env_remove(name);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("TRIPTYCH_") || text.starts_with("PG") {
+            command.env_remove(&name);
+        }
     }
     command.current_dir(folder).args(arguments).stdin(Stdio::null());
     command
