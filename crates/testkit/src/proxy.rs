@@ -1,4 +1,4 @@
-//! A way to a server that can break as networks do: it stops answering, or swallows what is sent without a word.
+//! A TCP proxy that fails on demand: it closes connections at once, or keeps them open and drops all data.
 
 use std::{
     io::{Read, Write},
@@ -60,7 +60,7 @@ impl Proxy {
         self.address
     }
 
-    /// Waits until somebody connects.
+    /// Waits for the next connection.
     pub fn wait_for_attempt(&self) {
         self.attempts.recv().expect("the proxy runs");
     }
@@ -114,7 +114,7 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, passed_on: &AtomicBool) {
             break;
         }
     }
-    // Whoever is cut off does not learn that the other has gone.
+    // A connection whose data is dropped does not pass on a close either.
     if passed_on.load(Ordering::SeqCst) {
         let _ = to.shutdown(Shutdown::Both);
     }

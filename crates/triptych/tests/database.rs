@@ -124,7 +124,8 @@ fn a_second_demo_at_another_address_is_told_that_tokens_differ() {
         let first = house.serve();
         let second = house.serve();
         let (one, other) = (first.address("train"), second.address("train"));
-        let expected = format!("train was last started at http://{one} on this database, and now at http://{other}");
+        let expected =
+            format!("train was last started at http://{one} on this database, and now at http://{other}");
         assert!(second.logged().contains(&expected), "{}", second.logged());
         assert!(!first.logged().contains("was last started at"), "{}", first.logged());
     });

@@ -125,7 +125,8 @@ fn hosts(given: &Config) -> Result<Vec<(Host, Option<IpAddr>, u16)>, String> {
     Ok((0..number).filter_map(host).collect())
 }
 
-/// The same settings for any host. A server that vanishes without a word is noticed while a connection is idle, too.
+/// The same settings for any host. Keepalives notice a server that vanishes while a
+/// connection is idle.
 fn without_hosts(given: &Config, wait: Duration) -> Config {
     let default = Config::new().get_keepalives_idle();
     let keepalives_idle = match given.get_keepalives_idle() {

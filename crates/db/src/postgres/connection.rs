@@ -15,7 +15,7 @@ use tokio_postgres::{
 use super::{names::Qualified, server::Server, service::Service};
 use crate::{Error, Value, tx::Scope};
 
-/// How long closing a connection may take, or asking the server to stop what nobody waits for any more.
+/// How long closing a connection may take, or cancelling a statement on the server.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 pub(super) struct Connection {
@@ -46,7 +46,7 @@ impl Connection {
         let silences = server.silences();
         let (client, driver) = runtime.block_on(server.connect())?;
         let driver = runtime.spawn(async {
-            // What goes wrong here is said to whoever asks next.
+            // The next statement gets the error.
             let _ = driver.await;
         });
         let (server, statements, late) = (Arc::clone(server), HashMap::new(), Cell::new(false));
@@ -82,7 +82,7 @@ impl Connection {
         begun
     }
 
-    /// Ends a transaction without a trace.
+    /// Rolls a transaction back. A connection that cannot is not used again.
     pub(super) fn roll_back(&self) {
         if !self.client.is_closed() && !self.late.get() && self.run("ROLLBACK").is_err() {
             self.late.set(true);

@@ -91,7 +91,7 @@ impl Worker {
         while let Some((member, Job { service, work })) = turns.next(finished) {
             finished = Some(member);
             self.serve(&service, work);
-            // After the answer: saying good-bye to a server that does not answer takes a while.
+            // After the answer: closing takes a second when the server does not answer.
             if let Some(spent) = self.connection.take_if(|connection| !connection.is_usable()) {
                 spent.close();
             }
@@ -132,7 +132,7 @@ impl Worker {
             match attempt(connection) {
                 Attempt::Done => return Ok(()),
                 Attempt::Failed(error) => return Err(error),
-                // Nobody waits for a server that does not answer more than once.
+                // One timeout per unit: its caller is waiting.
                 Attempt::Again(error) if tries == TRIES || connection.is_late() => {
                     return error.map_or(Ok(()), Err);
                 }

@@ -181,7 +181,7 @@ impl Server {
                 second.batch_execute("BEGIN").await?;
                 first.query(&statement, &[]).await.map(drop)
             };
-            // Where there is one session for both, the first waits for the second in vain.
+            // A pooler with a single session makes the first wait for the second until the timeout.
             let kept = tokio::time::timeout(self.wait, kept).await;
             drop((first, second));
             let _ = tokio::join!(first_driver, second_driver);

@@ -58,7 +58,7 @@ fn authorities(roots: &Roots, provider: &Arc<CryptoProvider>) -> Result<Arc<WebP
     verifier.map_err(|error| error.to_string())
 }
 
-/// A certificate of a known authority, whoever's it is.
+/// A certificate of a trusted authority, for any name.
 #[derive(Debug)]
 struct AnyName(Arc<WebPkiServerVerifier>);
 

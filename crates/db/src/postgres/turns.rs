@@ -50,7 +50,7 @@ impl<J> Turns<J> {
         member
     }
 
-    /// Forgets a service, with what still waits: nobody is left to be answered.
+    /// Removes a service with its queue: its callers have been dropped.
     pub(super) fn leave(&self, member: Member) {
         self.state().lanes.retain(|lane| lane.member != member);
     }

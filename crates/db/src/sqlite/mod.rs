@@ -199,7 +199,8 @@ fn migrate(connection: &mut rusqlite::Connection, migrations: &[Migrations]) -> 
     }
     let tables = tx
         .prepare(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+             ORDER BY name",
         )
         .and_then(|mut all| all.query_map([], |row| row.get(0))?.collect::<Result<Vec<_>, _>>())
         .map_err(said)?;
