@@ -54,15 +54,20 @@ impl ApiKeys {
 
     /// Whether a key lets its holder in.
     pub async fn is_valid(&self, key: &str) -> Result<bool, Error> {
+        Ok(self.name_of(key).await?.is_some())
+    }
+
+    /// The name of a key that lets its holder in.
+    pub async fn name_of(&self, key: &str) -> Result<Option<String>, Error> {
         let (hash, demo) = (secret::hash(key), self.demo);
         let found = self
             .db
             .read(move |tx| {
-                tx.row("SELECT demo FROM api_key WHERE hash = $1", &[hash.as_slice().into()], |row| {
-                    row.get(0)
+                tx.row("SELECT demo, name FROM api_key WHERE hash = $1", &[hash.as_slice().into()], |row| {
+                    Ok((row.get::<bool>(0)?, row.get::<String>(1)?))
                 })
             })
             .await?;
-        Ok(found.is_some_and(|for_demo: bool| !for_demo || demo))
+        Ok(found.filter(|(for_demo, _)| !for_demo || demo).map(|(_, name)| name))
     }
 }

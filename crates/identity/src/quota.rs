@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use db::{Db, Error, Migrations, WriteTx};
 use moka::sync::Cache;
+use uuid::Uuid;
 use web::{Clock, Problem, problem::TOO_MANY_REQUESTS};
 
 /// The table of this part, for services that limit their callers.
@@ -28,6 +29,16 @@ pub struct Quota {
     db: Db,
     clock: Clock,
     callers: Cache<String, Arc<Caller>>,
+}
+
+/// A user, as a caller whose calls are counted.
+pub fn user(account: Uuid) -> String {
+    format!("user:{account}")
+}
+
+/// An API key, as a caller whose calls are counted.
+pub fn api_key(name: &str) -> String {
+    format!("key:{name}")
 }
 
 /// A caller, as a process remembers one.
@@ -170,7 +181,7 @@ impl QuotaError {
         match self {
             QuotaError::UsedUp(Standing { limit, reset, .. }) => Problem::new(
                 &TOO_MANY_REQUESTS,
-                format!("This user may make {limit} calls an hour, and has. The next hour starts in {reset} seconds."),
+                format!("This caller may make {limit} calls an hour, and has. The next hour starts in {reset} seconds."),
             )
             .retry_after(reset.unsigned_abs()),
             QuotaError::Db(error) => error.into(),

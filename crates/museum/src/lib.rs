@@ -3,6 +3,7 @@
 //! A folder per resource: [`hours`], [`event`], [`ticket`], each with the type and its rules (`mod.rs`), the
 //! operations (`api.rs`) and the SQL (`store.rs`). [`Museum::open`] puts them together.
 
+mod caller;
 mod demo;
 mod event;
 mod hours;
@@ -11,10 +12,13 @@ mod ticket;
 
 use axum::{Router, extract::FromRef};
 use db::{Db, Migrations};
-use identity::Accounts;
+use identity::{Accounts, Quota};
 use utoipa::{
     Modify, OpenApi,
-    openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
+    openapi::{
+        extensions::ExtensionsBuilder,
+        security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
+    },
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{Background, Chance, Clock, RequestLimits, Service, openapi::Speaks};
@@ -27,9 +31,13 @@ pub use settings::{Settings, WeekSettings};
 pub const PREFIX: &str = "/v1.1";
 
 /// The tables of this service.
-pub const MIGRATIONS: &[Migrations] = &[identity::MIGRATIONS, db::migrations!("museum": "0001_museum")];
+pub const MIGRATIONS: &[Migrations] =
+    &[identity::MIGRATIONS, identity::quota::MIGRATIONS, db::migrations!("museum": "0001_museum")];
 
 const REALM: &str = "Museum";
+
+/// The name of this version of the museum's description.
+const VERSION_LABEL: &str = "@yummy-bear";
 
 /// The running service: what its operations share. Cloning it is cheap.
 #[derive(Clone)]
@@ -41,6 +49,7 @@ pub struct Museum {
     clock: Clock,
     chance: Chance,
     accounts: Accounts,
+    quota: Quota,
     background: Background,
 }
 
@@ -68,7 +77,8 @@ impl Museum {
         let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
         let address = settings.address.as_str().into();
         let background = Background::new("museum", clock.clone());
-        let museum = Museum { address, hours, demo, db, clock, chance, accounts, background };
+        let quota = Quota::new(settings.calls_per_hour, db.clone(), clock.clone());
+        let museum = Museum { quota, address, hours, demo, db, clock, chance, accounts, background };
         if demo {
             let (name, password) = DEMO_ACCOUNT;
             museum.accounts.add_demo(name, password).await?;
@@ -140,7 +150,8 @@ fn routes_and_document(address: &str) -> (Router<Museum>, utoipa::openapi::OpenA
         .routes(routes!(ticket::api::buy))
         .routes(routes!(ticket::api::pass))
         .split_for_parts();
-    let document = web::openapi::complete(document, Speaks::Json);
+    let mut document = web::openapi::complete(document, Speaks::Json);
+    document.info.extensions = Some(ExtensionsBuilder::new().add("x-version-label", VERSION_LABEL).build());
     (router, web::openapi::at_address(document, address))
 }
 

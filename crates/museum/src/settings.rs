@@ -10,6 +10,8 @@ use crate::hours::{Hours, SettingsError};
 pub struct Settings {
     /// Where people and programs reach it, without a slash at the end; if it is empty, answers name paths only.
     pub address: String,
+    /// How many calls an hour an account may make.
+    pub calls_per_hour: u32,
     /// The IANA name of the zone the museum is in: `Europe/Amsterdam`.
     pub timezone: String,
     /// Days on which it is closed: `12-25` every year, `2026-04-03` once.
@@ -42,6 +44,7 @@ impl Default for Settings {
         let usual = || "09:00-18:00".to_owned();
         Settings {
             address: String::new(),
+            calls_per_hour: 100_000,
             timezone: "Europe/Amsterdam".into(),
             closed_on: vec!["12-25".into(), "01-01".into()],
             hours: WeekSettings {

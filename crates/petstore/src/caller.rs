@@ -8,7 +8,7 @@ use axum::{
     response::Response,
 };
 use http::{HeaderValue, header, request::Parts};
-use identity::oauth::bearer;
+use identity::{oauth::bearer, quota};
 use web::{
     Problem, Result,
     problem::{INVALID_REQUEST, UNAUTHORIZED},
@@ -91,9 +91,7 @@ async fn authorized(parts: &Parts, store: &Petstore) -> Result<bool> {
     let token = bearer::bearer_token(parts).map_err(|fault| fault.problem(&store.verifier))?;
     let Some(token) = token else { return Ok(false) };
     let claims = store.verifier.authorize(token, PETS).await?;
-    if let Some(account) = claims.account() {
-        store.spend(account).await?;
-    }
+    store.spend(&claims.metered()).await?;
     Ok(true)
 }
 
@@ -105,7 +103,7 @@ enum Key {
     Valid,
 }
 
-/// The API key of a request. Of two, one in each header, a valid one suffices.
+/// The API key of a request; a call with a valid one is counted. Of two, one in each header, a valid one suffices.
 async fn sent_key(parts: &Parts, store: &Petstore) -> Result<Key> {
     let mut found = Key::Absent;
     for name in KEY_HEADERS {
@@ -117,10 +115,15 @@ async fn sent_key(parts: &Parts, store: &Petstore) -> Result<Key> {
                 format!("There is more than one {name} header; send one."),
             ));
         }
-        found = match key.to_str() {
-            Ok(key) if store.keys.is_valid(key).await? => return Ok(Key::Valid),
-            _ => Key::Unknown,
+        let name = match key.to_str() {
+            Ok(key) => store.keys.name_of(key).await?,
+            Err(_) => None,
         };
+        if let Some(name) = name {
+            store.spend(&quota::api_key(&name)).await?;
+            return Ok(Key::Valid);
+        }
+        found = Key::Unknown;
     }
     Ok(found)
 }

@@ -42,7 +42,7 @@ pub(crate) fn empty(address: &str) -> utoipa::openapi::OpenApi {
 #[openapi(
     info(
         title = "Pet store",
-        version = "1.0.20",
+        version = "1.0.20-SNAPSHOT",
         description = "Pets, orders and users of an imaginary pet store.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
     ),

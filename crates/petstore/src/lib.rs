@@ -30,7 +30,6 @@ use utoipa_axum::{
     router::{OpenApiRouter, UtoipaMethodRouterExt},
     routes,
 };
-use uuid::Uuid;
 use web::{Background, Chance, Clock, DocumentationClient, IssuedBy, Problem, RequestLimits, Service};
 
 pub use demo::{API_KEY as DEMO_API_KEY, USERS as DEMO_USERS};
@@ -67,7 +66,7 @@ pub struct Settings {
     pub issuer: Option<Elsewhere>,
     /// What a program must present to register an OAuth client when this is no demo.
     pub registration_token: Option<SecretString>,
-    /// How many calls an hour a user may make.
+    /// How many calls an hour a user, a client or an API key may make.
     pub calls_per_hour: u32,
     /// Whether users can be made by the list without logging in. In a demo they can in any case.
     pub open_sign_up: bool,
@@ -194,10 +193,8 @@ impl Petstore {
         &self.accounts
     }
 
-    /// Counts a call of a user's.
-    async fn spend(&self, account: Uuid) -> Result<(), Problem> {
-        let mut buffer = Uuid::encode_buffer();
-        let caller = account.hyphenated().encode_lower(&mut buffer);
+    /// Counts a call.
+    async fn spend(&self, caller: &str) -> Result<(), Problem> {
         self.quota.spend(caller).await.map(drop).map_err(identity::quota::QuotaError::into_problem)
     }
 }

@@ -42,7 +42,7 @@ impl<S: Scopes> FromRequestParts<Train> for Caller<S> {
     async fn from_request_parts(parts: &mut Parts, train: &Train) -> Result<Self> {
         let authorized = Authorized::<S>::from_request_parts(parts, train).await?;
         let subject = authorized.claims.subject.clone();
-        let spent = train.quota.spend(&subject).await;
+        let spent = train.quota.spend(&authorized.claims.metered()).await;
         let standing = match &spent {
             Ok(standing) | Err(QuotaError::UsedUp(standing)) => Some(*standing),
             Err(QuotaError::Db(_)) => None,

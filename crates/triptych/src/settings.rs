@@ -81,6 +81,7 @@ pub(crate) struct Limits {
     header_seconds: u64,
     body_bytes: usize,
     body_seconds: u64,
+    anonymous_calls_per_hour: u32,
     stall_seconds: u64,
     grace_seconds: u64,
     database_queue: usize,
@@ -167,6 +168,7 @@ pub(crate) struct Museum {
     #[serde(deserialize_with = "parse::listen")]
     pub(crate) listen: SocketAddr,
     pub(crate) address: String,
+    calls_per_hour: u32,
     timezone: String,
     closed_on: Vec<String>,
     hours: museum::WeekSettings,
@@ -220,6 +222,8 @@ impl Settings {
             ("petstore.calls_per_hour", self.petstore.calls_per_hour),
             ("petstore.sign_ups_per_hour", self.petstore.sign_ups_per_hour),
             ("train.calls_per_hour", self.train.calls_per_hour),
+            ("museum.calls_per_hour", self.museum.calls_per_hour),
+            ("limits.anonymous_calls_per_hour", self.limits.anonymous_calls_per_hour),
             ("train.hold_seconds", self.train.hold_seconds),
             ("train.unpaid_holds", self.train.unpaid_holds),
             ("train.declined_payments_per_hour", self.train.declined_payments_per_hour),
@@ -346,8 +350,8 @@ impl Settings {
     }
 
     pub(crate) fn museum(&self) -> museum::Settings {
-        let Museum { address, timezone, closed_on, hours, .. } = self.museum.clone();
-        museum::Settings { address, timezone, closed_on, hours }
+        let Museum { address, calls_per_hour, timezone, closed_on, hours, .. } = self.museum.clone();
+        museum::Settings { address, calls_per_hour, timezone, closed_on, hours }
     }
 
     /// The settings in force as a file, without the database's password and other secrets.
@@ -379,6 +383,7 @@ impl Limits {
         RequestLimits {
             body_bytes: self.body_bytes,
             body_time: Duration::from_secs(self.body_seconds),
+            anonymous_calls_per_hour: self.anonymous_calls_per_hour,
             ..RequestLimits::default()
         }
     }

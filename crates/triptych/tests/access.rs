@@ -196,3 +196,48 @@ async fn a_service_takes_the_tokens_of_an_issuer_elsewhere() {
     // Its keys go on counting while it is away.
     with_token(&train, "/stations?limit=1", &token).await.has_status(200);
 }
+
+/// Without credentials, calls count by address: each operation that its document says needs none.
+#[tokio::test]
+async fn every_operation_without_credentials_is_limited_by_address() {
+    let house = House { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
+    let mut command = house.serving();
+    command
+        .arg("--demo")
+        .env("TRIPTYCH_TRUSTED_PROXIES", "[\"127.0.0.1/32\"]")
+        .env("TRIPTYCH_LIMITS_ANONYMOUS_CALLS_PER_HOUR", "1");
+    let program = Program::start(&mut command);
+    let mut limited = Vec::new();
+    for (service, prefix) in [("petstore", "/v3"), ("train", ""), ("museum", "/v1.1")] {
+        let client = Client::new(program.address(service));
+        let document = client.get("/openapi.json").send().await.json();
+        for (path, item) in document["paths"].as_object().unwrap() {
+            for (method, operation) in item.as_object().unwrap() {
+                let security = operation.get("security").or(document.get("security"));
+                if !security.is_none_or(|all| all.as_array().unwrap().contains(&json!({}))) {
+                    continue;
+                }
+                let path =
+                    path.replace("{imageId}", "019e0000-0000-7000-8000-000000000000").replace(['{', '}'], "");
+                let address = format!("203.0.113.{}", limited.len() + 1);
+                let call = || {
+                    let call =
+                        client.call(method.to_uppercase().parse().unwrap(), &format!("{prefix}{path}"));
+                    call.header("x-forwarded-for", &address).send()
+                };
+                let answers = [call().await, call().await, call().await];
+                assert_ne!(answers[0].status, 429, "{method} {path}");
+                // One of the two, should the hour end in between.
+                let refused = answers[1..].iter().find(|answer| answer.status == 429);
+                let refused = refused.unwrap_or_else(|| panic!("{method} {path}: {}", answers[2].text()));
+                refused.is_problem(429, "too-many-requests");
+                assert_ne!(refused.header("retry-after"), "");
+                limited.push(operation["operationId"].as_str().unwrap().to_owned());
+            }
+        }
+    }
+    for known in ["placeOrder", "getOrderById", "deleteOrder", "getUserByName", "loginUser", "getMuseumHours"]
+    {
+        assert!(limited.iter().any(|found| found == known), "{known}: {limited:?}");
+    }
+}

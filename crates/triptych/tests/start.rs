@@ -287,6 +287,24 @@ fn openapi_names_the_address_in_the_settings() {
 }
 
 #[test]
+fn each_document_names_its_version_as_the_public_descriptions_do() {
+    let folder = tempfile::tempdir().unwrap();
+    for (service, version, label, prefix) in [
+        ("petstore", "1.0.20-SNAPSHOT", json!(null), "/v3"),
+        ("train", "1.0.0", json!(null), ""),
+        ("museum", "1.1.0", json!("@yummy-bear"), "/v1.1"),
+    ] {
+        let output = bare(folder.path(), &["openapi", service]).output().unwrap();
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(document["info"]["version"], version, "{service}");
+        assert_eq!(document["info"]["x-version-label"], label, "{service}");
+        // Where there is a version in the paths, it is in every one of them.
+        let server = document["servers"][0]["url"].as_str().unwrap();
+        assert_eq!(url::Url::parse(server).unwrap().path().trim_end_matches('/'), prefix, "{service}");
+    }
+}
+
+#[test]
 fn whoever_prints_ends_quietly_when_nobody_reads_it() {
     let folder = tempfile::tempdir().unwrap();
     for arguments in [&["openapi", "train"][..], &["config"]] {

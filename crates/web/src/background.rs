@@ -101,6 +101,11 @@ impl Background {
         }
     }
 
+    /// The service's clock.
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// Refuses while a task is down.
     pub fn check(&self) -> Result<()> {
         let down = self.down().iter().copied().collect::<Vec<_>>().join(", ");

@@ -9,6 +9,7 @@
 //! - [`Background`]: tasks beside the requests, started again when they fail.
 //! - [`Clock`] and [`Chance`]: time and randomness, handed in. [`InstallationSecret`]: what keys are derived from.
 
+mod anonymous;
 mod background;
 mod chance;
 mod clock;

@@ -32,7 +32,7 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// Limits on one request's body; carried in the request.
+/// Limits on requests: their bodies, and how many come from an address. Carried in the request.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestLimits {
     /// How large a body may be.
@@ -41,6 +41,8 @@ pub struct RequestLimits {
     pub body_time: Duration,
     /// How much of a body that is too large is read and thrown away, so that its sender gets to read why.
     pub discarded_bytes: usize,
+    /// How many calls an hour may come from an address to operations that need no credentials.
+    pub anonymous_calls_per_hour: u32,
 }
 
 impl Default for RequestLimits {
@@ -49,6 +51,8 @@ impl Default for RequestLimits {
             body_bytes: 1024 * 1024,
             body_time: Duration::from_secs(30),
             discarded_bytes: 256 * 1024 * 1024,
+            // As many as a user has: a school or an office may share an address.
+            anonymous_calls_per_hour: 100_000,
         }
     }
 }

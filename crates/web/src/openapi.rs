@@ -9,6 +9,7 @@ use utoipa::{
         Content, Header, OpenApi, Ref, RefOr, Response, ResponseBuilder, ResponsesBuilder,
         path::{Operation, PathItem},
         schema::{ObjectBuilder, Schema, Type},
+        security::SecurityRequirement,
         xml::XmlBuilder,
     },
 };
@@ -88,9 +89,9 @@ fn complete_operation(operation: &mut Operation, public: bool, speaks: Speaks) {
     // A list of one empty requirement says that nobody needs to sign in.
     let open =
         operation.security.as_ref().map_or(public, |all| all.iter().all(|one| *one == Default::default()));
-    let mut refusals = vec![&NOT_ACCEPTABLE, &UNAVAILABLE];
+    let mut refusals = vec![&NOT_ACCEPTABLE, &TOO_MANY_REQUESTS, &UNAVAILABLE];
     if !open {
-        refusals.extend([&UNAUTHORIZED, &TOO_MANY_REQUESTS]);
+        refusals.push(&UNAUTHORIZED);
     }
     if operation.parameters.as_ref().is_some_and(|all| !all.is_empty()) || operation.request_body.is_some() {
         refusals.push(&INVALID_REQUEST);
@@ -106,6 +107,12 @@ fn complete_operation(operation: &mut Operation, public: bool, speaks: Speaks) {
     for (status, response) in shared.build().responses {
         operation.responses.responses.entry(status).or_insert(response);
     }
+}
+
+/// Whether an operation can be called without credentials.
+pub(crate) fn needs_nothing(operation: &Operation, document: &OpenApi) -> bool {
+    let security = operation.security.as_ref().or(document.security.as_ref());
+    security.is_none_or(|all| all.is_empty() || all.contains(&SecurityRequirement::default()))
 }
 
 fn problem_response(description: &str, speaks: Speaks) -> Response {

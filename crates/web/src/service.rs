@@ -21,6 +21,7 @@ use tower_http::{
 use utoipa::openapi::OpenApi;
 
 use crate::{
+    anonymous::{Anonymous, meter},
     background::Background,
     documentation::{DocumentationClient, documentation},
     limits::RequestLimits,
@@ -72,6 +73,9 @@ struct Pages {
 impl Service {
     /// The router to serve.
     pub fn into_router(self) -> Router {
+        let clock = self.background.clock().clone();
+        let anonymous =
+            Anonymous::new(&self.openapi, self.prefix, self.limits.anonymous_calls_per_hour, clock);
         let documentation = documentation(&self.openapi, self.documentation_client);
         let pages = Pages {
             title: self.title,
@@ -95,6 +99,7 @@ impl Service {
         let api = api
             // Its own rather than the whole service's, so that a page elsewhere can read that there is nothing.
             .fallback(async || StatusCode::NOT_FOUND)
+            .layer(middleware::from_fn_with_state(anonymous, meter))
             .layer(cors(self.exposed))
             .layer(Extension(self.limits));
         let beside = self.beside.layer(Extension(self.limits));

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{OpenError, keys::Keys};
+use crate::quota;
 
 pub(super) const LIFETIME: SignedDuration = SignedDuration::from_mins(10);
 
@@ -39,6 +40,16 @@ impl Claims {
     /// The account that the token speaks for, if it is not the client itself.
     pub fn account(&self) -> Option<Uuid> {
         if self.ours { self.subject.parse().ok() } else { None }
+    }
+
+    /// Whose calls those with this token count as: the user's, or the client's own. Subjects of an issuer elsewhere are kept
+    /// apart from ours; a service takes tokens of one issuer only.
+    pub fn metered(&self) -> String {
+        match self.account() {
+            Some(account) => quota::user(account),
+            None if self.ours => format!("client:{}", self.client),
+            None => format!("external:{}", self.subject),
+        }
     }
 
     /// The same, unless the token has expired.
@@ -111,4 +122,29 @@ pub(super) async fn sign(keys: &Keys, token: &NewToken<'_>, now: Timestamp) -> R
 /// The grant that a token's id names.
 pub(super) fn grant_of(token_id: &str) -> Option<Uuid> {
     Uuid::try_parse(token_id.split('.').next()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_clients_and_subjects_of_others_are_counted_apart() {
+        let id = "019e0000-0000-7000-8000-000000000001";
+        let claims = |subject: &str, client: &str, ours| Claims {
+            subject: subject.into(),
+            client: client.into(),
+            scopes: Vec::new(),
+            audience: Vec::new(),
+            issued_at: None,
+            expires_at: Timestamp::MAX,
+            id: String::new(),
+            ours,
+        };
+        assert_eq!(claims(id, "app", true).metered(), format!("user:{id}"));
+        assert_eq!(claims("app", "app", true).metered(), "client:app");
+        // What looks like an account of ours is none.
+        assert_eq!(claims(id, "app", false).metered(), format!("external:{id}"));
+        assert_eq!(claims("user:1", "", false).metered(), "external:user:1");
+    }
 }

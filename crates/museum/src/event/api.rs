@@ -2,7 +2,6 @@
 
 use axum::{extract::State, response::Response};
 use http::StatusCode;
-use identity::Caller;
 use jiff::{ToSpan, civil::Date};
 use utoipa::IntoParams;
 use uuid::Uuid;
@@ -17,7 +16,7 @@ use super::{
     NewSpecialEvent, SpecialEvent, SpecialEventChanges,
     store::{self, Position},
 };
-use crate::Museum;
+use crate::{Museum, caller::Caller};
 
 /// How many events are read at once while a list is written.
 const BATCH: i64 = 64;

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use db::WriteTx;
-use identity::{Caller, account};
+use identity::account;
 use jiff::{Timestamp, civil::Date};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -10,7 +10,7 @@ use uuid::Uuid;
 use web::{Body, Created, Path, Problem, Reply, Result, problem::NOT_FOUND};
 
 use super::{Purchase, PurchaseDocument, Ticket, TicketEvent, TicketType, confirmation_code, store};
-use crate::{Museum, event};
+use crate::{Museum, caller::Caller, event};
 
 /// A ticket that was bought.
 #[derive(Serialize, ToSchema)]

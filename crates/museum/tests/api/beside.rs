@@ -65,6 +65,7 @@ testkit::on_both_engines! {
                 "/problems/too-large",
                 "/problems/address-too-long",
                 "/problems/unsupported-media-type",
+                "/problems/misdirected",
                 "/problems/unprocessable",
                 "/problems/too-many-requests",
                 "/problems/headers-too-large",

@@ -11,6 +11,7 @@ mod create_event;
 mod demo;
 mod event_list;
 mod fixture;
+mod hourly_limit;
 mod hours;
 mod long_list;
 mod negotiation;

@@ -93,7 +93,7 @@ fn every_operation_is_there_with_its_answers() {
         }
     }
     let expected = [
-        ("GET /museum-hours", "getMuseumHours: 200 400 406 503"),
+        ("GET /museum-hours", "getMuseumHours: 200 400 406 429 503"),
         ("POST /special-events", "createSpecialEvent: 201 400 401 406 408 413 415 429 503"),
         ("GET /special-events", "listSpecialEvents: 200 400 401 406 429 503"),
         ("GET /special-events/{eventId}", "getSpecialEvent: 200 400 401 404 406 429 503"),

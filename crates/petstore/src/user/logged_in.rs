@@ -3,7 +3,7 @@
 
 use axum::extract::FromRequestParts;
 use http::{HeaderValue, header, request::Parts};
-use identity::{SignUps, oauth::bearer, session::Kind};
+use identity::{SignUps, oauth::bearer, quota, session::Kind};
 use uuid::Uuid;
 use web::{
     Client, Problem, Result,
@@ -42,7 +42,7 @@ impl FromRequestParts<Petstore> for LoggedIn {
         };
         let found = store.sessions.find(Kind::Api, secret).await?;
         let (account, _) = found.ok_or_else(has_ended)?;
-        store.spend(account).await?;
+        store.spend(&quota::user(account)).await?;
         Ok(LoggedIn { account, session: secret.to_owned() })
     }
 }

@@ -1,8 +1,10 @@
 //! How many calls an hour a user may make: exactly so many, in all processes together.
 
 use futures_util::future::join_all;
+use identity::ApiKeys;
 use serde_json::json;
 use testkit::{Answer, Store};
+use web::Chance;
 
 use crate::{
     answers::pet_with,
@@ -18,7 +20,7 @@ fn with_limit(calls_per_hour: u32) -> Setup {
 #[track_caller]
 fn is_used_up(answer: &Answer, limit: u32, seconds: u32) {
     let said = format!(
-        "This user may make {limit} calls an hour, and has. The next hour starts in {seconds} seconds."
+        "This caller may make {limit} calls an hour, and has. The next hour starts in {seconds} seconds."
     );
     assert_eq!(answer.is_problem(429, "too-many-requests"), said);
     assert_eq!(answer.header("retry-after"), seconds.to_string());
@@ -94,6 +96,30 @@ testkit::on_both_engines! {
         open.user("ada").await.has_status(200);
         open.anyone.bearer(&open.token_of_a_client().await).get(FIND).send().await.has_status(200);
         open.ada.get("/v3/user/logout").send().await.has_status(200);
+    }
+
+    async fn a_client_and_an_api_key_are_counted_too(store: Store) {
+        const INVENTORY: &str = "/v3/store/inventory";
+        let open = Open::on(store, with_limit(3)).await;
+        let client = open.anyone.bearer(&open.token_of_a_client().await);
+        for _ in 0..3 {
+            client.get(FIND).send().await.has_status(200);
+        }
+        is_used_up(&client.get(FIND).send().await, 3, 3600);
+        is_used_up(&client.delete("/v3/pet/1").send().await, 3, 3600);
+        open.key.get(INVENTORY).send().await.has_status(200);
+        open.key.get("/v3/pet/1").send().await.has_status(404);
+        open.key.get(INVENTORY).send().await.has_status(200);
+        is_used_up(&open.key.get(INVENTORY).send().await, 3, 3600);
+        is_used_up(&open.key.get("/v3/pet/1").send().await, 3, 3600);
+        // Others are not: a user, another key, and a call without any.
+        open.pets.get(FIND).send().await.has_status(200);
+        let keys = ApiKeys::new(false, open.db.clone(), open.clock.clone(), Chance::system());
+        let another = keys.add("another").await.unwrap().unwrap();
+        open.anyone.with("api_key", another).get(INVENTORY).send().await.has_status(200);
+        open.anyone.get("/v3/store/order/1").send().await.has_status(404);
+        open.advance(3600);
+        open.key.get(INVENTORY).send().await.has_status(200);
     }
 
     async fn of_many_at_once_exactly_so_many_pass(store: Store) {

@@ -70,7 +70,7 @@ testkit::on_both_engines! {
             let answer = open.ada.call(method, &path).json(&booking(TRIP)).send().await;
             assert_eq!(
                 answer.is_problem(429, "too-many-requests"),
-                "This user may make 5 calls an hour, and has. The next hour starts in 3000 seconds."
+                "This caller may make 5 calls an hour, and has. The next hour starts in 3000 seconds."
             );
             assert_eq!(answer.header("retry-after"), "3000");
             assert_eq!(answer.header("ratelimit"), "limit=5, remaining=0, reset=3000");

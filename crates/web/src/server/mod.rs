@@ -36,6 +36,7 @@ use activity::{Activity, Watched};
 use edge::Edge;
 pub use edge::{Client, RequestId, ServiceName, Verbatim};
 pub(crate) use edge::{is_refusal, panic_message, panicked};
+pub(crate) use permits::network;
 use permits::{Permit, Permits};
 pub use proxies::Proxies;
 use refusal::Refusal;

@@ -79,7 +79,7 @@ impl Drop for Counted {
 }
 
 /// What counts as one address: of IPv6 the /64 that one customer usually has.
-fn network(address: IpAddr) -> IpAddr {
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX)).into(),
