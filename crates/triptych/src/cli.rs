@@ -222,8 +222,11 @@ pub(crate) struct Flags {
     admin_listen: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "on_or_off")]
     demo: Option<bool>,
+    #[serde(skip_serializing_if = "ServiceFlags::is_empty")]
     petstore: ServiceFlags,
+    #[serde(skip_serializing_if = "ServiceFlags::is_empty")]
     train: ServiceFlags,
+    #[serde(skip_serializing_if = "ServiceFlags::is_empty")]
     museum: ServiceFlags,
 }
 
@@ -233,6 +236,13 @@ struct ServiceFlags {
     listen: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     oauth: Option<OauthFlags>,
+}
+
+impl ServiceFlags {
+    /// An empty section would take the place of what the file has under its name, should that be no section.
+    fn is_empty(&self) -> bool {
+        self.listen.is_none() && self.oauth.is_none()
+    }
 }
 
 #[derive(Serialize)]

@@ -2,6 +2,7 @@
 
 mod address;
 mod database;
+mod demo;
 mod explain;
 mod parse;
 mod variables;
@@ -13,7 +14,7 @@ use std::{
 };
 
 pub(crate) use address::address;
-use address::{check_address, leads_here};
+use address::check_address;
 use db::Location;
 use figment::{
     Figment,
@@ -286,34 +287,6 @@ impl Settings {
         }
     }
 
-    /// Whether there is demo data: asked for, or only this machine can reach the services.
-    pub(crate) fn demo(&self) -> bool {
-        match self.demo {
-            Demo::On => true,
-            Demo::Off => false,
-            Demo::Auto => self.opened_by().is_none(),
-        }
-    }
-
-    /// The first setting that lets other machines reach a service. A reverse proxy on this machine does so too: it connects
-    /// from loopback, and is known by the public address or by being trusted.
-    pub(crate) fn opened_by(&self) -> Option<String> {
-        let services = [
-            ("petstore", self.petstore.listen, &self.petstore.address),
-            ("train", self.train.listen, &self.train.address),
-            ("museum", self.museum.listen, &self.museum.address),
-        ];
-        for (name, listen, address) in services {
-            if !listen.ip().is_loopback() {
-                return Some(format!("{name}.listen is {listen}"));
-            }
-            if !leads_here(address) {
-                return Some(format!("{name}.address is {address}"));
-            }
-        }
-        (!self.trusted_proxies.is_empty()).then(|| "trusted_proxies is not empty".into())
-    }
-
     /// What the pet store is to know when it listens here.
     pub(crate) fn petstore(&self, listening: SocketAddr) -> petstore::Settings {
         let Petstore { address: said, calls_per_hour, open_sign_up, sign_ups_per_hour, oauth, .. } =
@@ -414,42 +387,5 @@ mod tests {
         assert_eq!(format!("{limits:?}"), format!("{own:?}"));
         let (limits, own) = (settings.limits.database(), db::Limits::default());
         assert_eq!(format!("{limits:?}"), format!("{own:?}"));
-    }
-
-    fn with(file: &str) -> Settings {
-        Figment::from(Toml::string(DEFAULTS)).merge(Toml::string(file)).extract().unwrap()
-    }
-
-    #[test]
-    fn the_demo_is_on_by_itself_only_while_this_machine_alone_can_reach_it() {
-        for (file, opened_by) in [
-            ("", None),
-            ("admin_listen = \"0.0.0.0:8090\"", None),
-            ("[museum]\nlisten = \"[::1]:8082\"\naddress = \"http://localhost:8082\"", None),
-            ("[petstore]\nlisten = \"127.9.9.9:1\"\naddress = \"http://127.0.0.1:8080\"", None),
-            ("[petstore]\nlisten = \"0.0.0.0:8080\"", Some("petstore.listen is 0.0.0.0:8080")),
-            ("[train]\nlisten = \"[::]:8081\"", Some("train.listen is [::]:8081")),
-            ("[museum]\nlisten = \"10.0.0.7:8082\"", Some("museum.listen is 10.0.0.7:8082")),
-            (
-                "[petstore]\naddress = \"https://pets.example.com\"",
-                Some("petstore.address is https://pets.example.com"),
-            ),
-            ("[train]\naddress = \"http://10.0.0.7\"", Some("train.address is http://10.0.0.7")),
-            (
-                "[museum]\naddress = \"https://museum.example.com\"",
-                Some("museum.address is https://museum.example.com"),
-            ),
-            ("trusted_proxies = [\"127.0.0.1/32\"]", Some("trusted_proxies is not empty")),
-        ] {
-            let settings = with(file);
-            assert_eq!(settings.opened_by().as_deref(), opened_by, "{file}");
-            assert_eq!(settings.demo(), opened_by.is_none(), "{file}");
-            let asked = Settings { demo: Demo::On, ..settings.clone() };
-            assert!(asked.demo(), "{file}");
-            let to_this_machine = asked.train(asked.train.listen).webhooks_to_this_machine;
-            assert_eq!(to_this_machine, opened_by.is_none(), "{file}");
-            let off = Settings { demo: Demo::Off, ..settings };
-            assert!(!off.demo() && !off.train(off.train.listen).webhooks_to_this_machine, "{file}");
-        }
     }
 }
