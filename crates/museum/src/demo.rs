@@ -110,6 +110,12 @@ const EVENTS: &[DemoEvent] = &[
     },
 ];
 
+/// An event of the demo, and its days, for the document's examples.
+pub(crate) fn example(today: Date, hours: &Hours) -> (Uuid, Vec<Date>) {
+    let event = &EVENTS[6];
+    (event.id, dates_around(today, event.days, hours))
+}
+
 /// Not an event's id: its row marks that the demo has been here, so that an event somebody deleted stays deleted.
 const MARK: Uuid = Uuid::nil();
 

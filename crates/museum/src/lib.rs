@@ -6,6 +6,7 @@
 mod caller;
 mod demo;
 mod event;
+mod examples;
 mod hours;
 mod settings;
 mod ticket;
@@ -24,6 +25,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{Background, Chance, Clock, RequestLimits, Service, openapi::Speaks};
 
 pub use demo::ACCOUNT as DEMO_ACCOUNT;
+pub use examples::with_examples;
 pub use hours::SettingsError;
 pub use settings::{Settings, WeekSettings};
 
@@ -107,6 +109,7 @@ impl Museum {
     /// The router to serve.
     pub fn router(&self, limits: RequestLimits) -> Router {
         let (api, openapi) = routes_and_document(&self.address);
+        let openapi = examples::add(openapi, &self.hours, self.clock.now());
         Service {
             title: "Museum",
             about: "Opening hours, special events and tickets of an imaginary museum, kept for real.",

@@ -7,6 +7,7 @@
 mod caller;
 mod demo;
 mod document;
+mod examples;
 mod ids;
 mod image;
 mod order;
@@ -34,6 +35,7 @@ use web::{Background, Chance, Clock, DocumentationClient, IssuedBy, Problem, Req
 
 pub use demo::{API_KEY as DEMO_API_KEY, USERS as DEMO_USERS};
 pub use document::OAUTH;
+pub use examples::with_examples;
 
 /// Where the paths of the API begin.
 pub const PREFIX: &str = "/v3";
@@ -170,6 +172,7 @@ impl Petstore {
         if let Some(issued_by) = &self.issued_by {
             issued_by.write(&mut openapi, OAUTH);
         }
+        let openapi = with_examples(openapi, self.clock.now());
         Service {
             title: NAME,
             about: "Pets, orders and users of an imaginary pet store, kept for real.",

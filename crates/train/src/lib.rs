@@ -7,6 +7,7 @@
 mod booking;
 mod caller;
 mod document;
+mod examples;
 mod idempotency;
 mod page;
 mod payment;
@@ -24,6 +25,7 @@ use std::{ops::Deref, sync::Arc};
 use axum::{Router, extract::FromRef, middleware};
 use db::{Db, Migrations};
 pub use document::OAUTH;
+pub use examples::with_examples;
 use identity::{
     Accounts, Quota,
     oauth::{self, AuthorizationServer, Elsewhere, Scope, TokenSource, Verifier},
@@ -240,6 +242,7 @@ impl Train {
         if let Some(issued_by) = &self.issued_by {
             issued_by.write(&mut openapi, OAUTH);
         }
+        let openapi = with_examples(openapi, &self.timetable, self.clock.now());
         Service {
             title: NAME,
             about: "Trains between real stations in Europe: find a trip, hold a seat, pay for it.",

@@ -46,7 +46,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         None => serve::run(&settings()?, &[]),
         Some(Command::Serve { services }) => serve::run(&settings()?, &services),
-        Some(Command::Openapi { service }) => print(&document(service, &settings()?)),
+        Some(Command::Openapi { service }) => print(&document(service, &settings()?)?),
         Some(Command::Token { service, user, scope }) => {
             oauth::print_token(service, user.as_deref(), scope.as_deref(), &settings()?)
         }
@@ -61,25 +61,30 @@ fn run(cli: Cli) -> Result<(), Failure> {
 }
 
 /// A service's OpenAPI document, for readers who did not get it from the service: it names where the service is.
-fn document(service: ServiceName, settings: &Settings) -> String {
+fn document(service: ServiceName, settings: &Settings) -> Result<String, Failure> {
+    let now = web::Clock::system().now();
     let (mut document, address, issuer) = match service {
         ServiceName::Petstore => {
             let petstore::Settings { address, issuer, .. } = settings.petstore(settings.petstore.listen);
-            (petstore::openapi(&address), address, issuer.map(|issuer| (issuer, petstore::OAUTH)))
+            let document = petstore::with_examples(petstore::openapi(&address), now);
+            (document, address, issuer.map(|issuer| (issuer, petstore::OAUTH)))
         }
         ServiceName::Train => {
             let train::Settings { address, issuer, .. } = settings.train(settings.train.listen);
-            (train::openapi(&address), address, issuer.map(|issuer| (issuer, train::OAUTH)))
+            let timetable = train::Timetable::built_in()?;
+            let document = train::with_examples(train::openapi(&address), &timetable, now);
+            (document, address, issuer.map(|issuer| (issuer, train::OAUTH)))
         }
         ServiceName::Museum => {
             let address = settings::address(&settings.museum.address, settings.museum.listen);
-            (museum::openapi(&address), address, None)
+            let document = museum::with_examples(museum::openapi(&address), &settings.museum(), now)?;
+            (document, address, None)
         }
     };
     if let Some((issuer, scheme)) = issuer {
         issuer.issued_by().write(&mut document, scheme);
     }
-    web::document_text(&web::openapi::at_address(document, &address))
+    Ok(web::document_text(&web::openapi::at_address(document, &address)))
 }
 
 fn is_broken_pipe(failure: &Failure) -> bool {

@@ -1,8 +1,10 @@
 //! What every operation has in common, written into the document once for all of them.
 
 mod data;
+mod examples;
 
 pub use data::text_pattern;
+pub use examples::{body_example, body_examples, parameter_example};
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{

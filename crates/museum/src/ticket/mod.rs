@@ -72,7 +72,7 @@ impl PartialSchema for PurchaseDocument {
         if let RefOr::T(Schema::OneOf(kinds)) = &mut schema
             && let Some(RefOr::T(Schema::Object(general))) = kinds.items.last_mut()
         {
-            let no_event = json!({"required": ["eventId"]});
+            let no_event = json!({"properties": {"eventId": {}}, "required": ["eventId"]});
             general.extensions.get_or_insert_default().insert("not".into(), no_event);
         }
         schema

@@ -117,10 +117,10 @@ pub(crate) async fn get(
 #[expect(dead_code, reason = "the OpenAPI document reads it")]
 pub(crate) struct ChangeParameters {
     /// The pet's new name.
-    #[param(min_length = 1, max_length = 200, required = false)]
+    #[param(min_length = 1, max_length = 200, required = false, example = "doggie")]
     name: String,
     /// The pet's new status.
-    #[param(required = false, inline)]
+    #[param(required = false, inline, example = "sold")]
     status: Status,
 }
 

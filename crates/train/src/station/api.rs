@@ -40,7 +40,7 @@ pub(crate) struct StationParameters {
     coordinates: String,
     /// What the name or the address has in it, without regard to case and accents: a part of it as it stands, or how its words
     /// begin, in any order. Names are also known in English.
-    #[param(required = false, max_length = 100, example = "Milano Centrale")]
+    #[param(required = false, max_length = 100, example = "Berlin")]
     search: String,
     /// The country, by ISO 3166-1, two letters.
     #[param(required = false, pattern = "^[A-Za-z]{2}$", example = "DE")]

@@ -43,7 +43,7 @@ pub(super) fn describe(document: &mut OpenApi) {
 }
 
 /// What stands here itself; what a reference leads to has its turn where it stands.
-fn here<T>(value: &mut RefOr<T>) -> Option<&mut T> {
+pub(super) fn here<T>(value: &mut RefOr<T>) -> Option<&mut T> {
     match value {
         RefOr::T(value) => Some(value),
         RefOr::Ref(_) => None,
