@@ -259,6 +259,7 @@ impl AuthorizationServer {
                 if !session::hold(tx, &session)? {
                     return Ok(false);
                 }
+                store::end_oldest_grants(tx, account, &grant.client)?;
                 // No longer than its code, until that is redeemed.
                 store::insert_grant(tx, &grant, now, stored.expires_at)?;
                 store::insert_code(tx, &hash, &stored)?;

@@ -191,16 +191,22 @@ impl AuthorizationServer {
             self.choose_scopes(scope, &client.scopes).map_err(|why| Refusal::new("invalid_scope", why))?;
         let audience = self.choose_audience(resource).map_err(|why| Refusal::new("invalid_target", why))?;
         let now = inner.clock.now();
-        let grant = Grant {
-            id: inner.chance.uuid(now),
-            client: client.id.clone(),
-            account: None,
-            scopes: scopes.iter().map(|scope| scope.name.to_owned()).collect(),
-            audience,
-        };
+        let scopes: Vec<_> = scopes.iter().map(|scope| scope.name.to_owned()).collect();
+        // One grant for all that the client asks for itself: a token each must not be a row each.
+        let (id, asked, of) = (client.id.clone(), scopes.clone(), audience.clone());
+        let own = inner.db.read(move |tx| store::own_grant(tx, &id, &asked, &of, now)).await?;
+        let id = own.unwrap_or_else(|| inner.chance.uuid(now));
+        let grant = Grant { id, client: client.id.clone(), account: None, scopes, audience };
         let answer = inner.answer(&grant, None, None, now).await?;
-        inner.db.write(move |tx| store::insert_grant(tx, &grant, now, now + access::LIFETIME)).await?;
-        Ok(answer)
+        let ends_at = now + access::LIFETIME;
+        let added = inner.db.write(move |tx| match own {
+            Some(id) => store::extend_grant(tx, id, ends_at),
+            None => store::insert_grant(tx, &grant, now, ends_at).map(|()| true),
+        });
+        if added.await? {
+            return Ok(answer);
+        }
+        Err(Refusal::Problem(Problem::from(db::Error::Busy)))
     }
 
     /// An access token for an account without any of the steps before it, as `triptych token` prints it. It comes from

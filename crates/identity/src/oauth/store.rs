@@ -6,6 +6,9 @@ use uuid::Uuid;
 
 use super::client::{Client, GrantType};
 
+/// How many grants an account can have given to one client at once.
+const MOST_GRANTS: i64 = 100;
+
 pub(super) fn client_by_id(tx: &mut Tx<'_>, id: &str) -> Result<Option<Client>, Error> {
     tx.row(
         "SELECT id, name, secret_hash, redirect_uris, scopes, demo, grant_types, resource FROM oauth_client WHERE id = $1",
@@ -99,6 +102,33 @@ pub(super) fn insert_grant(
     .map(drop)
 }
 
+/// Makes room for one more grant of an account to a client: of too many, the oldest end, and all that followed from them.
+pub(super) fn end_oldest_grants(tx: &mut WriteTx<'_>, account: Uuid, client: &str) -> Result<(), Error> {
+    tx.execute(
+        "DELETE FROM oauth_grant WHERE id IN
+         (SELECT id FROM oauth_grant WHERE account_id = $1 AND client_id = $2
+          ORDER BY created_at DESC LIMIT 1000 OFFSET $3)",
+        &[account.into(), client.into(), (MOST_GRANTS - 1).into()],
+    )
+    .map(drop)
+}
+
+/// The grant by which a client acts for itself, if it has one of these scopes for this audience.
+pub(super) fn own_grant(
+    tx: &mut Tx<'_>,
+    client: &str,
+    scopes: &[String],
+    audience: &str,
+    now: Timestamp,
+) -> Result<Option<Uuid>, Error> {
+    tx.row(
+        "SELECT id FROM oauth_grant WHERE client_id = $1 AND account_id IS NULL AND scopes = $2 AND audience = $3
+         AND revoked_at IS NULL AND ends_at > $4",
+        &[client.into(), (&scopes.join(" ")).into(), audience.into(), now.into()],
+        |row| row.get(0),
+    )
+}
+
 /// A grant that nobody has revoked and that has not ended, and when it will. What a demo's accounts and clients were granted
 /// counts only in a demo.
 pub(super) fn grant(
@@ -125,13 +155,13 @@ pub(super) fn grant(
     )
 }
 
-/// Lets a grant last until then: its code was redeemed.
-pub(super) fn extend_grant(tx: &mut WriteTx<'_>, id: Uuid, ends_at: Timestamp) -> Result<(), Error> {
-    tx.execute(
+/// Lets a grant last until then; `false` when it was revoked, or is gone.
+pub(super) fn extend_grant(tx: &mut WriteTx<'_>, id: Uuid, ends_at: Timestamp) -> Result<bool, Error> {
+    let extended = tx.execute(
         "UPDATE oauth_grant SET ends_at = $2 WHERE id = $1 AND revoked_at IS NULL",
         &[id.into(), ends_at.into()],
-    )
-    .map(drop)
+    )?;
+    Ok(extended == 1)
 }
 
 pub(super) fn revoke_grant(tx: &mut WriteTx<'_>, id: Uuid, now: Timestamp) -> Result<(), Error> {

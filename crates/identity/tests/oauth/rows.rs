@@ -119,4 +119,59 @@ testkit::on_both_engines! {
         }
         assert_eq!(count(&house, "SELECT count(*) FROM session").await, 11);
     }
+
+    async fn a_client_that_acts_for_itself_has_one_grant(house: House) {
+        let service = &house.service;
+        let (id, secret) = service.register("Program", &[], true).await;
+        let by = [("grant_type", "client_credentials"), ("client_id", &id), ("client_secret", &secret)];
+        let mut tokens = Vec::new();
+        for _ in 0..5 {
+            tokens.push(text(&service.token(&by).await.has_status(200).json()["access_token"]));
+            house.clock.advance(SignedDuration::from_mins(5));
+        }
+        assert_eq!(count(&house, "SELECT count(*) FROM oauth_grant").await, 1);
+        let narrow = [&by[..], &[("scope", "read")]].concat();
+        let narrow = text(&service.token(&narrow).await.has_status(200).json()["access_token"]);
+        assert_eq!(count(&house, "SELECT count(*) FROM oauth_grant").await, 2);
+        // Each is a token of its own.
+        let last = tokens.pop().unwrap();
+        let revoke = [by[1], by[2], ("token", last.as_str())];
+        service.post("/oauth/revoke", &revoke).await.has_status(200);
+        service.call("/v1/both", &last).await.is_problem(401, "unauthorized");
+        let next = text(&service.token(&by).await.has_status(200).json()["access_token"]);
+        service.call("/v1/both", &next).await.has_status(200);
+        service.call("/v1/both", &narrow).await.is_problem(403, "forbidden");
+    }
+
+    async fn an_account_has_so_many_grants_to_a_client_and_the_oldest_end(house: House) {
+        let service = &house.service;
+        let (_, oldest) = service.tokens(&[]).await;
+        house.clock.advance(SignedDuration::from_secs(1));
+        let (_, second) = service.tokens(&[]).await;
+        // As many more as there can be, of the same time as the second.
+        let filled = house.db.write(|tx| {
+            let mut filled = 0;
+            for number in 1..=98 {
+                filled += tx.execute(
+                    "INSERT INTO oauth_grant (id, client_id, account_id, scopes, audience, created_at, ends_at)
+                     SELECT $1, client_id, account_id, scopes, audience, created_at, ends_at FROM oauth_grant
+                     WHERE created_at = (SELECT max(created_at) FROM oauth_grant) LIMIT 1",
+                    &[uuid::Uuid::from_u128(number).into()],
+                )?;
+            }
+            Ok::<_, db::Error>(filled)
+        });
+        assert_eq!(filled.await.unwrap(), 98);
+        house.clock.advance(SignedDuration::from_secs(1));
+        let (_, newest) = service.tokens(&[]).await;
+        assert_eq!(count(&house, "SELECT count(*) FROM oauth_grant").await, 100);
+        refused("the oldest", &service.refresh(&oldest).await, 400, "invalid_grant");
+        for token in [&second, &newest] {
+            service.refresh(token).await.has_status(200);
+        }
+        // Each client is counted by itself.
+        let (id, _) = service.register("App", &[], false).await;
+        service.code(&[("client_id", &id), ("redirect_uri", crate::fixture::APP)]).await;
+        assert_eq!(count(&house, "SELECT count(*) FROM oauth_grant").await, 101);
+    }
 }
