@@ -50,8 +50,8 @@ pub const MIGRATIONS: &[Migrations] = &[
 
 /// What access tokens can be for.
 pub const SCOPES: &[Scope] = &[
-    Scope { name: "write:pets", words: "add, change and delete pets in the store" },
-    Scope { name: "read:pets", words: "see the pets in the store" },
+    Scope { name: "write:pets", words: "modify pets in your account" },
+    Scope { name: "read:pets", words: "read your pets" },
 ];
 
 const NAME: &str = "Pet store";

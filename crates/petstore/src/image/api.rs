@@ -91,6 +91,7 @@ impl FromRequestParts<Petstore> for Place {
         content((inline(Binary) = "application/octet-stream"), (inline(Binary) = "image/*"))),
     responses(
         (status = 200, description = "The image is kept.", body = ApiResponse),
+        (status = 400, description = "No file uploaded"),
         (status = 403, description = "The access token lacks a scope."),
         (status = 404, description = "There is no such pet."),
         (status = 409, description = "The pet has as many images as it may have."),

@@ -44,6 +44,7 @@ pub(crate) async fn inventory(
     )),
     responses(
         (status = 200, description = "The order as it is now.", body = Order),
+        (status = 400, description = "Invalid input"),
         (status = 422, description = "The body breaks a rule, or there is no such pet."),
     ),
     security(()),
@@ -91,6 +92,7 @@ impl Petstore {
     responses(
         (status = 200, description = "The order.",
             content((Order = "application/json"), (Order = "application/xml"))),
+        (status = 400, description = "Invalid ID supplied"),
         (status = 404, description = "There is no such order."),
     ),
     security(()),
@@ -112,6 +114,7 @@ pub(crate) async fn get(
     params(("orderId" = i64, Path, maximum = 1000, description = "The order's id.")),
     responses(
         (status = 200, description = "The order is gone."),
+        (status = 400, description = "Invalid ID supplied"),
         (status = 404, description = "There is no such order."),
     ),
     security(()),

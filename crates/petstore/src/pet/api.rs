@@ -24,6 +24,7 @@ use crate::{
     responses(
         (status = 200, description = "The pet as it is now.",
             content((Pet = "application/json"), (Pet = "application/xml"))),
+        (status = 400, description = "Invalid input"),
         (status = 403, description = "The access token lacks a scope."),
         (status = 422, description = "The body breaks a rule."),
     ),
@@ -70,6 +71,7 @@ impl Petstore {
     responses(
         (status = 200, description = "The pet as it is now.",
             content((Pet = "application/json"), (Pet = "application/xml"))),
+        (status = 400, description = "Invalid ID supplied"),
         (status = 403, description = "The access token lacks a scope."),
         (status = 404, description = "There is no such pet."),
         (status = 422, description = "The body breaks a rule."),
@@ -97,6 +99,7 @@ pub(crate) async fn replace(
     params(("petId" = i64, Path, description = "The pet's id.")),
     responses(
         (status = 200, description = "The pet.", content((Pet = "application/json"), (Pet = "application/xml"))),
+        (status = 400, description = "Invalid ID supplied"),
         (status = 403, description = "The access token lacks a scope."),
         (status = 404, description = "There is no such pet."),
     ),
@@ -148,6 +151,7 @@ impl Input for Change {
     responses(
         (status = 200, description = "The pet as it is now.",
             content((Pet = "application/json"), (Pet = "application/xml"))),
+        (status = 400, description = "Invalid input"),
         (status = 403, description = "The access token lacks a scope."),
         (status = 404, description = "There is no such pet."),
     ),
@@ -175,6 +179,7 @@ pub(crate) async fn change(
     ),
     responses(
         (status = 200, description = "The pet is gone."),
+        (status = 400, description = "Invalid pet value"),
         (status = 403, description = "The access token lacks a scope."),
         (status = 404, description = "There is no such pet."),
     ),

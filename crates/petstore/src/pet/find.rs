@@ -55,6 +55,7 @@ impl Input for ByStatus {
     responses(
         (status = 200, description = "The pets that have one of the statuses.",
             content((Vec<Pet> = "application/json"), (inline(PetList) = "application/xml"))),
+        (status = 400, description = "Invalid status value"),
         (status = 403, description = "The access token lacks a scope."),
     ),
     security(("petstore_auth" = ["write:pets", "read:pets"])),
@@ -116,6 +117,7 @@ impl Input for ByTags {
     responses(
         (status = 200, description = "The pets that have one of the tags.",
             content((Vec<Pet> = "application/json"), (inline(PetList) = "application/xml"))),
+        (status = 400, description = "Invalid tag value"),
         (status = 403, description = "The access token lacks a scope."),
     ),
     security(("petstore_auth" = ["write:pets", "read:pets"])),

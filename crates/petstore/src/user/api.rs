@@ -168,6 +168,7 @@ fn failed(error: ChangeError) -> Problem {
     params(("username" = inline(super::Username), Path, description = "The user's name.", example = "user1")),
     responses(
         (status = 200, description = "The user.", content((User = "application/json"), (User = "application/xml"))),
+        (status = 400, description = "Invalid username supplied"),
         (status = 404, description = "There is no such user."),
     ),
     security(()),
@@ -191,6 +192,7 @@ pub(crate) async fn get(
     request_body = ChangedUser,
     responses(
         (status = 200, description = "The user is as the body says."),
+        (status = 400, description = "bad request"),
         (status = 403, description = "Another user is logged in."),
         (status = 404, description = "There is no such user."),
         (status = 409, description = "The username or the id is taken."),
@@ -230,6 +232,7 @@ pub(crate) async fn update(
     params(("username" = inline(super::Username), Path, description = "The user's name.")),
     responses(
         (status = 200, description = "The user is gone."),
+        (status = 400, description = "Invalid username supplied"),
         (status = 403, description = "Another user is logged in."),
         (status = 404, description = "There is no such user."),
     ),

@@ -68,6 +68,8 @@ impl Input for Login {
             ("Set-Cookie" = String, description = "The session, for browsers."),
         ),
     ), (
+        status = 400, description = "Invalid username/password supplied",
+    ), (
         status = 429, description = "There were too many wrong passwords.",
         headers(("Retry-After" = i64, description = "How many seconds to wait before trying again.")),
     )),

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    answers::{is_empty, pet, pet_with},
+    answers::{ids, is_empty, pet, pet_with},
     fixture::Open,
 };
 
@@ -36,6 +36,30 @@ testkit::on_both_engines! {
         // A body means nothing, whatever it is.
         let with_body = open.pets.post("/v3/pet/5?name=Rex").body("text/plain", "name=Max");
         with_body.send().await.is(200, &rex);
+    }
+
+    /// Every status may become every other, and stay what it is.
+    async fn a_pet_moves_from_any_status_to_any_other(open: Open) {
+        let all = ["available", "pending", "sold"];
+        for (by, from, to) in all.into_iter().flat_map(|from| {
+            all.into_iter().flat_map(move |to| ["PUT", "POST"].map(|by| (by, from, to)))
+        }) {
+            open.add(&json!({"id": 5, "name": "Rex", "photoUrls": [], "status": from})).await;
+            let moved = json!({"id": 5, "name": "Rex", "photoUrls": [], "status": to});
+            let call = match by {
+                "PUT" => open.pets.put("/v3/pet").json(&moved),
+                _ => open.pets.post(&format!("/v3/pet/5?status={to}")),
+            };
+            call.send().await.is(200, &moved);
+            open.pet(5).await.is(200, &moved);
+            for status in all {
+                let path = format!("/v3/pet/findByStatus?status={status}");
+                let found = open.pets.get(&path).send().await;
+                let expected: &[i64] = if status == to { &[5] } else { &[] };
+                assert_eq!(ids(&found), expected, "{by} {from} to {to}: {status}");
+                assert_eq!(open.inventory().await[status], expected.len(), "{by} {from} to {to}");
+            }
+        }
     }
 
     async fn invalid_input_is_400_and_changes_nothing(open: Open) {

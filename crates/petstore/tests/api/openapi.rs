@@ -110,6 +110,38 @@ fn every_operation_is_there_with_its_answers() {
     assert_eq!(found, BTreeMap::from(expected));
 }
 
+/// What the public description calls the service's version, its scopes, and its refusals.
+#[test]
+fn the_words_of_the_public_description_stand_in_the_document() {
+    let document = document();
+    assert_eq!(document["info"]["version"], "1.0.20-SNAPSHOT");
+    let flow = &document["components"]["securitySchemes"]["petstore_auth"]["flows"]["authorizationCode"];
+    let scopes = json!({"write:pets": "modify pets in your account", "read:pets": "read your pets"});
+    assert_eq!(flow["scopes"], scopes);
+    for operation in operations() {
+        let invalid = &operation.document["responses"]["400"];
+        let expected = match operation.id.as_str() {
+            "addPet" | "updatePetWithForm" | "placeOrder" => "Invalid input",
+            "updatePet" | "getPetById" | "getOrderById" | "deleteOrder" => "Invalid ID supplied",
+            "findPetsByStatus" => "Invalid status value",
+            "findPetsByTags" => "Invalid tag value",
+            "deletePet" => "Invalid pet value",
+            "uploadFile" => "No file uploaded",
+            "loginUser" => "Invalid username/password supplied",
+            "getUserByName" | "deleteUser" => "Invalid username supplied",
+            "updateUser" => "bad request",
+            _ => continue,
+        };
+        assert_eq!(invalid["description"], expected, "{}", operation.id);
+        assert_eq!(
+            invalid["content"]["application/problem+json"]["schema"]["$ref"],
+            "#/components/schemas/Problem",
+            "{}",
+            operation.id
+        );
+    }
+}
+
 /// The forms in which each operation takes a body.
 fn taken(id: &str) -> &'static [&'static str] {
     match id {
