@@ -30,6 +30,9 @@ pub(crate) enum Command {
     Openapi {
         /// Whose document
         service: ServiceName,
+        /// In which version of OpenAPI
+        #[arg(long, value_name = "VERSION", default_value = "3.1", value_parser = ["3.0", "3.1"])]
+        version: String,
     },
     /// Print an access token for a service, and nothing else
     ///

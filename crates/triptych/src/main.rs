@@ -46,7 +46,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         None => serve::run(&settings()?, &[]),
         Some(Command::Serve { services }) => serve::run(&settings()?, &services),
-        Some(Command::Openapi { service }) => print(&document(service, &settings()?)?),
+        Some(Command::Openapi { service, version }) => print(&document(service, &version, &settings()?)?),
         Some(Command::Token { service, user, scope }) => {
             oauth::print_token(service, user.as_deref(), scope.as_deref(), &settings()?)
         }
@@ -61,7 +61,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
 }
 
 /// A service's OpenAPI document, for readers who did not get it from the service: it names where the service is.
-fn document(service: ServiceName, settings: &Settings) -> Result<String, Failure> {
+fn document(service: ServiceName, version: &str, settings: &Settings) -> Result<String, Failure> {
     let now = web::Clock::system().now();
     let (mut document, address, issuer) = match service {
         ServiceName::Petstore => {
@@ -84,7 +84,8 @@ fn document(service: ServiceName, settings: &Settings) -> Result<String, Failure
     if let Some((issuer, scheme)) = issuer {
         issuer.issued_by().write(&mut document, scheme);
     }
-    Ok(web::document_text(&web::openapi::at_address(document, &address)))
+    let document = web::openapi::at_address(document, &address);
+    Ok(if version == "3.0" { web::document_text_3_0(&document) } else { web::document_text(&document) })
 }
 
 fn is_broken_pipe(failure: &Failure) -> bool {

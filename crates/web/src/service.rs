@@ -26,6 +26,7 @@ use crate::{
     documentation::{DocumentationClient, documentation},
     limits::RequestLimits,
     negotiate::json_only,
+    openapi_3_0::as_3_0,
     problem::{self, Kind, NOT_FOUND, Problem, Result, STANDARD},
 };
 
@@ -66,6 +67,7 @@ struct Pages {
     prefix: &'static str,
     problems: Vec<&'static Kind>,
     openapi: Bytes,
+    openapi_3_0: Bytes,
     db: Db,
     background: Background,
 }
@@ -83,6 +85,7 @@ impl Service {
             prefix: self.prefix,
             problems: STANDARD.iter().chain(self.problems).copied().collect(),
             openapi: document_text(&self.openapi).into(),
+            openapi_3_0: document_text_3_0(&self.openapi).into(),
             db: self.db,
             background: self.background,
         };
@@ -91,6 +94,7 @@ impl Service {
             .route("/healthz", get(async || "ok\n"))
             .route("/readyz", get(ready))
             .route("/openapi.json", get(openapi))
+            .route("/openapi-3.0.json", get(openapi_3_0))
             .route("/problems", get(all_problems))
             .route("/problems/{name}", get(one_problem))
             .with_state(pages)
@@ -116,6 +120,11 @@ pub fn document_text(document: &OpenApi) -> String {
     let mut text = document.to_pretty_json().unwrap_or_default();
     text.push('\n');
     text
+}
+
+/// The same as OpenAPI 3.0, as `/openapi-3.0.json` gives it.
+pub fn document_text_3_0(document: &OpenApi) -> String {
+    format!("{:#}\n", as_3_0(document))
 }
 
 /// Compresses what is large enough to be worth it.
@@ -149,11 +158,18 @@ async fn ready(State(pages): State<Pages>) -> Result<&'static str> {
 }
 
 async fn openapi(State(pages): State<Pages>) -> Response {
+    document(pages.openapi)
+}
+
+async fn openapi_3_0(State(pages): State<Pages>) -> Response {
+    document(pages.openapi_3_0)
+}
+
+fn document(text: Bytes) -> Response {
     let json = HeaderValue::from_static("application/json");
     // Tools in a browser read it from other origins too.
     let anyone = HeaderValue::from_static("*");
-    ([(header::CONTENT_TYPE, json), (header::ACCESS_CONTROL_ALLOW_ORIGIN, anyone)], pages.openapi)
-        .into_response()
+    ([(header::CONTENT_TYPE, json), (header::ACCESS_CONTROL_ALLOW_ORIGIN, anyone)], text).into_response()
 }
 
 #[derive(Template)]

@@ -60,6 +60,64 @@ testkit::on_both_engines! {
     }
 }
 
+/// What only 3.1 has, with where it stands.
+fn only_in_3_1(value: &Value, path: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                let inside = format!("{path}/{name}");
+                let is_member_name = path.ends_with("/properties");
+                let unknown = match name.as_str() {
+                    "examples" | "type" => member.is_array(),
+                    "exclusiveMinimum" | "exclusiveMaximum" => !member.is_boolean(),
+                    "$ref" => members.len() > 1,
+                    "const" | "if" | "then" | "else" | "propertyNames" | "patternProperties" | "prefixItems"
+                    | "webhooks" | "identifier" | "contentMediaType" | "$defs" => true,
+                    _ => member == "null",
+                };
+                if unknown && !is_member_name {
+                    found.push(inside.clone());
+                }
+                only_in_3_1(member, &inside, found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| only_in_3_1(item, path, found)),
+        _ => {}
+    }
+}
+
+testkit::on_both_engines! {
+    async fn the_document_is_there_as_openapi_3_0_too(open: Open) {
+        let answer = open.anyone.get("/openapi-3.0.json").send().await;
+        assert_eq!(answer.has_status(200).text(), web::document_text_3_0(&petstore::openapi(&open.address)));
+        assert_eq!(answer.header("content-type"), "application/json");
+        assert_eq!(answer.header("access-control-allow-origin"), "*");
+        let (old, new) = (answer.json(), open.anyone.get("/openapi.json").send().await.json());
+        assert_eq!((&old["openapi"], &new["openapi"]), (&json!("3.0.4"), &json!("3.1.0")));
+        let mut found = Vec::new();
+        only_in_3_1(&old, "", &mut found);
+        assert_eq!(found, [""; 0]);
+        // Nothing else is lost: the same operations with the same answers, and the same schemas with the same members.
+        assert_eq!(keys(&old["paths"]), keys(&new["paths"]));
+        for (path, item) in new["paths"].as_object().unwrap() {
+            for (method, operation) in item.as_object().unwrap() {
+                let same = &old["paths"][path][method];
+                assert_eq!(same["operationId"], operation["operationId"]);
+                assert_eq!(same["security"], operation["security"]);
+                assert_eq!(keys(&same["responses"]), keys(&operation["responses"]), "{method} {path}");
+            }
+        }
+        for (name, schema) in new["components"]["schemas"].as_object().unwrap() {
+            let same = &old["components"]["schemas"][name];
+            assert_eq!(same["required"], schema["required"], "{name}");
+            if schema.get("properties").is_some() {
+                assert_eq!(keys(&same["properties"]), keys(&schema["properties"]), "{name}");
+            }
+        }
+        is_whole(&old);
+    }
+}
+
 #[test]
 fn the_document_is_what_it_was() {
     let text = web::document_text(&petstore::openapi("http://127.0.0.1:8080"));
