@@ -71,8 +71,8 @@ fn only_in_3_1(value: &Value, path: &str, found: &mut Vec<String>) {
                     "examples" | "type" => member.is_array(),
                     "exclusiveMinimum" | "exclusiveMaximum" => !member.is_boolean(),
                     "$ref" => members.len() > 1,
-                    "const" | "if" | "then" | "else" | "propertyNames" | "patternProperties" | "prefixItems"
-                    | "webhooks" | "identifier" | "contentMediaType" | "$defs" => true,
+                    "const" | "if" | "then" | "else" | "propertyNames" | "patternProperties"
+                    | "prefixItems" | "webhooks" | "identifier" | "contentMediaType" | "$defs" => true,
                     _ => member == "null",
                 };
                 if unknown && !is_member_name {
@@ -192,8 +192,7 @@ fn the_words_of_the_public_description_stand_in_the_document() {
         };
         assert_eq!(invalid["description"], expected, "{}", operation.id);
         assert_eq!(
-            invalid["content"]["application/problem+json"]["schema"]["$ref"],
-            "#/components/schemas/Problem",
+            invalid["content"]["application/problem+json"]["schema"]["$ref"], "#/components/schemas/Problem",
             "{}",
             operation.id
         );
