@@ -32,7 +32,7 @@ const UNKNOWN: &[&str] = &[
 ];
 
 /// The document as OpenAPI 3.0.
-pub fn as_3_0(document: &OpenApi) -> Value {
+pub(crate) fn as_3_0(document: &OpenApi) -> Value {
     let mut document = serde_json::to_value(document).unwrap_or_default();
     document["openapi"] = "3.0.4".into();
     for (owner, members) in [
