@@ -125,7 +125,9 @@ impl Service {
             .route("/v1/both", get(async |caller: Authorized<Both>| caller.claims.subject.clone()))
             .route("/v1/open", get(async || "open"))
             .with_state(State(server.verifier()));
-        let running = address.serve(ConnectionLimits::default(), api.merge(server.router()));
+        // A browser that comes by a name is to be answered, too.
+        let api = api.merge(server.router());
+        let running = address.serve_as("http://service.test", ConnectionLimits::default(), api);
         Service { client: Client::new(running.address()), issuer, server, accounts, _running: running }
     }
 
