@@ -1,5 +1,6 @@
 //! What the OpenAPI document says beside the operations.
 
+use jiff::SignedDuration;
 use utoipa::{
     OpenApi,
     openapi::{
@@ -27,12 +28,19 @@ pub(crate) fn empty(address: &str) -> utoipa::openapi::OpenApi {
 }
 
 /// The document with what all operations of this service have in common.
-pub(crate) fn complete(document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+pub(crate) fn complete(document: utoipa::openapi::OpenApi, hold: SignedDuration) -> utoipa::openapi::OpenApi {
     let mut document = web::openapi::complete(document, web::openapi::Speaks::Xml);
     for item in document.paths.paths.values_mut() {
         let PathItem { get, post, delete, .. } = item;
         for operation in [get, post, delete].into_iter().filter_map(Option::as_mut) {
             complete_operation(operation);
+            if operation.operation_id.as_deref() == Some("create-booking") {
+                let hold = in_words(hold);
+                let about = format!(
+                    "It holds a seat for {hold}, or until the train leaves if that is sooner; paying for it confirms it."
+                );
+                operation.description = Some(about);
+            }
         }
     }
     let responses = &mut document.components.get_or_insert_default().responses;
@@ -51,6 +59,20 @@ pub(crate) fn complete(document: utoipa::openapi::OpenApi) -> utoipa::openapi::O
     }
     document.webhooks = Some(webhook::document::webhooks());
     document
+}
+
+/// A length of time as a person says it: "an hour", "90 seconds".
+fn in_words(time: SignedDuration) -> String {
+    let (number, unit) = match time.as_secs() {
+        seconds if seconds % 3600 == 0 => (seconds / 3600, "hour"),
+        seconds if seconds % 60 == 0 => (seconds / 60, "minute"),
+        seconds => (seconds, "second"),
+    };
+    match (number, unit) {
+        (1, "hour") => "an hour".into(),
+        (1, unit) => format!("a {unit}"),
+        (number, unit) => format!("{number} {unit}s"),
+    }
 }
 
 fn complete_operation(operation: &mut Operation) {

@@ -238,7 +238,7 @@ impl Train {
 
     /// The router to serve.
     pub fn router(&self, limits: RequestLimits) -> Router {
-        let (api, mut openapi) = routes_and_document(&self.address);
+        let (api, mut openapi) = routes_and_document(&self.address, self.hold);
         if let Some(issued_by) = &self.issued_by {
             issued_by.write(&mut openapi, OAUTH);
         }
@@ -293,13 +293,13 @@ fn server_settings(issuer: String, demo: bool, registration_token: Option<Secret
     }
 }
 
-/// The OpenAPI document of the service at an address.
-pub fn openapi(address: &str) -> utoipa::openapi::OpenApi {
-    routes_and_document(address).1
+/// The OpenAPI document of the service at an address, where seats are held so long.
+pub fn openapi(address: &str, hold: SignedDuration) -> utoipa::openapi::OpenApi {
+    routes_and_document(address, hold).1
 }
 
 /// Every operation once: the router and the document are made from the same list.
-fn routes_and_document(address: &str) -> (Router<Train>, utoipa::openapi::OpenApi) {
+fn routes_and_document(address: &str, hold: SignedDuration) -> (Router<Train>, utoipa::openapi::OpenApi) {
     let (router, document) = OpenApiRouter::with_openapi(document::empty(address))
         .routes(routes!(station::api::list))
         .routes(routes!(station::api::get))
@@ -314,7 +314,7 @@ fn routes_and_document(address: &str) -> (Router<Train>, utoipa::openapi::OpenAp
         .routes(routes!(webhook::api::test))
         .routes(routes!(webhook::api::redeliver))
         .split_for_parts();
-    (router, document::complete(document))
+    (router, document::complete(document, hold))
 }
 
 impl FromRef<Train> for Verifier {

@@ -7,7 +7,7 @@ web::problem_kinds! {
     DEPARTED, CONFLICT, "departed", "Departed",
         "The trip has left its first station. It cannot be booked or paid for any more, and a booking that is paid for cannot be cancelled.";
     SOLD_OUT, CONFLICT, "sold-out", "Sold out",
-        "Every seat of the trip is taken. Holds that are not paid for become free within an hour.";
+        "Every seat of the trip is taken. Seats that are held and not paid for in time become free again.";
     TOO_MANY_HOLDS, CONFLICT, "too-many-holds", "Too many holds",
         "The user holds as many seats without having paid for them as there can be. Pay for one of these bookings or cancel it, or wait until one expires: the Retry-After header says how many seconds that takes.";
     NO_BICYCLES, CONFLICT, "no-bicycles", "No bicycles",

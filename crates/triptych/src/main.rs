@@ -70,9 +70,9 @@ fn document(service: ServiceName, version: &str, settings: &Settings) -> Result<
             (document, address, issuer.map(|issuer| (issuer, petstore::OAUTH)))
         }
         ServiceName::Train => {
-            let train::Settings { address, issuer, .. } = settings.train(settings.train.listen);
+            let train::Settings { address, issuer, hold, .. } = settings.train(settings.train.listen);
             let timetable = train::Timetable::built_in()?;
-            let document = train::with_examples(train::openapi(&address), &timetable, now);
+            let document = train::with_examples(train::openapi(&address, hold), &timetable, now);
             (document, address, issuer.map(|issuer| (issuer, train::OAUTH)))
         }
         ServiceName::Museum => {

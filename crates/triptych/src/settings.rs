@@ -120,6 +120,11 @@ pub(crate) struct Train {
 }
 
 impl Train {
+    /// How long a seat is held until it is paid for.
+    pub(crate) fn hold(&self) -> SignedDuration {
+        SignedDuration::from_secs(self.hold_seconds.into())
+    }
+
     fn limits(&self) -> train::Limits {
         train::Limits {
             unpaid_holds: self.unpaid_holds,
@@ -304,13 +309,13 @@ impl Settings {
 
     /// What the train service is to know when it listens here.
     pub(crate) fn train(&self, listening: SocketAddr) -> train::Settings {
-        let Train { address: said, calls_per_hour, hold_seconds, webhook_networks, oauth, .. } = &self.train;
+        let Train { address: said, calls_per_hour, webhook_networks, oauth, .. } = &self.train;
         train::Settings {
             address: address(said, listening),
             issuer: oauth.elsewhere(),
             registration_token: oauth.registration_token(),
             calls_per_hour: *calls_per_hour,
-            hold: SignedDuration::from_secs((*hold_seconds).into()),
+            hold: self.train.hold(),
             limits: self.train.limits(),
             // Whoever serves reads it from its file if this is empty.
             secret: InstallationSecret::new(self.secret.as_bytes()),

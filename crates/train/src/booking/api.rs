@@ -95,7 +95,7 @@ pub(crate) async fn list(
 
 /// Create a booking
 ///
-/// It holds a seat for an hour; paying for it confirms it.
+/// It holds a seat for a while; paying for it confirms it.
 #[utoipa::path(
     post, path = "/bookings", operation_id = "create-booking", tag = "Bookings",
     params(("Idempotency-Key" = Option<String>, Header,
@@ -144,6 +144,7 @@ pub(crate) async fn create(
         Answer::Refused(refusal) => Err(refusal.into()),
         Answer::Done(booking) => {
             train.webhooks.wake();
+            let booking = booking.linked(&train.address);
             let location = format!("{}/bookings/{}", train.address, booking.id);
             Ok(cached(wanted.created(Some(location), &booking), NOT_CACHED))
         }

@@ -69,8 +69,15 @@ impl Booking {
             has_dog: self.has_dog,
             status: self.status,
             expires_at: (self.status == Status::Held).then_some(self.expires_at),
-            links: BookingLinks { this: format!("{address}/bookings/{}", self.id) },
+            links: BookingLinks::new(address, self.id, self.trip),
         }
+    }
+}
+
+impl BookingAnswer {
+    /// The same with links of today: an answer that was kept may lack some.
+    pub(crate) fn linked(self, address: &str) -> Self {
+        BookingAnswer { links: BookingLinks::new(address, self.id, self.trip_id), ..self }
     }
 }
 
@@ -97,6 +104,18 @@ struct BookingLinks {
     #[serde(rename = "self")]
     #[schema(format = "uri")]
     this: String,
+    #[serde(default)]
+    #[schema(required = true, format = "uri")]
+    trip: String,
+}
+
+impl BookingLinks {
+    fn new(address: &str, booking: Uuid, trip: Uuid) -> Self {
+        BookingLinks {
+            this: format!("{address}/bookings/{booking}"),
+            trip: format!("{address}/trips/{trip}"),
+        }
+    }
 }
 
 impl ToXml for BookingAnswer {
@@ -112,7 +131,10 @@ impl ToXml for BookingAnswer {
         if let Some(expires_at) = self.expires_at {
             xml.value("expires_at", expires_at);
         }
-        xml.element("links", |xml| xml.text("self", &self.links.this));
+        xml.element("links", |xml| {
+            xml.text("self", &self.links.this);
+            xml.text("trip", &self.links.trip);
+        });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use axum::{extract::State, response::Response};
 use http::StatusCode;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 use web::{
     Body, Path, Problem, Query, Result, Wanted,
@@ -22,6 +22,18 @@ use crate::{
     page::{self, Here, Page, PageLinks},
     station::api::cached,
 };
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "the OpenAPI document reads it")]
+pub(crate) struct WebhookParameters {
+    /// Which page, from 1.
+    #[param(minimum = 1, required = false, default = 1)]
+    page: i64,
+    /// How many subscriptions a page has.
+    #[param(minimum = 1, maximum = 100, required = false, default = 10)]
+    limit: i64,
+}
 
 /// A page of subscriptions.
 #[derive(ToSchema)]
@@ -70,7 +82,7 @@ pub(crate) async fn create(
 /// List subscriptions
 #[utoipa::path(
     get, path = "/webhooks", operation_id = "get-webhooks", tag = "Webhooks",
-    params(crate::booking::api::BookingParameters),
+    params(WebhookParameters),
     responses((status = 200, description = "A page of the caller's subscriptions.",
         content((WebhookPage = "application/json"), (WebhookPage = "application/xml")))),
     security(("OAuth2" = ["read"])),

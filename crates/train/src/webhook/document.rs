@@ -10,6 +10,7 @@ use utoipa::{
         path::{OperationBuilder, Parameter, ParameterBuilder, ParameterIn, PathItem},
         request_body::RequestBodyBuilder,
         schema::{ObjectBuilder, Schema, Type},
+        security::SecurityRequirement,
     },
 };
 
@@ -55,6 +56,7 @@ pub(crate) fn webhooks() -> Paths {
             "Sent to `newBooking` below the address of each subscription of whoever made the booking, signed by Standard Webhooks, \
              and with a bearer token by this service's keys whose audience is the subscribed address.",
         ))
+        .security(SecurityRequirement::new("OAuth2", ["read"]))
         .request_body(Some(body.build()))
         .response("2XX", told)
         .response("410", gone)

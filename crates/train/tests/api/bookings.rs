@@ -18,7 +18,7 @@ fn held(id: &str) -> Value {
         "has_dog": true,
         "status": "held",
         "expires_at": "2026-05-13T11:00:00Z",
-        "links": {"self": format!("{ADDRESS}/bookings/{id}")},
+        "links": {"self": format!("{ADDRESS}/bookings/{id}"), "trip": format!("{ADDRESS}/trips/{TRIP}")},
     })
 }
 
@@ -26,7 +26,8 @@ fn held_in_xml(id: &str) -> String {
     format!(
         "<booking><id>{id}</id><trip_id>{TRIP}</trip_id><passenger_name>Ada Lovelace</passenger_name>\
          <has_bicycle>true</has_bicycle><has_dog>true</has_dog><status>held</status>\
-         <expires_at>2026-05-13T11:00:00Z</expires_at><links><self>{ADDRESS}/bookings/{id}</self></links></booking>"
+         <expires_at>2026-05-13T11:00:00Z</expires_at><links><self>{ADDRESS}/bookings/{id}</self>\
+         <trip>{ADDRESS}/trips/{TRIP}</trip></links></booking>"
     )
 }
 

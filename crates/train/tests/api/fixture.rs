@@ -36,6 +36,9 @@ pub(crate) const SMALL: &str = "a82812fa-ed74-8000-80fd-35c400005071";
 /// A well-formed id that nothing has.
 pub(crate) const NOTHING: &str = "019e0000-0000-7000-8000-000000000000";
 
+/// How long a seat is held.
+pub(crate) const HOLD: SignedDuration = SignedDuration::from_hours(1);
+
 /// How to open the service.
 pub(crate) struct Setup {
     pub(crate) start: &'static str,
@@ -52,7 +55,7 @@ impl Default for Setup {
         Setup {
             start: START,
             calls_per_hour: 100_000,
-            hold: SignedDuration::from_hours(1),
+            hold: HOLD,
             user_limits: train::Limits::default(),
             secret: [7; 32],
             limits: RequestLimits::default(),

@@ -46,7 +46,8 @@ testkit::on_both_engines! {
         let expected = format!(
             "<booking><id>{id}</id><trip_id>{TRIP}</trip_id><passenger_name>Ada Lovelace</passenger_name>\
              <has_bicycle>false</has_bicycle><has_dog>false</has_dog><status>expired</status>\
-             <links><self>{ADDRESS}/bookings/{id}</self></links></booking>"
+             <links><self>{ADDRESS}/bookings/{id}</self>\
+             <trip>{ADDRESS}/trips/{TRIP}</trip></links></booking>"
         );
         is_xml(&answer, 200, &expected);
         assert_eq!(open.seats(TRIP).await, 340, "though nobody has swept");

@@ -50,7 +50,8 @@ testkit::on_both_engines! {
         let expected = format!(
             "<booking><id>{id}</id><trip_id>{TRIP}</trip_id><passenger_name>Ada Lovelace</passenger_name>\
              <has_bicycle>false</has_bicycle><has_dog>false</has_dog><status>held</status>\
-             <expires_at>2026-05-13T11:00:00Z</expires_at><links><self>{ADDRESS}/bookings/{id}</self></links></booking>"
+             <expires_at>2026-05-13T11:00:00Z</expires_at><links><self>{ADDRESS}/bookings/{id}</self>\
+             <trip>{ADDRESS}/trips/{TRIP}</trip></links></booking>"
         );
         is_xml(&again, 201, &expected);
         assert_eq!(each(&open.ada.get("/bookings").send().await, "id"), [id]);

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::Method;
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 use testkit::openapi::{is_whole, keys, resolve};
 
 use crate::{
-    fixture::{ADDRESS, Open},
+    fixture::{ADDRESS, HOLD, Open},
     operations::{Operation, document, operations},
 };
 
@@ -16,7 +17,7 @@ testkit::on_both_engines! {
         let answer = open.anyone.get("/openapi.json").send().await;
         // With examples for the moment at which it started.
         let timetable = train::Timetable::built_in().unwrap();
-        let document = train::with_examples(train::openapi(ADDRESS), &timetable, open.clock.now());
+        let document = train::with_examples(train::openapi(ADDRESS, HOLD), &timetable, open.clock.now());
         assert_eq!(answer.has_status(200).text(), web::document_text(&document));
         // Tools in a browser read it from anywhere.
         assert_eq!(answer.header("access-control-allow-origin"), "*");
@@ -25,7 +26,7 @@ testkit::on_both_engines! {
 
 #[test]
 fn the_document_is_what_it_was() {
-    insta::assert_snapshot!("openapi", web::document_text(&train::openapi(ADDRESS)));
+    insta::assert_snapshot!("openapi", web::document_text(&train::openapi(ADDRESS, HOLD)));
 }
 
 #[test]
@@ -269,4 +270,48 @@ fn the_call_that_subscribers_get_is_described() {
         call["parameters"].as_array().unwrap().iter().map(|header| &header["name"]).collect();
     assert_eq!(headers, ["webhook-id", "webhook-timestamp", "webhook-signature"]);
     assert_eq!(keys(&call["responses"]), ["2XX", "410", "default"]);
+}
+
+#[test]
+fn webhook_call_declares_the_token_it_carries() {
+    let call = &document()["webhooks"]["newBooking"]["post"];
+    assert_eq!(call["security"], json!([{"OAuth2": ["read"]}]));
+}
+
+#[test]
+fn bookings_link_to_themselves_and_to_their_trip() {
+    let document = document();
+    let schema = &document["components"]["schemas"]["BookingLinks"];
+    assert_eq!(schema["required"], json!(["self", "trip"]));
+    for link in ["self", "trip"] {
+        assert_eq!(schema["properties"][link], json!({"type": "string", "format": "uri"}));
+    }
+}
+
+#[test]
+fn list_of_webhooks_speaks_of_subscriptions() {
+    let parameters = &document()["paths"]["/webhooks"]["get"]["parameters"];
+    let described: Vec<_> = parameters.as_array().unwrap().iter().map(|one| &one["description"]).collect();
+    assert_eq!(described, ["Which page, from 1.", "How many subscriptions a page has."]);
+}
+
+#[test]
+fn document_says_how_long_a_seat_is_held() {
+    for (seconds, words) in [
+        (3600, "an hour"),
+        (7200, "2 hours"),
+        (600, "10 minutes"),
+        (60, "a minute"),
+        (90, "90 seconds"),
+        (1, "a second"),
+    ] {
+        let document = train::openapi(ADDRESS, SignedDuration::from_secs(seconds));
+        let document: Value = serde_json::from_str(&web::document_text(&document)).unwrap();
+        let expected = format!(
+            "It holds a seat for {words}, or until the train leaves if that is sooner; paying for it confirms it."
+        );
+        assert_eq!(document["paths"]["/bookings"]["post"]["description"], expected);
+        let for_an_hour = document.to_string().contains("for an hour");
+        assert_eq!(for_an_hour, seconds == 3600, "nothing else says that it is an hour");
+    }
 }

@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::Value;
 
-use crate::fixture::{ADDRESS, NOTHING};
+use crate::fixture::{ADDRESS, HOLD, NOTHING};
 
 /// An operation of the document, with a path that can be called.
 pub(crate) struct Operation {
@@ -41,5 +41,5 @@ pub(crate) fn operations() -> Vec<Operation> {
 }
 
 pub(crate) fn document() -> Value {
-    serde_json::from_str(&web::document_text(&train::openapi(ADDRESS))).unwrap()
+    serde_json::from_str(&web::document_text(&train::openapi(ADDRESS, HOLD))).unwrap()
 }

@@ -14,7 +14,7 @@ use tokio::{sync::mpsc, task::JoinHandle};
 use uuid::Uuid;
 use web::ConnectionLimits;
 
-use crate::fixture::{ADDRESS, NOTHING, Open, Setup, TRIP, booking, text};
+use crate::fixture::{ADDRESS, GOOD, NOTHING, Open, Setup, TRIP, booking, card, text};
 
 /// A message as a subscriber gets it: its path, headers and body.
 type Message = (String, HeaderMap, Bytes);
@@ -144,6 +144,25 @@ testkit::on_both_engines! {
         assert_ne!(header(&first, "webhook-id"), header(&second, "webhook-id"));
         let events = told.open.db.read(|tx| tx.row("SELECT count(*) FROM webhook_event", &[], |row| row.get(0)));
         assert_eq!(events.await.unwrap_or_else(|error: db::Error| panic!("{error}")), Some(2_i64));
+    }
+
+    async fn payment_and_cancellation_send_no_event(told: Told) {
+        let mut told = told;
+        told.subscribe().await;
+        let (paid, cancelled) = (told.open.ada.hold(TRIP).await, told.open.ada.hold(TRIP).await);
+        for _ in 0..2 {
+            told.next().await;
+        }
+        told.open.ada.pay(&paid, &card("4000000000000002")).await.has_status(200);
+        told.open.ada.pay(&paid, &card(GOOD)).await.has_status(200);
+        for made in [&paid, &cancelled] {
+            told.open.ada.cancel(made).await.has_status(204);
+        }
+        // The next event is the next booking's, and there is no other.
+        let last = told.open.ada.hold(TRIP).await;
+        let message = told.next().await;
+        assert_eq!(serde_json::from_slice::<Value>(&message.2).unwrap(), last);
+        assert_eq!(told.open.rows("webhook_event").await.len(), 3);
     }
 
     async fn a_subscription_is_its_owners_alone(told: Told) {
