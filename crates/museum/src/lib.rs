@@ -11,7 +11,7 @@ mod hours;
 mod settings;
 mod ticket;
 
-use axum::{Router, extract::FromRef};
+use axum::{Extension, Router, extract::FromRef};
 use db::{Db, Migrations};
 use identity::{Accounts, Quota};
 use utoipa::{
@@ -22,7 +22,7 @@ use utoipa::{
     },
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
-use web::{Background, Chance, Clock, RequestLimits, Service, openapi::Speaks};
+use web::{Background, Chance, Clock, Facts, RequestLimits, Service, openapi::Speaks};
 
 pub use demo::ACCOUNT as DEMO_ACCOUNT;
 pub use examples::with_examples;
@@ -113,7 +113,7 @@ impl Museum {
         Service {
             title: "Museum",
             about: "Opening hours, special events and tickets of an imaginary museum, kept for real.",
-            api: api.with_state(self.clone()),
+            api: api.layer(Extension(Facts::new(self.clone()))).with_state(self.clone()),
             prefix: PREFIX,
             openapi,
             problems: &[],

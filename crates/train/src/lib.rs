@@ -22,7 +22,7 @@ mod webhook;
 
 use std::{ops::Deref, sync::Arc};
 
-use axum::{Router, extract::FromRef, middleware};
+use axum::{Extension, Router, extract::FromRef, middleware};
 use db::{Db, Migrations};
 pub use document::OAUTH;
 pub use examples::with_examples;
@@ -43,7 +43,8 @@ pub use timetable::Timetable;
 use tokio::sync::Notify;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
-    Background, Chance, Clock, DocumentationClient, InstallationSecret, IssuedBy, RequestLimits, Service,
+    Background, Chance, Clock, DocumentationClient, Facts, InstallationSecret, IssuedBy, RequestLimits,
+    Service,
 };
 use webhooks::{Places, Webhooks};
 
@@ -246,7 +247,10 @@ impl Train {
         Service {
             title: NAME,
             about: "Trains between real stations in Europe: find a trip, hold a seat, pay for it.",
-            api: api.route_layer(middleware::from_fn(caller::tell_standing)).with_state(self.clone()),
+            api: api
+                .layer(Extension(Facts::new(self.clone())))
+                .route_layer(middleware::from_fn(caller::tell_standing))
+                .with_state(self.clone()),
             prefix: PREFIX,
             openapi,
             problems: problem::KINDS,

@@ -33,7 +33,7 @@ pub use background::Background;
 pub use chance::Chance;
 pub use clock::Clock;
 pub use documentation::DocumentationClient;
-pub use input::{Body, Form, Path, Query, Upload};
+pub use input::{Body, Both, Facts, Form, Path, Query, Together, Upload};
 pub use installation::InstallationSecret;
 pub use issued_by::IssuedBy;
 pub use limits::{ConnectionLimits, RequestLimits};

@@ -6,7 +6,7 @@ use jiff::{ToSpan, civil::Date};
 use utoipa::IntoParams;
 use uuid::Uuid;
 use web::{
-    Body, Created, Paging, Path, Problem, Query, Reply, Result,
+    Body, Created, Paging, Path, Problem, Query, Reply, Result, Together,
     input::{Fields, Input, rules},
     problem::NOT_FOUND,
     reply::{self, Batch},
@@ -63,8 +63,8 @@ pub(crate) struct EventParameters {
 }
 
 pub(crate) struct EventQuery {
-    start: Option<Date>,
-    end: Option<Date>,
+    start: Date,
+    end: Date,
     paging: Paging,
 }
 
@@ -73,23 +73,27 @@ impl Input for EventQuery {
         let start = fields.optional("startDate", rules::date);
         let end = fields.optional("endDate", rules::date);
         let paging = Paging::read(fields, 10, 30);
+        let museum = fields.facts::<Museum>()?;
+        let today = || museum.hours.today(museum.clock.now());
+        // Only where both are known can one be before the other.
+        let start = start.map(|start| start.unwrap_or_else(today));
+        let end = start.zip(end).map(|(start, end)| end.unwrap_or_else(|| start.saturating_add(7.days())));
+        if let (Some(start), Some(end)) = (start, end)
+            && end < start
+        {
+            return fields.fail("endDate", format!("must not be before startDate, which is {start}"));
+        }
         Some(EventQuery { start: start?, end: end?, paging: paging? })
     }
 }
 
 impl EventQuery {
     /// The days that the page covers; `None` past the end of the range.
-    fn days(&self, today: Date) -> Result<Option<(Date, Date)>> {
-        let start = self.start.unwrap_or(today);
-        let end = self.end.unwrap_or_else(|| start.saturating_add(7.days()));
-        if end < start {
-            let detail = format!("must not be before startDate, which is {start}");
-            return Err(Problem::invalid_at("?endDate", detail));
-        }
-        let first = self.paging.skipped().and_then(|days| start.checked_add(days_span(days)?).ok());
-        let Some(first) = first.filter(|first| *first <= end) else { return Ok(None) };
+    fn days(&self) -> Option<(Date, Date)> {
+        let first = self.paging.skipped().and_then(|days| self.start.checked_add(days_span(days)?).ok());
+        let first = first.filter(|first| *first <= self.end)?;
         let last = first.saturating_add((self.paging.limit() - 1).days());
-        Ok(Some((first, last.min(end))))
+        Some((first, last.min(self.end)))
     }
 }
 
@@ -112,7 +116,7 @@ pub(crate) async fn list(
     State(museum): State<Museum>,
     Query(query): Query<EventQuery>,
 ) -> Result<Response> {
-    let days = query.days(museum.hours.today(museum.clock.now()))?;
+    let days = query.days();
     let start = days.map(|(first, last)| (first, last, Position::before(first)));
     reply::list(start, move |cursor| {
         let museum = museum.clone();
@@ -163,8 +167,7 @@ pub(crate) async fn get(
 pub(crate) async fn change(
     _caller: Caller,
     State(museum): State<Museum>,
-    Path(id): Path<Uuid>,
-    Body(changes): Body<SpecialEventChanges>,
+    Together(Path(id), Body(changes)): Together<Path<Uuid>, Body<SpecialEventChanges>>,
 ) -> Result<Reply<SpecialEvent>> {
     let event = museum.db.write(move |tx| store::change(tx, id, &changes)).await?;
     event.map(Reply).ok_or_else(unknown)

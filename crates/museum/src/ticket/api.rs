@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 use web::{Body, Created, Path, Problem, Reply, Result, problem::NOT_FOUND};
 
-use super::{Purchase, PurchaseDocument, Ticket, TicketEvent, TicketType, confirmation_code, store};
+use super::{Purchase, PurchaseDocument, Ticket, TicketEvent, TicketType, Visit, confirmation_code, store};
 use crate::{Museum, caller::Caller, event};
 
 /// A ticket that was bought.
@@ -77,7 +77,7 @@ pub(crate) async fn buy(
     Body(purchase): Body<Purchase>,
 ) -> Result<Created<MuseumTicketsConfirmation>> {
     let now = museum.clock.now();
-    let opens_at = museum.admission(purchase.date, now)?;
+    let Visit { date, opens_at } = purchase.visit;
     let id = museum.chance.uuid(now);
     let (chance, accounts) = (museum.chance.clone(), museum.accounts.clone());
     let sell = move |tx: &mut WriteTx<'_>| {
@@ -85,12 +85,12 @@ pub(crate) async fn buy(
         if !account::lock(tx, caller.account)? {
             return Err(identity::unauthorized(&accounts, "This account was removed."));
         }
-        let event = purchase.event_id.map(|id| event_on(tx, id, purchase.date)).transpose()?;
+        let event = purchase.event_id.map(|id| event_on(tx, id, date)).transpose()?;
         let mut ticket = Ticket {
             id,
             account: caller.account,
             event,
-            date: purchase.date,
+            date,
             opens_at,
             email: purchase.email.clone(),
             confirmation_code: String::new(),
@@ -106,21 +106,6 @@ pub(crate) async fn buy(
     let ticket = museum.db.write(sell).await?;
     let location = museum.location(&format!("/tickets/{id}/pkpass"));
     Ok(Created { location: Some(location), body: ticket.into() })
-}
-
-impl Museum {
-    /// The moment the museum opens for a visitor on a day, if one can be let in on it.
-    fn admission(&self, date: Date, now: Timestamp) -> Result<Timestamp> {
-        let refuse = |detail: String| Problem::invalid_at("#/ticketDate", detail);
-        let today = self.hours.today(now);
-        if date < today {
-            return Err(refuse(format!("must not be in the past; today is {today}")));
-        }
-        let opening = self.hours.opening(date);
-        opening.ok_or_else(|| {
-            refuse(format!("must be a day on which the museum is open; on {date} it is closed"))
-        })
-    }
 }
 
 /// The event, if it takes place on that day.

@@ -15,8 +15,10 @@ use utoipa::{
 use uuid::Uuid;
 use web::{
     Chance,
-    input::{Fields, Input, rules},
+    input::{Field, Fields, Input, rules},
 };
+
+use crate::Museum;
 
 /// What a ticket is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -89,15 +91,39 @@ impl ToSchema for PurchaseDocument {
 #[derive(Debug, Clone)]
 pub(crate) struct Purchase {
     event_id: Option<Uuid>,
-    date: Date,
+    visit: Visit,
     email: String,
+}
+
+/// A day on which a visitor can be let in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Visit {
+    date: Date,
+    /// When the museum opens on it.
+    opens_at: Timestamp,
+}
+
+impl Museum {
+    /// The day of a visit: not in the past, and not one on which the museum is closed.
+    fn visit(&self, field: &mut Field<'_>) -> Option<Visit> {
+        let date = rules::date(field)?;
+        let today = self.hours.today(self.clock.now());
+        if date < today {
+            return field.fail(format!("must not be in the past; today is {today}"));
+        }
+        match self.hours.opening(date) {
+            Some(opens_at) => Some(Visit { date, opens_at }),
+            None => field.fail(format!("must be a day on which the museum is open; on {date} it is closed")),
+        }
+    }
 }
 
 impl Input for Purchase {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let types: &[_] = &[("general", TicketType::General), ("event", TicketType::Event)];
         let ticket_type = fields.required("ticketType", rules::one_of(types));
-        let date = fields.required("ticketDate", rules::date);
+        let museum = fields.facts::<Museum>()?;
+        let visit = fields.required("ticketDate", |field| museum.visit(field));
         let email = fields.required("email", rules::email);
         let event_id = fields.optional("eventId", rules::uuid)?;
         let event_id = match (ticket_type?, event_id) {
@@ -107,7 +133,7 @@ impl Input for Purchase {
             }
             (_, event_id) => event_id,
         };
-        Some(Purchase { event_id, date: date?, email: email? })
+        Some(Purchase { event_id, visit: visit?, email: email? })
     }
 }
 

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod all_faults;
 mod bad_input;
 mod beside;
 mod change_event;

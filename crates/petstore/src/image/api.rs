@@ -15,7 +15,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 use web::{
-    Path, Problem, Query, Reply, Result, Upload,
+    Both, Path, Problem, Query, Reply, Result, Upload,
     input::{Fields, Input, rules},
     problem::{CONFLICT, NOT_FOUND, UNAVAILABLE},
 };
@@ -101,8 +101,7 @@ impl FromRequestParts<Petstore> for Place {
 pub(crate) async fn upload(
     _caller: PetsCaller,
     State(petstore): State<Petstore>,
-    Path(pet): Path<i64>,
-    Query(Metadata(metadata)): Query<Metadata>,
+    Both(Path(pet), Query(Metadata(metadata))): Both<Path<i64>, Query<Metadata>>,
     _place: Place,
     Upload(bytes): Upload<LARGEST>,
 ) -> Result<Reply<ApiResponse>> {

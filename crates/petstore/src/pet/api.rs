@@ -4,12 +4,12 @@ use axum::{extract::State, response::Response};
 use http::StatusCode;
 use utoipa::IntoParams;
 use web::{
-    Body, Path, Problem, Query, Result, Wanted,
+    Body, Both, Path, Problem, Query, Result, Wanted,
     input::{Fields, Input, rules},
     problem::NOT_FOUND,
 };
 
-use super::{LONGEST_NAME, NewPet, Pet, PetUpdate, Status, store};
+use super::{LONGEST_NAME, NewPet, Pet, PetUpdate, Replacement, Status, store};
 use crate::{
     Petstore,
     caller::{KeyOrPetsCaller, PetsCaller},
@@ -82,12 +82,8 @@ pub(crate) async fn replace(
     _caller: PetsCaller,
     wanted: Wanted,
     State(petstore): State<Petstore>,
-    Body(new): Body<NewPet>,
+    Body(Replacement(pet)): Body<Replacement>,
 ) -> Result<Response> {
-    let Some(id) = new.id else {
-        return Err(Problem::invalid_at("#/id", "is required, to say which pet is replaced"));
-    };
-    let pet = new.with_id(id);
     let stored = pet.clone();
     let replaced = petstore.db.write(move |tx| store::replace(tx, &stored)).await?;
     if replaced { Ok(wanted.reply(&pet)) } else { Err(unknown()) }
@@ -161,8 +157,7 @@ pub(crate) async fn change(
     _caller: PetsCaller,
     wanted: Wanted,
     State(petstore): State<Petstore>,
-    Path(id): Path<i64>,
-    Query(Change { name, status }): Query<Change>,
+    Both(Path(id), Query(Change { name, status })): Both<Path<i64>, Query<Change>>,
 ) -> Result<Response> {
     let pet = petstore.db.write(move |tx| store::change(tx, id, name.as_deref(), status)).await?;
     Ok(wanted.reply(&pet.ok_or_else(unknown)?))

@@ -184,6 +184,23 @@ impl Input for NewPet {
     }
 }
 
+/// A pet in place of another, which its id names.
+pub(crate) struct Replacement(pub(crate) Pet);
+
+impl Input for Replacement {
+    const XML_ROOT: Option<&'static str> = NewPet::XML_ROOT;
+    const BROKEN: &'static Kind = NewPet::BROKEN;
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let new = NewPet::read(fields);
+        if !fields.has("id") {
+            return fields.malformed("id", "is required, to say which pet is replaced");
+        }
+        let new = new?;
+        new.id.map(|id| Replacement(new.with_id(id)))
+    }
+}
+
 impl Input for Named {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let id = fields.optional("id", rules::id);

@@ -8,7 +8,7 @@ use identity::{
     security::{Event, Origin, Outcome},
 };
 use web::{
-    Body, Path, Problem, Result, Wanted,
+    Body, Path, Problem, Result, Together, Wanted,
     problem::{CONFLICT, FORBIDDEN, Invalid, NOT_FOUND, TOO_MANY_REQUESTS, UNAVAILABLE, UNPROCESSABLE},
 };
 
@@ -63,7 +63,6 @@ pub(crate) async fn create_list(
     origin: Origin,
     Body(NewUsers(new)): Body<NewUsers>,
 ) -> Result<Response> {
-    check_distinct(&new)?;
     if let Some(SignUps { per_hour, .. }) = counted
         && new.len() > per_hour as usize
     {
@@ -74,22 +73,6 @@ pub(crate) async fn create_list(
     }
     let user = petstore.create_users(new, maker, counted, &origin).await?;
     Ok(wanted.reply(&user))
-}
-
-/// Names and ids that occur twice in one list, which the database would only see one at a time.
-fn check_distinct(users: &[NewUser]) -> Result<()> {
-    let mut errors = Vec::new();
-    for (at, user) in users.iter().enumerate() {
-        let earlier = &users[..at];
-        let detail = |what| format!("is the {what} of another user in the list").into();
-        if earlier.iter().any(|other| other.username == user.username) {
-            errors.push(Invalid { pointer: format!("#/{at}/username"), detail: detail("username") });
-        }
-        if user.id.is_some() && earlier.iter().any(|other| other.id == user.id) {
-            errors.push(Invalid { pointer: format!("#/{at}/id"), detail: detail("id") });
-        }
-    }
-    if errors.is_empty() { Ok(()) } else { Err(Problem::broken(&UNPROCESSABLE, errors)) }
 }
 
 impl Petstore {
@@ -204,8 +187,7 @@ pub(crate) async fn update(
     caller: LoggedIn,
     State(petstore): State<Petstore>,
     origin: Origin,
-    Path(name): Path<Username>,
-    Body(changed): Body<ChangedUser>,
+    Together(Path(name), Body(changed)): Together<Path<Username>, Body<ChangedUser>>,
 ) -> Result<StatusCode> {
     petstore.is_own(&caller, &name).await?;
     let LoggedIn { account, session } = caller;

@@ -6,6 +6,8 @@ pub(crate) mod session;
 pub(crate) mod store;
 mod xml;
 
+use std::{cell::RefCell, collections::HashSet};
+
 use db::Db;
 use identity::account::{self, Name};
 use jiff::Timestamp;
@@ -102,10 +104,31 @@ impl Input for NewUser {
     const BROKEN: &'static Kind = &UNPROCESSABLE;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        NewUser::read_among(fields, &RefCell::default())
+    }
+}
+
+/// The names and ids in a list so far: the database would only see one user at a time.
+#[derive(Default)]
+struct Seen {
+    names: HashSet<Name>,
+    ids: HashSet<i64>,
+}
+
+impl NewUser {
+    /// Reads a user of a list, whose name and id no other user in it may have.
+    fn read_among(fields: &mut Fields<'_>, seen: &RefCell<Seen>) -> Option<Self> {
         let id = fields.optional("id", rules::id);
         let username = fields.required("username", username);
         let password = fields.optional("password", password);
         let profile = Profile::read(fields);
+        let mut seen = seen.borrow_mut();
+        if username.as_ref().is_some_and(|name| !seen.names.insert(name.clone())) {
+            fields.fail::<()>("username", "is the username of another user in the list");
+        }
+        if id.flatten().is_some_and(|id| !seen.ids.insert(id)) {
+            fields.fail::<()>("id", "is the id of another user in the list");
+        }
         Some(NewUser { id: id?, username: username?, password: password?, profile: profile? })
     }
 }
@@ -147,7 +170,8 @@ impl Input for NewUsers {
     }
 
     fn read_value(field: &mut Field<'_>) -> Option<Self> {
-        rules::list(1..=MOST, NewUser::read_value)(field).map(NewUsers)
+        let seen = RefCell::default();
+        rules::list(1..=MOST, |field| NewUser::read_among(&mut field.fields()?, &seen))(field).map(NewUsers)
     }
 }
 

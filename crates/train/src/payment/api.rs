@@ -2,11 +2,11 @@
 
 use axum::{extract::State, response::Response};
 use db::WriteTx;
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::Timestamp;
 use secrecy::ExposeSecret;
 use uuid::Uuid;
 use web::{
-    Body, Path, Problem, Result, Wanted,
+    Body, Path, Problem, Result, Together, Wanted,
     problem::{INTERNAL, Invalid, NOT_FOUND, TOO_MANY_REQUESTS, UNAVAILABLE},
 };
 
@@ -14,6 +14,7 @@ use super::{
     NewPayment, PaymentAnswer, Source,
     processor::Charge,
     settle::NotYet,
+    source::{EXPIRED, has_expired},
     store::{self, Payment, Stage},
 };
 use crate::{
@@ -60,9 +61,8 @@ pub(crate) async fn pay(
     caller: Caller<Write>,
     wanted: Wanted,
     State(train): State<Train>,
-    Path(booking): Path<Uuid>,
     key: Key,
-    Body(new): Body<NewPayment>,
+    Together(Path(booking), Body(new)): Together<Path<Uuid>, Body<NewPayment>>,
 ) -> Result<Response> {
     let now = train.clock.now();
     let operation = format!("pay {booking}");
@@ -199,15 +199,10 @@ impl NewPayment {
     }
 }
 
-/// A card is good until the end of its month, anywhere.
 fn expired(source: &Source, now: Timestamp) -> Option<Invalid> {
     let Source::Card(card) = source else { return None };
-    let today = TimeZone::fixed(jiff::tz::offset(-12)).to_datetime(now).date();
-    let expired = (card.exp_year, card.exp_month) < (today.year().into(), today.month().into());
-    expired.then(|| Invalid {
-        pointer: "#/source/exp_year".into(),
-        detail: "must be a card that is still good: this one has expired".into(),
-    })
+    has_expired(card.exp_year, card.exp_month, now)
+        .then(|| Invalid { pointer: "#/source/exp_year".into(), detail: EXPIRED.into() })
 }
 
 /// The outcome is not known. Somebody will find it out.

@@ -1,5 +1,6 @@
 //! What somebody pays with. Numbers of cards and accounts live in memory only, and cannot be printed.
 
+use jiff::{Timestamp, tz::TimeZone};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -9,7 +10,7 @@ use web::{
 };
 
 use super::schema::AccountType;
-use crate::station::api::country;
+use crate::{Train, station::api::country};
 
 /// A card or a bank account.
 pub(crate) enum Source {
@@ -97,6 +98,14 @@ impl Input for Card {
         let address_city = fields.optional("address_city", rules::text(0..=200));
         let address_country = fields.required("address_country", country);
         let address_post_code = fields.optional("address_post_code", rules::text(0..=20));
+        // A card that is expired and nothing else waits until the request is known to be new: one that is sent again may have
+        // been paid with a card that was still good.
+        if let (Some(month), Some(year), true) = (exp_month, exp_year, fields.has_faults()) {
+            let train = fields.facts::<Train>()?;
+            if has_expired(year, month, train.clock.now()) {
+                fields.fail::<()>("exp_year", EXPIRED);
+            }
+        }
         Some(Card {
             name: name?,
             number: number?,
@@ -130,6 +139,14 @@ impl Input for BankAccount {
             country: country?.to_ascii_lowercase(),
         })
     }
+}
+
+pub(super) const EXPIRED: &str = "must be a card that is still good: this one has expired";
+
+/// A card is good until the end of its month, anywhere.
+pub(super) fn has_expired(year: i64, month: i64, now: Timestamp) -> bool {
+    let today = TimeZone::fixed(jiff::tz::offset(-12)).to_datetime(now).date();
+    (year, month) < (today.year().into(), today.month().into())
 }
 
 /// So many digits. What was sent is never told back.

@@ -59,9 +59,11 @@ pub(crate) struct TripParameters {
 }
 
 pub(crate) struct TripQuery {
-    origin: Uuid,
-    destination: Uuid,
-    date: When,
+    /// Where the stations stand in the timetable's list.
+    origin: usize,
+    destination: usize,
+    /// The day, and from when on it.
+    day: (Date, Option<Timestamp>),
     bicycles: bool,
     dogs: bool,
     paging: Paging,
@@ -69,19 +71,26 @@ pub(crate) struct TripQuery {
 
 impl Input for TripQuery {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let origin = fields.required("origin", rules::uuid);
-        let destination = fields.required("destination", rules::uuid);
+        let train = fields.facts::<Train>()?;
+        let station = |field: &mut Field<'_>| train.timetable.station_field(field);
+        let origin = fields.required("origin", station);
+        let destination = fields.required("destination", station);
         let date = fields.required("date", when);
         let bicycles = fields.optional("bicycles", rules::boolean);
         let dogs = fields.optional("dogs", rules::boolean);
         let paging = page::paging(fields);
         if origin.is_some() && origin == destination {
-            return fields.fail("destination", "must be another station than origin");
+            fields.fail::<()>("destination", "must be another station than origin");
         }
+        // What day it is depends on where the origin is.
+        let day = match (origin, date) {
+            (Some(origin), Some(date)) => train.day(fields, origin, date),
+            _ => None,
+        };
         Some(TripQuery {
             origin: origin?,
             destination: destination?,
-            date: date?,
+            day: day?,
             bicycles: bicycles?.unwrap_or(false),
             dogs: dogs?.unwrap_or(false),
             paging: paging?,
@@ -174,8 +183,7 @@ pub(crate) async fn list(
 ) -> Result<Response> {
     let timetable = &train.timetable;
     let now = train.clock.now();
-    let (origin, destination) = query.stations(timetable)?;
-    let (date, from) = query.day(timetable, origin, now)?;
+    let (origin, destination, (date, from)) = (query.origin, query.destination, query.day);
     let runs: Vec<_> = timetable
         .on(origin, destination, date)
         .filter(|run| run.is_offered(timetable, now))
@@ -186,7 +194,7 @@ pub(crate) async fn list(
     let taken = match runs.is_empty() {
         true => HashMap::new(),
         false => {
-            let (origin, destination) = (query.origin, query.destination);
+            let (origin, destination) = (timetable.stations[origin].id, timetable.stations[destination].id);
             let taken = train.db.read(move |tx| store::taken_on(tx, origin, destination, date, now)).await?;
             taken.into_iter().collect()
         }
@@ -199,35 +207,25 @@ pub(crate) async fn list(
     Ok(cached(Page { data, links, name: "trips" }.reply(wanted), CACHED))
 }
 
-impl TripQuery {
-    fn stations(&self, timetable: &Timetable) -> Result<(usize, usize)> {
-        let mut errors = Vec::new();
-        let mut find = |pointer: &str, id| {
-            let found = timetable.station_at(id);
-            if found.is_none() {
-                let detail = "must be the id of a station; see /stations".into();
-                errors.push(web::problem::Invalid { pointer: pointer.into(), detail });
-            }
-            found
-        };
-        let found = (find("?origin", self.origin), find("?destination", self.destination));
-        match found {
-            (Some(origin), Some(destination)) => Ok((origin, destination)),
-            _ => Err(Problem::invalid(errors)),
-        }
+impl Timetable {
+    /// A station by its id, as where it stands in the list.
+    fn station_field(&self, field: &mut Field<'_>) -> Option<usize> {
+        let id = rules::uuid(field)?;
+        self.station_at(id).map_or_else(|| field.fail("must be the id of a station; see /stations"), Some)
     }
+}
 
+impl Train {
     /// The day that is asked for, and from when on it.
-    fn day(&self, timetable: &Timetable, origin: usize, now: Timestamp) -> Result<(Date, Option<Timestamp>)> {
-        let zone = &timetable.stations[origin].zone;
-        let (today, _) = Timetable::days(zone, now);
-        match self.date.at(zone) {
+    fn day(&self, fields: &mut Fields<'_>, origin: usize, date: When) -> Option<(Date, Option<Timestamp>)> {
+        let zone = &self.timetable.stations[origin].zone;
+        let (today, _) = Timetable::days(zone, self.clock.now());
+        match date.at(zone) {
             Some((date, _)) if date < today => {
-                let detail = format!("must not be in the past; where the origin is, today is {today}");
-                Err(Problem::invalid_at("?date", detail))
+                fields.fail("date", format!("must not be in the past; where the origin is, today is {today}"))
             }
-            Some(day) => Ok(day),
-            None => Err(Problem::invalid_at("?date", "must be a time that there is")),
+            Some(day) => Some(day),
+            None => fields.fail("date", "must be a time that there is"),
         }
     }
 }

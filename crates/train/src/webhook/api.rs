@@ -5,7 +5,7 @@ use http::StatusCode;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 use web::{
-    Body, Path, Problem, Query, Result, Wanted,
+    Body, Path, Problem, Query, Result, Together, Wanted,
     problem::{CONFLICT, NOT_FOUND, TOO_MANY_REQUESTS},
 };
 use webhooks::{RotateError, SubscribeError, TestError};
@@ -235,8 +235,7 @@ pub(crate) async fn redeliver(
     caller: Caller<Write>,
     wanted: Wanted,
     State(train): State<Train>,
-    Path(id): Path<Uuid>,
-    Body(what): Body<Redeliver>,
+    Together(Path(id), Body(what)): Together<Path<Uuid>, Body<Redeliver>>,
 ) -> Result<Response> {
     let owner = &caller.subject;
     let events = match what {

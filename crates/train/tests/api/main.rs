@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod after_demo;
+mod all_faults;
 mod bad_bodies;
 mod bad_queries;
 mod beside;

@@ -24,16 +24,16 @@ impl<S: Sync, T: Input> FromRequest<S> for Body<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let syntax = Syntax::of::<T>(request.headers())?;
-        let limits = limits(&request);
+        let (limits, facts) = (limits(&request), request.extensions().get().cloned());
         let bytes = collect(request, limits).await?;
         match syntax {
-            Syntax::Json => read_body(Given::Json(&json(&bytes)?)),
+            Syntax::Json => read_body(Given::Json(&json(&bytes)?), facts),
             Syntax::Xml { root } => {
                 let text = utf8(&bytes)?;
                 let root = xml::parse(text, root).map_err(|why| Problem::invalid_at("#", why))?;
-                read_body(Given::Xml(&root))
+                read_body(Given::Xml(&root), facts)
             }
-            Syntax::Form => read_body(Given::Form(&pairs(utf8(&bytes)?)?)),
+            Syntax::Form => read_body(Given::Form(&pairs(utf8(&bytes)?)?), facts),
         }
         .map(Body)
     }

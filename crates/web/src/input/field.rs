@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{Fields, fields::Members, form::Pairs, xml::Element};
+use super::{Facts, Fields, fields::Members, form::Pairs, xml::Element};
 use crate::problem::{INVALID_REQUEST, Invalid, Kind, Problem};
 
 /// One member, or a whole body.
@@ -29,6 +29,8 @@ pub(super) enum Given<'a> {
 pub(super) struct Faults {
     pub(super) errors: Vec<Invalid>,
     pub(super) malformed: bool,
+    /// What rules may ask for.
+    pub(super) facts: Option<Facts>,
 }
 
 impl Faults {
@@ -36,6 +38,7 @@ impl Faults {
     pub(super) fn check<T>(self, value: Option<T>, broken: &'static Kind) -> Result<T, Problem> {
         match value {
             Some(value) if self.errors.is_empty() => Ok(value),
+            None if self.errors.is_empty() => Err(Problem::internal("a rule lacks the facts it needs")),
             _ => Err(Problem::broken(if self.malformed { &INVALID_REQUEST } else { broken }, self.errors)),
         }
     }

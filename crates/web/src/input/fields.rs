@@ -1,11 +1,11 @@
 //! The members of an object, asked for by name and rule.
 
-use std::borrow::Cow;
+use std::{any::Any, borrow::Cow, sync::Arc};
 
 use serde_json::Value;
 
 use super::{
-    Input,
+    Facts, Input,
     field::{Faults, Field, Given},
     form::Pairs,
     xml::Element,
@@ -31,15 +31,15 @@ pub(super) enum Members<'a> {
 }
 
 /// Reads a body, whole.
-pub(super) fn read_body<T: Input>(given: Given<'_>) -> Result<T, Problem> {
-    let mut faults = Faults::default();
+pub(super) fn read_body<T: Input>(given: Given<'_>, facts: Option<Facts>) -> Result<T, Problem> {
+    let mut faults = Faults { facts, ..Faults::default() };
     let value = T::read_value(&mut Field { given, pointer: "#".into(), faults: &mut faults });
     faults.check(value, T::BROKEN)
 }
 
 /// Reads a query string.
-pub(super) fn read_query<T: Input>(parameters: &Pairs<'_>) -> Result<T, Problem> {
-    let mut faults = Faults::default();
+pub(super) fn read_query<T: Input>(parameters: &Pairs<'_>, facts: Option<Facts>) -> Result<T, Problem> {
+    let mut faults = Faults { facts, ..Faults::default() };
     let members = Members::Query(parameters);
     let value = T::read(&mut Fields { members, pointer: "?".into(), faults: &mut faults });
     faults.check(value, &INVALID_REQUEST)
@@ -92,6 +92,31 @@ impl<'a> Fields<'a> {
         let pointer = self.pointer_to(name);
         self.faults.errors.push(Invalid { pointer, detail: detail.into() });
         None
+    }
+
+    /// The same for what is so wrong that the whole body counts as malformed; see [`Field::malformed`].
+    pub fn malformed<T>(&mut self, name: &str, detail: impl Into<Cow<'static, str>>) -> Option<T> {
+        self.faults.malformed = true;
+        self.fail(name, detail)
+    }
+
+    /// Whether a member is there, whatever it is.
+    pub fn has(&self, name: &str) -> bool {
+        match self.members {
+            Members::Json(members) => members.contains_key(name),
+            Members::Xml(elements) => named(elements, name).next().is_some(),
+            Members::Form(pairs) | Members::Query(pairs) => pairs.iter().any(|(found, _)| found == name),
+        }
+    }
+
+    /// Whether anything is wrong so far, anywhere in the request's body or query string.
+    pub fn has_faults(&self) -> bool {
+        !self.faults.errors.is_empty()
+    }
+
+    /// What the service knows, for rules that depend on it. A service that has such rules gives its requests [`Facts`].
+    pub fn facts<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.faults.facts.as_ref()?.get()
     }
 
     fn given(&mut self, name: &str) -> Option<Option<Given<'a>>> {

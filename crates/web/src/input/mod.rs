@@ -21,6 +21,7 @@
 mod body;
 mod collect;
 mod content_type;
+mod facts;
 mod field;
 mod fields;
 mod form;
@@ -28,15 +29,18 @@ mod path;
 mod query;
 mod repeats;
 pub mod rules;
+mod together;
 mod upload;
 mod xml;
 
 pub use body::{Body, Form};
+pub use facts::Facts;
 pub use field::Field;
 pub use fields::Fields;
 pub use form::{Pairs, decode as form_decode, pairs as form_pairs};
 pub use path::{Param, Path};
 pub use query::Query;
+pub use together::{Both, Together};
 pub use upload::Upload;
 
 use crate::problem::{INVALID_REQUEST, Kind};

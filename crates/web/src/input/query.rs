@@ -15,6 +15,6 @@ impl<S: Sync, T: Input> FromRequestParts<S> for Query<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let text = parts.uri.query().unwrap_or_default();
         let parameters = form::pairs(text).map_err(|why| Problem::invalid_at("?", why))?;
-        read_query(&parameters).map(Query)
+        read_query(&parameters, parts.extensions.get().cloned()).map(Query)
     }
 }

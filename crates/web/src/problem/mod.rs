@@ -84,6 +84,16 @@ impl Problem {
         problem
     }
 
+    /// The same with what is wrong according to another refusal, if both say what is wrong with the request.
+    #[must_use]
+    pub(crate) fn with_faults_of(self, other: Problem) -> Self {
+        if self.0.errors.is_empty() || other.0.errors.is_empty() {
+            return self;
+        }
+        let kind = self.0.kind;
+        Problem::broken(kind, [self.0.errors, other.0.errors].concat())
+    }
+
     /// A request with one thing wrong.
     pub fn invalid_at(pointer: impl Into<String>, detail: impl Into<Cow<'static, str>>) -> Self {
         Problem::invalid(vec![Invalid { pointer: pointer.into(), detail: detail.into() }])

@@ -1,0 +1,81 @@
+//! All that is wrong with a request and can be seen without the database is said at once.
+
+use serde_json::json;
+
+use crate::fixture::{BERLIN, GOOD, NOTHING, Open, PARIS, TRIP, card, payment};
+
+const NO_STATION: &str = "must be the id of a station; see /stations";
+const NO_UUID: &str = "must be a UUID like 3be6453c-03eb-4357-ae5a-984a0e574a54";
+const NO_PAGE: &str = "must be a whole number, 1 or more";
+const NO_LIMIT: &str = "must be a whole number from 1 to 100";
+
+testkit::on_both_engines! {
+    async fn trips_name_unknown_stations_and_past_days_beside_the_rest(open: Open) {
+        let other = "019e0000-0000-7000-8000-000000000001";
+        let past = "must not be in the past; where the origin is, today is 2026-05-13";
+        for (query, errors) in [
+            (
+                format!("origin={NOTHING}&destination={other}&date=x&page=0&limit=101&dogs=maybe"),
+                vec![
+                    ("?origin", NO_STATION),
+                    ("?destination", NO_STATION),
+                    ("?date", "must be a day like 2026-05-17, or a day and time like 2026-05-17T09:00:00"),
+                    ("?dogs", "must be true or false"),
+                    ("?page", NO_PAGE),
+                    ("?limit", NO_LIMIT),
+                ],
+            ),
+            (
+                format!("origin={BERLIN}&destination={NOTHING}&date=2026-05-12&page=0"),
+                vec![("?destination", NO_STATION), ("?page", NO_PAGE), ("?date", past)],
+            ),
+            (
+                format!("origin={BERLIN}&destination={BERLIN}&date=2026-05-12&limit=0"),
+                vec![
+                    ("?limit", NO_LIMIT),
+                    ("?destination", "must be another station than origin"),
+                    ("?date", past),
+                ],
+            ),
+            (format!("origin={BERLIN}&destination={PARIS}&date=2026-05-12"), vec![("?date", past)]),
+        ] {
+            open.ada.get(&format!("/trips?{query}")).send().await.is_invalid(&errors);
+        }
+    }
+
+    async fn payment_names_an_expired_card_beside_the_rest(open: Open) {
+        let made = open.ada.hold(TRIP).await;
+        let mut body = card(GOOD);
+        body["source"]["cvc"] = json!("12");
+        body["source"]["exp_year"] = json!(2025);
+        let expired = ("#/source/exp_year", "must be a card that is still good: this one has expired");
+        let cvc = ("#/source/cvc", "must be 3 to 4 digits, as text");
+        open.ada.pay(&made, &body).await.is_invalid(&[cvc, expired]);
+        body["amount"] = json!("x");
+        open.ada.pay(&made, &body).await.is_invalid(&[("#/amount", "must be a number"), cvc, expired]);
+        let call = open.ada.post("/bookings/1/payment").json(&body);
+        let id = ("{bookingId}", NO_UUID);
+        call.send().await.is_invalid(&[id, ("#/amount", "must be a number"), cvc, expired]);
+    }
+
+    async fn repeated_payment_is_answered_though_the_card_has_expired_since(open: Open) {
+        // The last moment at which it is May somewhere.
+        open.advance_to("2026-06-01T11:59:59Z").await;
+        let made = open.ada.hold("2f87bac9-12fc-8000-80a8-ac01000050c4").await;
+        let mut body = card(GOOD);
+        body["source"]["exp_year"] = json!(2026);
+        body["source"]["exp_month"] = json!(5);
+        let pay = || open.ada.post(&payment(&made)).header("idempotency-key", "once").json(&body).send();
+        let paid = pay().await.has_status(200).json();
+        open.advance_to("2026-06-01T12:00:00Z").await;
+        pay().await.is(200, &paid);
+    }
+
+    async fn redelivery_names_its_path_and_its_body(open: Open) {
+        let call = open.ada.post("/webhooks/1/redeliver").json(&json!({"since": 5}));
+        call.send().await.is_invalid(&[
+            ("{webhookId}", NO_UUID),
+            ("#/since", "must be a date and time with an offset, like 2026-05-17T10:30:00Z or 2026-05-17T12:30:00+02:00"),
+        ]);
+    }
+}
