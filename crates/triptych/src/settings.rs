@@ -121,7 +121,7 @@ pub(crate) struct Train {
 
 impl Train {
     /// How long a seat is held until it is paid for.
-    pub(crate) fn hold(&self) -> SignedDuration {
+    fn hold(&self) -> SignedDuration {
         SignedDuration::from_secs(self.hold_seconds.into())
     }
 
