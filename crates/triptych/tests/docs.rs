@@ -208,11 +208,9 @@ fn the_commands_in_contributing_exist() {
             (folder.join(format!("tests/{test}.rs")), folder.join(format!("tests/{test}/main.rs")));
         let file = if file.is_file() { file } else { several };
         let source = fs::read_to_string(&file).unwrap_or_else(|_| panic!("no file for {named}"));
-        let filter = words.last().unwrap();
-        assert!(
-            source.contains(&format!("mod {filter};")) || source.contains(&format!("fn {filter}")),
-            "{named}"
-        );
+        let Some(filter) = words.last().filter(|word| **word != test) else { continue };
+        let named_there = [format!("mod {filter};"), format!("fn {filter}")];
+        assert!(named_there.iter().any(|text| source.contains(text)), "{named}");
     }
     assert!(tests >= 2 && targets >= 2, "{tests} {targets}");
 }
