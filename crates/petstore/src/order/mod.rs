@@ -84,7 +84,7 @@ impl Input for NewOrder {
         let id = fields.optional("id", rules::id);
         let pet_id = fields.required("petId", rules::id);
         let quantity = fields.optional("quantity", rules::integer(1..=i32::MAX.into()));
-        let ship_date = fields.optional("shipDate", rules::timestamp);
+        let ship_date = fields.optional("shipDate", rules::timestamp_or_utc);
         let status = fields.optional("status", rules::one_of(OrderStatus::WORDS));
         let complete = fields.optional("complete", rules::boolean);
         Some(NewOrder {

@@ -20,7 +20,11 @@ use crate::{
 /// A pet without an id is given one. An id that exists replaces the pet that has it.
 #[utoipa::path(
     post, path = "/pet", operation_id = "addPet", tag = "pet",
-    request_body(content((NewPet = "application/json"), (NewPet = "application/xml"))),
+    request_body(content(
+        (NewPet = "application/json"),
+        (NewPet = "application/xml"),
+        (NewPet = "application/x-www-form-urlencoded"),
+    )),
     responses(
         (status = 200, description = "The pet as it is now.",
             content((Pet = "application/json"), (Pet = "application/xml"))),
@@ -67,7 +71,11 @@ impl Petstore {
 /// Replace a pet
 #[utoipa::path(
     put, path = "/pet", operation_id = "updatePet", tag = "pet",
-    request_body(content((PetUpdate = "application/json"), (PetUpdate = "application/xml"))),
+    request_body(content(
+        (PetUpdate = "application/json"),
+        (PetUpdate = "application/xml"),
+        (PetUpdate = "application/x-www-form-urlencoded"),
+    )),
     responses(
         (status = 200, description = "The pet as it is now.",
             content((Pet = "application/json"), (Pet = "application/xml"))),

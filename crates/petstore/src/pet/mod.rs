@@ -163,15 +163,16 @@ impl ToSchema for PetUpdate {}
 
 impl Input for NewPet {
     const XML_ROOT: Option<&'static str> = Some("pet");
+    const FORM: bool = true;
     const BROKEN: &'static Kind = &UNPROCESSABLE;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let id = fields.optional("id", rules::id);
-        let category = fields.optional("category", Named::read_value);
+        let category = fields.optional("category", rules::object(Named::read_value));
         let name = fields.required("name", rules::text(1..=LONGEST_NAME));
         let photo = rules::text(1..=LONGEST_ADDRESS);
-        let photo_urls = fields.required("photoUrls", rules::list_of("photoUrl", 0..=MOST_PHOTOS, photo));
-        let tags = fields.optional("tags", rules::list_of("tag", 0..=MOST_TAGS, Named::read_value));
+        let photo_urls = fields.required_list("photoUrls", "photoUrl", 0..=MOST_PHOTOS, photo);
+        let tags = fields.optional_list("tags", "tag", 0..=MOST_TAGS, rules::object(Named::read_value));
         let status = fields.optional("status", rules::one_of(Status::WORDS));
         Some(NewPet {
             id: id?,

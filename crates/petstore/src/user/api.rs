@@ -22,7 +22,11 @@ use crate::Petstore;
 /// Create a user
 #[utoipa::path(
     post, path = "/user", operation_id = "createUser", tag = "user",
-    request_body = NewUser,
+    request_body(content(
+        (NewUser = "application/json"),
+        (NewUser = "application/xml"),
+        (NewUser = "application/x-www-form-urlencoded"),
+    )),
     responses(
         (status = 200, description = "The user.", content((User = "application/json"), (User = "application/xml"))),
         (status = 409, description = "The username or the id is taken."),
@@ -172,7 +176,11 @@ pub(crate) async fn get(
 #[utoipa::path(
     put, path = "/user/{username}", operation_id = "updateUser", tag = "user",
     params(("username" = inline(super::Username), Path, description = "The user's name.")),
-    request_body = ChangedUser,
+    request_body(content(
+        (ChangedUser = "application/json"),
+        (ChangedUser = "application/xml"),
+        (ChangedUser = "application/x-www-form-urlencoded"),
+    )),
     responses(
         (status = 200, description = "The user is as the body says."),
         (status = 400, description = "bad request"),

@@ -70,7 +70,7 @@ impl User {
 
 /// What a user can say of himself or herself.
 #[derive(Debug, Clone, Default, PartialEq, ToSchema)]
-#[schema(rename_all = "camelCase")]
+#[schema(rename_all = "camelCase", xml(name = "user"))]
 pub(crate) struct Profile {
     #[schema(required = false, nullable = false, max_length = 200, examples("John"))]
     pub(crate) first_name: Option<String>,
@@ -101,6 +101,8 @@ pub(crate) struct NewUser {
 }
 
 impl Input for NewUser {
+    const XML_ROOT: Option<&'static str> = Some("user");
+    const FORM: bool = true;
     const BROKEN: &'static Kind = &UNPROCESSABLE;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -193,6 +195,8 @@ pub(crate) struct ChangedUser {
 }
 
 impl Input for ChangedUser {
+    const XML_ROOT: Option<&'static str> = Some("user");
+    const FORM: bool = true;
     const BROKEN: &'static Kind = &UNPROCESSABLE;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

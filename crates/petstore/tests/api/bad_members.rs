@@ -9,8 +9,7 @@ use crate::{
 };
 
 const INT32: &str = "must be a whole number from -2147483648 to 2147483647";
-const TIME: &str =
-    "must be a date and time with an offset, like 2026-05-17T10:30:00Z or 2026-05-17T12:30:00+02:00";
+const TIME: &str = "must be a date and time like 2026-05-17T10:30:00Z or 2026-05-17T12:30:00+02:00";
 
 testkit::on_both_engines! {
     async fn every_member_of_an_order_has_its_rule(stocked: Stocked) {
@@ -29,7 +28,7 @@ testkit::on_both_engines! {
             ("shipDate", json!(""), TIME),
             ("shipDate", json!(5), TIME),
             ("shipDate", json!("2026-06-01"), TIME),
-            ("shipDate", json!("2026-06-01T10:00:00"), TIME),
+            ("shipDate", json!("2026-06-01T10:00"), TIME),
             ("shipDate", json!("2026-06-01 10:00:00Z"), TIME),
             ("shipDate", json!("tomorrow"), TIME),
             ("shipDate", json!(null), "must not be null"),

@@ -16,6 +16,7 @@ mod demo;
 mod dump;
 mod find;
 mod fixture;
+mod forms;
 mod hourly_limit;
 mod ids;
 mod image;

@@ -123,6 +123,9 @@ testkit::on_both_engines! {
             ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"),
             ("9999-12-30T00:00:00Z", "9999-12-30T00:00:00Z"),
             ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59Z"),
+            // Without an offset it is UTC.
+            ("2026-06-01T10:30:00", "2026-06-01T10:30:00Z"),
+            ("2026-06-01T10:30:00.5", "2026-06-01T10:30:00.5Z"),
         ] {
             let answer = stocked
                 .place("application/json", &json!({"id": 1, "petId": 198_772, "shipDate": sent}).to_string())
@@ -132,8 +135,13 @@ testkit::on_both_engines! {
         }
         // No year that RFC 3339 could not write, before or after.
         let wanted =
-            "must be a date and time with an offset, like 2026-05-17T10:30:00Z or 2026-05-17T12:30:00+02:00";
-        for none in ["0000-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00", "2026-02-30T00:00:00Z"] {
+            "must be a date and time like 2026-05-17T10:30:00Z or 2026-05-17T12:30:00+02:00";
+        for none in [
+            "0000-01-01T00:00:00+01:00",
+            "9999-12-31T23:59:59-01:00",
+            "2026-02-30T00:00:00Z",
+            "2026-02-30T00:00:00",
+        ] {
             let answer = stocked
                 .place("application/json", &json!({"petId": 198_772, "shipDate": none}).to_string())
                 .await;

@@ -1,6 +1,6 @@
 //! The members of an object, asked for by name and rule.
 
-use std::{any::Any, borrow::Cow, sync::Arc};
+use std::{any::Any, borrow::Cow, ops::RangeInclusive, sync::Arc};
 
 use serde_json::Value;
 
@@ -8,6 +8,7 @@ use super::{
     Facts, Input,
     field::{Faults, Field, Given},
     form::Pairs,
+    rules,
     xml::Element,
 };
 use crate::problem::{INVALID_REQUEST, Invalid, Problem};
@@ -63,6 +64,41 @@ impl<'a> Fields<'a> {
         match self.given(name)? {
             Some(given) => rule(&mut self.field(name, given)).map(Some),
             None => Some(None),
+        }
+    }
+
+    /// A list by [`rules::list_of`] that may be left out. In a form each of its items is a value of this name, and an empty
+    /// value is no item.
+    pub fn optional_list<T>(
+        &mut self,
+        name: &str,
+        item: &'static str,
+        length: RangeInclusive<usize>,
+        rule: impl Fn(&mut Field<'_>) -> Option<T>,
+    ) -> Option<Option<Vec<T>>> {
+        let Members::Form(pairs) = self.members else {
+            return self.optional(name, rules::list_of(item, length, rule));
+        };
+        let sent: Vec<_> = pairs.iter().filter(|(found, _)| found == name).collect();
+        if sent.is_empty() {
+            return Some(None);
+        }
+        let items: Vec<_> = sent.iter().filter(|(_, value)| !value.is_empty()).collect();
+        let items = items.iter().map(|(_, value)| Given::Text(value));
+        rules::read_list(&mut self.field(name, Given::Text("")), items, &length, rule).map(Some)
+    }
+
+    /// The same for one that must be there.
+    pub fn required_list<T>(
+        &mut self,
+        name: &str,
+        item: &'static str,
+        length: RangeInclusive<usize>,
+        rule: impl Fn(&mut Field<'_>) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        match self.optional_list(name, item, length, rule)? {
+            Some(list) => Some(list),
+            None => self.fail(name, "is required"),
         }
     }
 

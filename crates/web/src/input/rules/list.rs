@@ -35,7 +35,7 @@ pub fn list_of<T>(
     }
 }
 
-fn read<'a, T>(
+pub(in super::super) fn read<'a, T>(
     field: &mut Field<'_>,
     items: impl Iterator<Item = Given<'a>> + Clone,
     length: &RangeInclusive<usize>,

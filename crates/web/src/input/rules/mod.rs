@@ -9,13 +9,14 @@ use std::ops::RangeInclusive;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Field, field::Given};
+use super::{Field, field::Given, repeats};
 use crate::xml::is_allowed;
 
+pub(super) use list::read as read_list;
 pub use list::{list, list_of};
 pub(super) use number::{NOT_AN_ID, whole};
 pub use number::{decimal, id, integer};
-pub use time::{date, timestamp};
+pub use time::{date, timestamp, timestamp_or_utc};
 
 /// Text of so many characters, without the ones that no database or terminal takes well, or XML has no way to
 /// write: what is taken here can be told back in every form.
@@ -53,6 +54,20 @@ pub fn one_of<T: Copy>(words: &'static [(&'static str, T)]) -> impl Fn(&mut Fiel
                 let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
                 field.fail(format!("must be one of: {}", words.join(", ")))
             }
+        }
+    }
+}
+
+/// What is an object by this rule; in a form it is the text of a JSON object, as OpenAPI has it.
+pub fn object<T>(rule: impl Fn(&mut Field<'_>) -> Option<T>) -> impl Fn(&mut Field<'_>) -> Option<T> {
+    move |field| {
+        let Given::Text(text) = field.given else { return rule(field) };
+        match serde_json::from_str::<Value>(text) {
+            Ok(value) if repeats::first(text.as_bytes()).is_none() => {
+                let pointer = field.pointer.clone();
+                rule(&mut Field { given: Given::Json(&value), pointer, faults: field.faults })
+            }
+            _ => field.fail("must be a JSON object, as text"),
         }
     }
 }

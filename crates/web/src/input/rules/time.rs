@@ -27,12 +27,25 @@ pub fn timestamp(field: &mut Field<'_>) -> Option<Timestamp> {
     const WANTED: &str =
         "must be a date and time with an offset, like 2026-05-17T10:30:00Z or 2026-05-17T12:30:00+02:00";
     let text = field.word(WANTED)?;
+    moment(field, text, text, WANTED)
+}
+
+/// The same, and one without an offset is UTC.
+pub fn timestamp_or_utc(field: &mut Field<'_>) -> Option<Timestamp> {
+    const WANTED: &str = "must be a date and time like 2026-05-17T10:30:00Z or 2026-05-17T12:30:00+02:00";
+    let text = field.word(WANTED)?;
+    let in_utc = format!("{text}Z");
+    let whole = if is_date_time(in_utc.as_bytes()) { &in_utc } else { text };
+    moment(field, text, whole, WANTED)
+}
+
+fn moment(field: &mut Field<'_>, sent: &str, text: &str, wanted: &'static str) -> Option<Timestamp> {
     if !is_date_time(text.as_bytes()) {
-        return field.fail(WANTED);
+        return field.fail(wanted);
     }
     match text.parse::<Timestamp>() {
         Ok(time) if time.as_second() >= YEAR_ZERO => Some(time),
-        _ => field.fail(format!("{WANTED}; there is no {text}")),
+        _ => field.fail(format!("{wanted}; there is no {sent}")),
     }
 }
 
