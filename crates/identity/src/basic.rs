@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue, header, request::Parts};
 use secrecy::SecretString;
 use uuid::Uuid;
 use web::{
-    Problem,
+    Learnt, Problem,
     problem::{TOO_MANY_REQUESTS, UNAUTHORIZED, UNAVAILABLE},
 };
 
@@ -38,6 +38,9 @@ where
         let refuse = |detail: &'static str| unauthorized(&accounts, detail);
         let (name, password) = credentials(&parts.headers).map_err(refuse)?;
         let signed_in = accounts.sign_in(&name, password, Origin::of(parts)).await;
+        if signed_in.is_ok() {
+            Learnt::user(&parts.extensions, name);
+        }
         signed_in.map(|account| Caller { account }).map_err(|error| match error {
             SignInError::Wrong => refuse("The name or the password is wrong."),
             SignInError::Wait(seconds) => Problem::new(

@@ -10,7 +10,7 @@ use axum::{
 use http::{HeaderValue, header, request::Parts};
 use identity::{oauth::bearer, quota};
 use web::{
-    Problem, Result,
+    Learnt, Problem, Result,
     problem::{INVALID_REQUEST, UNAUTHORIZED},
 };
 
@@ -91,6 +91,7 @@ async fn authorized(parts: &Parts, store: &Petstore) -> Result<bool> {
     let token = bearer::bearer_token(parts).map_err(|fault| fault.problem(&store.verifier))?;
     let Some(token) = token else { return Ok(false) };
     let claims = store.verifier.authorize(token, PETS).await?;
+    claims.leave_for_log(&parts.extensions);
     store.spend(&claims.metered()).await?;
     Ok(true)
 }
@@ -120,6 +121,7 @@ async fn sent_key(parts: &Parts, store: &Petstore) -> Result<Key> {
             Err(_) => None,
         };
         if let Some(name) = name {
+            Learnt::client(&parts.extensions, &name);
             store.spend(&quota::api_key(&name)).await?;
             return Ok(Key::Valid);
         }

@@ -25,7 +25,6 @@ use identity::{
 };
 use ids::Ids;
 use secrecy::SecretString;
-use tokio::sync::Semaphore;
 use user::store::{Maker, Refused};
 use utoipa_axum::{
     router::{OpenApiRouter, UtoipaMethodRouterExt},
@@ -55,9 +54,6 @@ pub const SCOPES: &[Scope] = &[
 ];
 
 const NAME: &str = "Pet store";
-
-/// How many images are received at once: each is in memory until it is kept.
-const UPLOADS: usize = 16;
 
 /// What an operator says about the service.
 #[derive(Debug, Clone)]
@@ -92,7 +88,6 @@ pub struct Petstore {
     sign_in: Router,
     issued_by: Option<IssuedBy>,
     documentation_client: Option<DocumentationClient>,
-    uploads: Arc<Semaphore>,
     sign_up: SignUp,
     pet_ids: Ids,
     order_ids: Ids,
@@ -151,7 +146,6 @@ impl Petstore {
             sign_in: sign_in.router,
             issued_by: sign_in.issued_by,
             documentation_client,
-            uploads: Arc::new(Semaphore::new(UPLOADS)),
             pet_ids: ids("pet"),
             order_ids: ids("order"),
             user_ids: ids("user"),

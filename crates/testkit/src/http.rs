@@ -167,6 +167,23 @@ impl Answer {
         problem["detail"].as_str().unwrap_or_else(|| panic!("no detail in {problem}")).to_owned()
     }
 
+    /// Asserts that a problem comes as a page that runs nothing, with this detail.
+    #[track_caller]
+    pub fn is_problem_page(&self, status: u16, kind: &str, detail: &str) {
+        let page = self.text();
+        assert_eq!(self.status, status, "{page}");
+        assert_eq!(self.header("content-type"), "text/html; charset=utf-8", "{page}");
+        assert!(
+            self.header("content-security-policy").starts_with("default-src 'none';"),
+            "{:?}",
+            self.headers
+        );
+        assert_eq!(self.header("cache-control"), "no-store");
+        assert!(page.contains(&format!("<p>{detail}</p>")), "{page}");
+        assert!(page.contains(&format!("<a href=\"/problems/{kind}\">")), "{page}");
+        assert!(page.contains(&format!("Status {status}")) && !page.contains("<script"), "{page}");
+    }
+
     /// Asserts a 400 that lists exactly these places and faults.
     #[track_caller]
     pub fn is_invalid(&self, errors: &[(&str, &str)]) {

@@ -81,6 +81,7 @@ pub(crate) struct Limits {
     connections_per_address: usize,
     header_seconds: u64,
     body_bytes: usize,
+    body_memory_bytes: usize,
     body_seconds: u64,
     anonymous_calls_per_hour: u32,
     stall_seconds: u64,
@@ -221,6 +222,9 @@ impl Settings {
                 return Err(SettingsError(format!("limits.{name} must be at least 1")));
             }
         }
+        if limits.body_memory_bytes < limits.body_bytes {
+            return Err(SettingsError("limits.body_memory_bytes must be at least limits.body_bytes".into()));
+        }
         check_address("petstore", &self.petstore.address)?;
         check_address("train", &self.train.address)?;
         check_address("museum", &self.museum.address)?;
@@ -360,6 +364,7 @@ impl Limits {
     pub(crate) fn request(&self) -> RequestLimits {
         RequestLimits {
             body_bytes: self.body_bytes,
+            memory_bytes: self.body_memory_bytes,
             body_time: Duration::from_secs(self.body_seconds),
             anonymous_calls_per_hour: self.anonymous_calls_per_hour,
             ..RequestLimits::default()

@@ -37,6 +37,8 @@ impl Default for ConnectionLimits {
 pub struct RequestLimits {
     /// How large a body may be.
     pub body_bytes: usize,
+    /// How many bytes of bodies a service keeps in memory at once, images included.
+    pub memory_bytes: usize,
     /// How long it may take to arrive.
     pub body_time: Duration,
     /// How much of a body that is too large is read and thrown away, so that its sender gets to read why.
@@ -49,6 +51,7 @@ impl Default for RequestLimits {
     fn default() -> Self {
         RequestLimits {
             body_bytes: 1024 * 1024,
+            memory_bytes: 64 * 1024 * 1024,
             body_time: Duration::from_secs(30),
             discarded_bytes: 256 * 1024 * 1024,
             // As many as a user has: a school or an office may share an address.

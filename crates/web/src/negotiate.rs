@@ -16,6 +16,7 @@ use crate::{
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const XML: &str = "application/xml";
 pub(crate) const TEXT_XML: &str = "text/xml";
+const HTML: &str = "text/html";
 
 /// The offered type that the client likes best, or the refusal that lists what is offered. Whoever answers by it
 /// says so with [`vary`].
@@ -30,7 +31,7 @@ pub fn vary(response: &mut Response) {
     response.headers_mut().append(header::VARY, HeaderValue::from_static("accept"));
 }
 
-/// These operations answer in JSON only. Who takes no JSON is told so before the operation runs: a request nobody
+/// These operations answer in JSON only, each with a body. Who takes no JSON is told so before the operation runs: a request nobody
 /// could read the answer of changes nothing.
 pub fn json_only<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> {
     router.route_layer(middleware::from_fn(async |request: Request, next: Next| {
@@ -45,6 +46,20 @@ pub fn json_only<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<
 pub(crate) fn prefers_xml(headers: &HeaderMap) -> bool {
     let offered = [JSON, PROBLEM_JSON, PROBLEM_XML, XML, TEXT_XML];
     matches!(best(headers, &offered), Some(PROBLEM_XML | XML | TEXT_XML))
+}
+
+/// Whether a refusal is better told as a page: the client names HTML, and likes it better than every other form of a problem.
+/// Of several that it likes equally, the one that it names first counts: browsers send HTML first.
+pub(crate) fn prefers_html(headers: &HeaderMap) -> bool {
+    let named = ranges(headers).enumerate().find(|(_, range)| range.precision() == 2 && range.matches(HTML));
+    let Some((at, html)) = named.filter(|(_, range)| range.quality > 0) else { return false };
+    [JSON, PROBLEM_JSON, PROBLEM_XML, XML, TEXT_XML].iter().all(|other| {
+        let decisive = ranges(headers)
+            .enumerate()
+            .filter(|(_, range)| range.matches(other))
+            .max_by_key(|(_, range)| range.precision());
+        decisive.is_none_or(|(place, range)| (range.quality, at) < (html.quality, place))
+    })
 }
 
 /// The offered type that the client likes best; the first of several it likes equally, which is also what a
@@ -126,6 +141,29 @@ mod tests {
 
     fn accepting(accept: &[&'static str]) -> HeaderMap {
         accept.iter().map(|value| (header::ACCEPT, value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn a_page_is_for_clients_that_rank_html_first() {
+        for (accept, expected) in [
+            (&[][..], false),
+            (&["*/*"], false),
+            (&["text/*"], false),
+            (&["text/html"], true),
+            (&["TEXT/HTML;q=0.1"], true),
+            (&["text/html;q=0"], false),
+            (&["text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"], true),
+            (&["text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"], true),
+            (&["application/json, text/html"], false),
+            (&["text/html, application/json"], true),
+            (&["text/html, */*"], true),
+            (&["*/*, text/html"], false),
+            (&["text/html;q=0.8, application/problem+json;q=0.9"], false),
+            (&["text/html;q=0.8", "application/xml;q=0.9"], false),
+            (&["application/json;q=0.5, text/html;q=0.6"], true),
+        ] {
+            assert_eq!(prefers_html(&accepting(accept)), expected, "{accept:?}");
+        }
     }
 
     #[test]

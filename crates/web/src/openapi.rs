@@ -16,9 +16,13 @@ use utoipa::{
     },
 };
 
-use crate::problem::{
-    INVALID_REQUEST, Invalid, Kind, NAMESPACE, NOT_ACCEPTABLE, PROBLEM_JSON, PROBLEM_XML, ProblemDocument,
-    TOO_LARGE, TOO_MANY_REQUESTS, TOO_SLOW, UNAUTHORIZED, UNAVAILABLE, UNSUPPORTED_MEDIA_TYPE,
+use crate::{
+    operations::has_answer,
+    problem::{
+        INVALID_REQUEST, Invalid, Kind, NAMESPACE, NOT_ACCEPTABLE, PROBLEM_JSON, PROBLEM_XML,
+        ProblemDocument, TOO_LARGE, TOO_MANY_REQUESTS, TOO_SLOW, UNAUTHORIZED, UNAVAILABLE,
+        UNSUPPORTED_MEDIA_TYPE,
+    },
 };
 
 /// What a service speaks besides JSON.
@@ -91,12 +95,13 @@ fn complete_operation(operation: &mut Operation, public: bool, speaks: Speaks) {
     // A list of one empty requirement says that nobody needs to sign in.
     let open =
         operation.security.as_ref().map_or(public, |all| all.iter().all(|one| *one == Default::default()));
-    let mut refusals = vec![&NOT_ACCEPTABLE, &TOO_MANY_REQUESTS, &UNAVAILABLE];
+    // Query parameters that an operation does not have are refused also where it has none.
+    let mut refusals = vec![&INVALID_REQUEST, &TOO_MANY_REQUESTS, &UNAVAILABLE];
+    if has_answer(operation) {
+        refusals.push(&NOT_ACCEPTABLE);
+    }
     if !open {
         refusals.push(&UNAUTHORIZED);
-    }
-    if operation.parameters.as_ref().is_some_and(|all| !all.is_empty()) || operation.request_body.is_some() {
-        refusals.push(&INVALID_REQUEST);
     }
     if operation.request_body.is_some() {
         refusals.extend([&TOO_SLOW, &TOO_LARGE, &UNSUPPORTED_MEDIA_TYPE]);

@@ -1,5 +1,7 @@
 //! A service put together: its API, and what stands beside every API.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::{
     Extension, Router,
@@ -10,7 +12,7 @@ use axum::{
 };
 use bytes::Bytes;
 use db::Db;
-use http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use tower_http::{
     compression::{
         CompressionLayer,
@@ -24,9 +26,10 @@ use crate::{
     anonymous::{Anonymous, meter},
     background::Background,
     documentation::{DocumentationClient, documentation},
+    input::{Memory, hold},
     limits::RequestLimits,
-    negotiate::json_only,
     openapi_3_0::as_3_0,
+    operations::{self, Operations},
     problem::{self, Kind, NOT_FOUND, Problem, Result, STANDARD},
 };
 
@@ -99,20 +102,39 @@ impl Service {
             .route("/problems/{name}", get(one_problem))
             .with_state(pages)
             .merge(documentation);
-        let api = if self.xml { self.api } else { json_only(self.api) };
-        let api = api
+        let operations = Arc::new(Operations::new(&self.openapi, self.prefix, !self.xml));
+        let memory = Memory::new(self.limits.memory_bytes);
+        let prefix = self.prefix;
+        let nothing = async move || nothing_here(prefix);
+        let api = self
+            .api
+            .route_layer(middleware::from_fn_with_state(operations, operations::check))
             // Its own rather than the whole service's, so that a page elsewhere can read that there is nothing.
-            .fallback(async || StatusCode::NOT_FOUND)
+            .fallback(nothing)
             .layer(middleware::from_fn_with_state(anonymous, meter))
             .layer(cors(self.exposed))
+            .layer(middleware::from_fn_with_state(memory.clone(), hold))
             .layer(Extension(self.limits));
-        let beside = self.beside.layer(Extension(self.limits));
-        let api = if self.prefix.is_empty() { api } else { Router::new().nest(self.prefix, api) };
+        let beside =
+            self.beside.layer(middleware::from_fn_with_state(memory, hold)).layer(Extension(self.limits));
+        let api = match self.prefix {
+            "" => api,
+            prefix => Router::new().nest(prefix, api).fallback(nothing),
+        };
         // Not of what stands beside: its pages have secrets next to what a stranger can put there, and how well both compress
         // together tells the secret (BREACH).
         let router = api.merge(pages).layer(compression()).merge(beside);
         if self.xml { router.layer(middleware::from_fn(problem::in_xml)) } else { router }
     }
+}
+
+/// Says where there is something.
+fn nothing_here(prefix: &str) -> Problem {
+    let begins = if prefix.is_empty() { "/" } else { prefix };
+    let detail = format!(
+        "There is nothing at this address. The API begins at {begins}; its operations are listed at /docs."
+    );
+    Problem::new(&NOT_FOUND, detail)
 }
 
 /// The OpenAPI document as `/openapi.json` and `triptych openapi` give it.
@@ -206,10 +228,16 @@ async fn one_problem(State(pages): State<Pages>, Path(name): Path<String>) -> Re
     page(&ProblemPage { title: pages.title, kinds: std::slice::from_ref(kind) })
 }
 
-/// A page for people: no script, nothing from elsewhere, in nobody's frame.
+/// A page for people.
 fn page(template: &impl Template) -> Result<Response> {
-    let html = template.render().map_err(Problem::internal)?;
-    let headers = [
+    let mut response = template.render().map_err(Problem::internal)?.into_response();
+    add_page_headers(response.headers_mut());
+    Ok(response)
+}
+
+/// What goes with every page: no script, nothing from elsewhere, in no frame.
+pub(crate) fn add_page_headers(headers: &mut HeaderMap) {
+    for (name, value) in [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (
             header::CONTENT_SECURITY_POLICY,
@@ -217,6 +245,7 @@ fn page(template: &impl Template) -> Result<Response> {
         ),
         (header::X_FRAME_OPTIONS, "DENY"),
         (header::REFERRER_POLICY, "no-referrer"),
-    ];
-    Ok((headers, html).into_response())
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
 }

@@ -11,14 +11,17 @@ use std::{
 
 use axum::{
     Router,
+    extract::{Path, Request},
     routing::{get, post},
 };
 use serde_json::{Value, json};
-use support::{Wire, serve};
+use support::{Wire, serve, soon};
 use testkit::Client;
+use tokio::sync::mpsc;
 use web::{
-    Body, Problem, Query, Reply, Result,
+    Body, Learnt, Problem, Query, Reply, Result,
     input::{Fields, Input, rules},
+    problem::{CONFLICT, UNAVAILABLE},
     reply::{self, Batch},
 };
 
@@ -89,6 +92,25 @@ fn router() -> Router {
                 .await
             }),
         )
+        .route(
+            "/known/{user}/{client}",
+            get(
+                async |Path((user, client)): Path<(String, String)>,
+                       request: Request|
+                       -> Result<&'static str> {
+                    if user != "-" {
+                        Learnt::user(request.extensions(), user);
+                    }
+                    if client != "-" {
+                        Learnt::client(request.extensions(), &client);
+                    }
+                    if client == "refused" { Err(Problem::new(&CONFLICT, "No.")) } else { Ok("known") }
+                },
+            ),
+        )
+        .route("/healthz", get(async || "ok"))
+        .route("/metrics", get(async || "many"))
+        .route("/readyz", get(async || -> Result<()> { Err(Problem::new(&UNAVAILABLE, "Not yet.")) }))
         .route("/reply", get(async || Reply(json!({"password": "in-an-answer"}))))
 }
 
@@ -100,11 +122,11 @@ async fn start() -> (testkit::Server, Client) {
 #[tokio::test]
 async fn one_line_per_request_says_what_was_asked_and_answered() {
     let (_server, client) = start().await;
-    for (id, method, path, status) in [
-        ("line-1", "GET", "/things/7", 200),
-        ("line-2", "HEAD", "/things/7", 200),
-        ("line-3", "DELETE", "/things/7", 405),
-        ("line-4", "GET", "/no%20where", 404),
+    for (id, method, path, status, problem) in [
+        ("line-1", "GET", "/things/7", 200, None),
+        ("line-2", "HEAD", "/things/7", 200, None),
+        ("line-3", "DELETE", "/things/7", 405, Some("method-not-allowed")),
+        ("line-4", "GET", "/no%20where", 404, Some("not-found")),
     ] {
         let call = client.call(method.parse().unwrap(), path).header("x-request-id", id);
         call.send().await.has_status(status);
@@ -114,14 +136,91 @@ async fn one_line_per_request_says_what_was_asked_and_answered() {
         assert_eq!(line["level"], "INFO");
         let ms = fields["ms"].as_f64();
         assert!(ms.is_some_and(|ms| ms >= 0.0), "{line}");
-        assert_eq!(
-            *fields,
-            json!({
-                "message": "request", "service": "test", "method": method, "path": path, "status": status,
-                "client": "127.0.0.1", "id": id, "ms": ms,
-            })
-        );
+        // In milliseconds, to the microsecond.
+        assert!(fields["ms"].to_string().split('.').nth(1).is_none_or(|part| part.len() <= 3), "{line}");
+        let mut expected = json!({
+            "message": "request", "service": "test", "method": method, "path": path, "status": status,
+            "client": "127.0.0.1", "id": id, "ms": ms,
+        });
+        if let Some(problem) = problem {
+            expected["problem"] = json!(problem);
+        }
+        assert_eq!(*fields, expected);
     }
+}
+
+#[tokio::test]
+async fn a_line_names_the_user_and_the_client() {
+    let (_server, client) = start().await;
+    for (path, user, client_id, status) in [
+        ("/known/ada/demo", Some("ada"), Some("demo"), 200),
+        ("/known/-/demo", None, Some("demo"), 200),
+        ("/known/ada/-", Some("ada"), None, 200),
+        ("/known/ada/refused", Some("ada"), Some("refused"), 409),
+    ] {
+        let id = format!("known{}", path.replace('/', "-"));
+        client.get(path).header("x-request-id", &id).send().await.has_status(status);
+        let lines = log().about(&id);
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        let fields = &lines[0]["fields"];
+        assert_eq!((fields["user"].as_str(), fields["client_id"].as_str()), (user, client_id), "{fields}");
+    }
+}
+
+#[tokio::test]
+async fn probes_that_succeed_are_logged_for_debugging_only() {
+    let (_server, client) = start().await;
+    for (path, status, level) in [
+        ("/healthz", 200, "DEBUG"),
+        ("/metrics", 200, "DEBUG"),
+        ("/readyz", 503, "INFO"),
+        ("/things/7", 200, "INFO"),
+    ] {
+        let id = format!("probe{}", path.replace('/', "-"));
+        client.get(path).header("x-request-id", &id).send().await.has_status(status);
+        let lines = log().about(&id);
+        assert_eq!((lines.len(), lines[0]["level"].as_str()), (1, Some(level)), "{lines:?}");
+    }
+}
+
+/// Says when it goes.
+struct Guard(mpsc::UnboundedSender<()>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.send(());
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_hangs_up_leaves_a_line() {
+    log();
+    let (begun, mut begins) = mpsc::unbounded_channel();
+    let (dropped, mut drops) = mpsc::unbounded_channel();
+    let handler = async move || -> &'static str {
+        let _guard = Guard(dropped.clone());
+        begun.send(()).unwrap();
+        std::future::pending().await
+    };
+    let (server, _) = serve(router().route("/wait", get(handler))).await;
+    let mut wire = Wire::connect(server.address()).await;
+    wire.send("GET /wait HTTP/1.1\r\nhost: localhost\r\nx-request-id: hung-up\r\n\r\n").await;
+    soon("the request", begins.recv()).await.unwrap();
+    drop(wire);
+    soon("the end of the request", drops.recv()).await.unwrap();
+    // The record of a request is dropped after its handler; the server has ended when all of it is.
+    soon("the end of the server", server.stop()).await;
+    let lines = log().about("hung-up");
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    let fields = &lines[0]["fields"];
+    assert_eq!(lines[0]["level"], "INFO");
+    assert_eq!(
+        *fields,
+        json!({
+            "message": "request aborted", "service": "test", "method": "GET", "path": "/wait", "status": 499,
+            "client": "127.0.0.1", "id": "hung-up", "ms": fields["ms"],
+        })
+    );
 }
 
 #[tokio::test]

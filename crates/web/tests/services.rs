@@ -124,7 +124,9 @@ async fn any_page_may_call_the_api_and_read_its_headers() {
 #[tokio::test]
 async fn who_takes_no_json_is_told_before_anything_happens() {
     let (_store, _server, client) = start().await;
-    for accept in ["text/html", "application/json;q=0", "application/xml, text/*;q=0.5"] {
+    let page = client.post("/v1/conflict").header("accept", "text/html").send().await;
+    page.is_problem_page(406, "not-acceptable", "This operation answers as application/json only.");
+    for accept in ["application/json;q=0", "application/xml, text/*;q=0.5"] {
         let answer = client.post("/v1/conflict").header("accept", accept).send().await;
         assert_eq!(
             answer.is_problem(406, "not-acceptable"),

@@ -88,10 +88,13 @@ async fn every_refusal_is_told_in_xml() {
     let ask = async |method: Method, path: &str| {
         client.call(method, path).header("accept", "application/xml").send().await
     };
-    let nothing = "There is nothing at this address.";
-    for nowhere in ["/v1/nowhere", "/nowhere", "/v1", "/docs/nowhere"] {
+    let nothing =
+        "There is nothing at this address. The API begins at /v1; its operations are listed at /docs.";
+    for nowhere in ["/v1/nowhere", "/nowhere", "/v1"] {
         is_xml_problem(&ask(Method::GET, nowhere).await, 404, "not-found", "Not found", nothing);
     }
+    let nothing = "There is nothing at this address.";
+    is_xml_problem(&ask(Method::GET, "/docs/nowhere").await, 404, "not-found", "Not found", nothing);
     is_xml_problem(
         &ask(Method::GET, "/problems/invented").await,
         404,
@@ -215,8 +218,7 @@ async fn json_unless_xml_is_liked_better() {
         ("application/json;q=0, application/problem+json;q=0, */*", true),
         ("application/xml;q=0, application/problem+xml;q=0.1", true),
         // Neither: told in JSON all the same.
-        ("text/html", false),
-        ("image/png, text/html;q=0.5", false),
+        ("image/png", false),
         ("application/xml;q=0", false),
         ("*/*;q=0", false),
     ] {

@@ -110,7 +110,10 @@ async fn the_client_chooses() {
         assert_eq!(answer.text().starts_with('{'), media_type == json, "{accept}");
     }
     let before = ran.load(SeqCst);
-    for accept in ["text/html", "application/json;q=0, text/plain", "application/problem+xml", "*/*;q=0"] {
+    let page = client.get("/").header("accept", "text/html").send().await;
+    let forms = "This operation answers as application/json, application/xml or text/xml only.";
+    page.is_problem_page(406, "not-acceptable", forms);
+    for accept in ["application/json;q=0, text/plain", "application/problem+xml", "*/*;q=0"] {
         let answer = client.get("/").header("accept", accept).send().await;
         assert_eq!(
             answer.is_problem(406, "not-acceptable"),

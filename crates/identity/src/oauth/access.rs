@@ -2,9 +2,11 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use http::Extensions;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
+use web::Learnt;
 
 use super::{OpenError, keys::Keys};
 use crate::quota;
@@ -49,6 +51,16 @@ impl Claims {
             Some(account) => quota::user(account),
             None if self.ours => format!("client:{}", self.client),
             None => format!("external:{}", self.subject),
+        }
+    }
+
+    /// Leaves who is calling for the request's line in the log.
+    pub fn leave_for_log(&self, extensions: &Extensions) {
+        if self.subject != self.client {
+            Learnt::user(extensions, &self.subject);
+        }
+        if !self.client.is_empty() {
+            Learnt::client(extensions, &self.client);
         }
     }
 

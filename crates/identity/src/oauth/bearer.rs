@@ -36,6 +36,7 @@ where
         let token = bearer_token(parts).map_err(|fault| fault.problem(&verifier))?;
         let Some(token) = token else { return Err(Fault::Missing.problem(&verifier)) };
         let claims = verifier.authorize(token, S::NEEDED).await?;
+        claims.leave_for_log(&parts.extensions);
         Ok(Authorized { claims, scopes: PhantomData })
     }
 }

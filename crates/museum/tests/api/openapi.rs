@@ -99,7 +99,7 @@ fn every_operation_is_there_with_its_answers() {
         ("GET /special-events", "listSpecialEvents: 200 400 401 406 429 503"),
         ("GET /special-events/{eventId}", "getSpecialEvent: 200 400 401 404 406 429 503"),
         ("PATCH /special-events/{eventId}", "updateSpecialEvent: 200 400 401 404 406 408 413 415 429 503"),
-        ("DELETE /special-events/{eventId}", "deleteSpecialEvent: 204 400 401 404 406 429 503"),
+        ("DELETE /special-events/{eventId}", "deleteSpecialEvent: 204 400 401 404 429 503"),
         ("POST /tickets", "buyMuseumTickets: 201 400 401 404 406 408 413 415 429 503"),
         ("GET /tickets/{ticketId}/pkpass", "getTicketPass: 200 400 401 404 406 429 503"),
     ];

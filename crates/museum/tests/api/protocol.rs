@@ -109,7 +109,7 @@ testkit::on_both_engines! {
             for client in [&open.anyone, &open.ada] {
                 for method in [Method::GET, Method::POST] {
                     let detail = client.call(method, path).send().await.is_problem(404, "not-found");
-                    assert_eq!(detail, "There is nothing at this address.", "{path}");
+                    assert_eq!(detail, "There is nothing at this address. The API begins at /v1.1; its operations are listed at /docs.", "{path}");
                 }
             }
         }

@@ -1,23 +1,20 @@
 //! Sending an image of a pet, and getting it back.
 
-use std::time::Duration;
-
 use axum::{
     body::Body,
-    extract::{FromRequestParts, State},
+    extract::State,
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
 use futures_util::stream;
-use http::{HeaderValue, header, request::Parts};
+use http::{HeaderValue, header};
 use serde::Serialize;
-use tokio::sync::OwnedSemaphorePermit;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 use web::{
     Both, Path, Problem, Query, Reply, Result, Upload,
     input::{Fields, Input, rules},
-    problem::{CONFLICT, NOT_FOUND, UNAVAILABLE},
+    problem::{CONFLICT, NOT_FOUND},
 };
 
 use super::{
@@ -64,22 +61,6 @@ impl Input for Metadata {
     }
 }
 
-/// A place among the uploads that are read at once, since each is in memory until it is kept.
-pub(crate) struct Place(#[expect(dead_code, reason = "held until the upload is done")] OwnedSemaphorePermit);
-
-impl FromRequestParts<Petstore> for Place {
-    type Rejection = Problem;
-
-    async fn from_request_parts(_: &mut Parts, petstore: &Petstore) -> Result<Self> {
-        let place =
-            tokio::time::timeout(Duration::from_secs(10), petstore.uploads.clone().acquire_owned()).await;
-        match place {
-            Ok(Ok(permit)) => Ok(Place(permit)),
-            _ => Err(Problem::new(&UNAVAILABLE, "Too many images are being sent just now.").retry_after(5)),
-        }
-    }
-}
-
 /// Send an image of a pet
 ///
 /// The image's address joins the pet's `photoUrls`. A pet has at most 20 images of 50 MiB together; those whose address is
@@ -102,7 +83,6 @@ pub(crate) async fn upload(
     _caller: PetsCaller,
     State(petstore): State<Petstore>,
     Both(Path(pet), Query(Metadata(metadata))): Both<Path<i64>, Query<Metadata>>,
-    _place: Place,
     Upload(bytes): Upload<LARGEST>,
 ) -> Result<Reply<ApiResponse>> {
     if bytes.is_empty() {

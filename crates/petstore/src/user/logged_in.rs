@@ -6,7 +6,7 @@ use http::{HeaderValue, header, request::Parts};
 use identity::{SignUps, oauth::bearer, quota, session::Kind};
 use uuid::Uuid;
 use web::{
-    Client, Problem, Result,
+    Client, Learnt, Problem, Result,
     problem::{INVALID_REQUEST, UNAUTHORIZED},
 };
 
@@ -41,7 +41,8 @@ impl FromRequestParts<Petstore> for LoggedIn {
             }
         };
         let found = store.sessions.find(Kind::Api, secret).await?;
-        let (account, _) = found.ok_or_else(has_ended)?;
+        let (account, name) = found.ok_or_else(has_ended)?;
+        Learnt::user(&parts.extensions, name);
         store.spend(&quota::user(account)).await?;
         Ok(LoggedIn { account, session: secret.to_owned() })
     }

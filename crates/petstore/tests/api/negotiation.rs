@@ -21,6 +21,28 @@ fn caller<'a>(open: &'a Open, id: &str) -> &'a As {
 }
 
 testkit::on_both_engines! {
+    async fn no_operation_takes_a_parameter_that_it_does_not_have(open: Open) {
+        let mut refused = 0;
+        for operation in operations() {
+            let path = format!("{}?bogus=1", operation.path);
+            let call = caller(&open, &operation.id).call(operation.method.clone(), &path);
+            let call = match operation.id.as_str() {
+                "uploadFile" => call.body("image/png", "x"),
+                _ => call.json(&json!({})),
+            };
+            let answer = call.send().await;
+            answer.is_problem(400, "invalid-request");
+            let problem = answer.json();
+            let errors = problem["errors"].as_array().unwrap();
+            let bogus: Vec<_> = errors.iter().filter(|error| error["pointer"] == "?bogus").collect();
+            assert_eq!(bogus.len(), 1, "{}: {problem}", operation.id);
+            let detail = bogus[0]["detail"].as_str().unwrap();
+            assert!(detail.starts_with("is not a parameter of this operation"), "{}: {detail}", operation.id);
+            refused += 1;
+        }
+        assert_eq!(refused, operations().len());
+    }
+
     async fn the_form_that_the_client_likes_best_is_answered(open: Open) {
         open.add(&pet_with("Rex", "id", 1)).await;
         open.anyone.post("/v3/store/order").json(&json!({"id": 1, "petId": 1})).send().await.has_status(200);
@@ -95,7 +117,11 @@ testkit::on_both_engines! {
                     "uploadFile" => call.body("image/png", "x"),
                     _ => call,
                 };
-                assert_eq!(call.send().await.is_problem(406, "not-acceptable"), said, "{id}");
+                let answer = call.send().await;
+                match accept {
+                    "application/pdf, text/html" => answer.is_problem_page(406, "not-acceptable", said),
+                    _ => assert_eq!(answer.is_problem(406, "not-acceptable"), said, "{id}"),
+                }
                 refused += 1;
             }
         }
@@ -113,6 +139,23 @@ testkit::on_both_engines! {
         assert_eq!(open.dump().await, before);
     }
 
+    async fn an_operation_that_answers_nothing_suits_every_client(open: Open) {
+        for accept in ["application/problem+json", "application/problem+xml", "text/html", "image/png"] {
+            open.add(&pet_with("Rex", "id", 1)).await;
+            let order = json!({"id": 1, "petId": 1});
+            open.anyone.post("/v3/store/order").json(&order).send().await.has_status(200);
+            for call in [
+                open.anyone.delete("/v3/store/order/1"),
+                open.pets.delete("/v3/pet/1"),
+                open.ada.put("/v3/user/ada").json(&json!({"firstName": "Ada"})),
+                open.anyone.get("/v3/user/logout"),
+            ] {
+                let answer = call.header("accept", accept).send().await;
+                assert_eq!(answer.has_status(200).text(), "", "{accept}");
+            }
+        }
+    }
+
     async fn a_refusal_comes_in_xml_to_who_prefers_it(open: Open) {
         let problem = |kind: &str, title: &str, status: u16, detail: &str, more: &str| {
             format!(
@@ -121,7 +164,7 @@ testkit::on_both_engines! {
                  </problem>"
             )
         };
-        let nothing = "There is nothing at this address.";
+        let nothing = "There is nothing at this address. The API begins at /v3; its operations are listed at /docs.";
         let error = |pointer: &str, detail: &str| {
             format!("<error><pointer>{pointer}</pointer><detail>{detail}</detail></error>")
         };
@@ -160,7 +203,7 @@ testkit::on_both_engines! {
             assert!(status == 405 && text.contains("<type>/problems/method-not-allowed</type>"), "{text}");
         }
         // Who likes both equally gets JSON.
-        for accept in ["*/*", "application/json, application/xml", "text/html"] {
+        for accept in ["*/*", "application/json, application/xml", "image/png"] {
             open.anyone.get("/v3/nothing").header("accept", accept).send().await.is_problem(404, "not-found");
         }
         let answer = open.pets.post("/v3/pet").body(XML, "<pet/>").header("accept", XML).send().await;

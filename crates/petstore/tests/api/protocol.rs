@@ -86,7 +86,7 @@ testkit::on_both_engines! {
                 [(&open.anyone, Method::GET), (&open.pets, Method::POST), (&open.key, Method::DELETE)]
             {
                 let detail = caller.call(method, path).send().await.is_problem(404, "not-found");
-                assert_eq!(detail, "There is nothing at this address.", "{path}");
+                assert_eq!(detail, "There is nothing at this address. The API begins at /v3; its operations are listed at /docs.", "{path}");
             }
         }
     }

@@ -144,7 +144,7 @@ testkit::on_both_engines! {
             open.user(name).await.is_invalid(&[("{username}", said)]);
         }
         let problem = open.user("").await.is_problem(404, "not-found");
-        assert_eq!(problem, "There is nothing at this address.");
+        assert_eq!(problem, "There is nothing at this address. The API begins at /v3; its operations are listed at /docs.");
     }
 
     async fn creating_users_at_once_makes_each_name_once(open: Open) {

@@ -253,7 +253,6 @@ pub(crate) async fn get(
 )]
 pub(crate) async fn delete(
     caller: Caller<Write>,
-    _wanted: Wanted,
     State(train): State<Train>,
     Path(id): Path<Uuid>,
 ) -> Result<Response> {

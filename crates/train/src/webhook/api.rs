@@ -137,7 +137,6 @@ pub(crate) async fn get(
 )]
 pub(crate) async fn delete(
     caller: Caller<Write>,
-    _wanted: Wanted,
     State(train): State<Train>,
     Path(id): Path<Uuid>,
 ) -> Result<StatusCode> {
@@ -190,7 +189,6 @@ pub(crate) async fn rotate(
 )]
 pub(crate) async fn test(
     caller: Caller<Write>,
-    _wanted: Wanted,
     State(train): State<Train>,
     Path(id): Path<Uuid>,
 ) -> Result<StatusCode> {

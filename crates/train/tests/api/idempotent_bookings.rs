@@ -181,7 +181,7 @@ testkit::on_both_engines! {
         call("application/json", "{").send().await.is_problem(400, "invalid-request");
         call("text/plain", "x").send().await.is_problem(415, "unsupported-media-type");
         let good = booking(TRIP).to_string();
-        let call = call("application/json", &good).header("accept", "text/html");
+        let call = call("application/json", &good).header("accept", "text/plain");
         call.send().await.is_problem(406, "not-acceptable");
         let reader = open.with_scope(&open.ada, "read").await;
         book(&reader, KEY, &booking(TRIP)).await.is_problem(403, "forbidden");

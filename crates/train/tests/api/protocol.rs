@@ -89,7 +89,7 @@ testkit::on_both_engines! {
         ] {
             for method in [Method::GET, Method::POST, Method::DELETE] {
                 let detail = open.anyone.call(method.clone(), path).send().await.is_problem(404, "not-found");
-                assert_eq!(detail, "There is nothing at this address.", "{path}");
+                assert_eq!(detail, "There is nothing at this address. The API begins at /; its operations are listed at /docs.", "{path}");
                 open.ada.call(method, path).send().await.is_problem(404, "not-found");
             }
             let answer = open.anyone.get(path).header("accept", "application/xml").send().await;

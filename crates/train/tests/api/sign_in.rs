@@ -63,7 +63,7 @@ testkit::on_both_engines! {
             is_missing(&open.anyone.call(method.clone(), path).send().await);
             // It comes before anything else is looked at.
             let odd =
-                open.anyone.call(method.clone(), &path.replace(NOTHING, "x")).header("accept", "text/html");
+                open.anyone.call(method.clone(), &path.replace(NOTHING, "x")).header("accept", "text/plain");
             is_missing(&odd.body("text/plain", "nonsense").send().await);
             let odd = format!("{path}?limit=x&date=x");
             is_missing(&open.anyone.call(method.clone(), &odd).send().await);

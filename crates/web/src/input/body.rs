@@ -6,13 +6,15 @@ use axum::extract::{FromRequest, Request};
 use serde_json::Value;
 
 use super::{
-    Input,
+    Facts, Input,
     collect::{collect, limits},
     content_type::{ContentType, FORM, Syntax},
     field::Given,
     fields::read_body,
     form::{self, Pairs},
-    repeats, xml,
+    repeats,
+    unknown::Unknown,
+    xml,
 };
 use crate::problem::{Problem, UNSUPPORTED_MEDIA_TYPE};
 
@@ -25,17 +27,21 @@ impl<S: Sync, T: Input> FromRequest<S> for Body<T> {
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let syntax = Syntax::of::<T>(request.headers())?;
         let (limits, facts) = (limits(&request), request.extensions().get().cloned());
+        let extensions = request.extensions().clone();
         let bytes = collect(request, limits).await?;
-        match syntax {
-            Syntax::Json => read_body(Given::Json(&json(&bytes)?), facts),
-            Syntax::Xml { root } => {
-                let text = utf8(&bytes)?;
-                let root = xml::parse(text, root).map_err(|why| Problem::invalid_at("#", why))?;
-                read_body(Given::Xml(&root), facts)
-            }
-            Syntax::Form => read_body(Given::Form(&pairs(utf8(&bytes)?)?), facts),
+        Unknown::join(&extensions, true, read(&bytes, syntax, facts).map(Body))
+    }
+}
+
+fn read<T: Input>(bytes: &[u8], syntax: Syntax, facts: Option<Facts>) -> Result<T, Problem> {
+    match syntax {
+        Syntax::Json => read_body(Given::Json(&json(bytes)?), facts),
+        Syntax::Xml { root } => {
+            let text = utf8(bytes)?;
+            let root = xml::parse(text, root).map_err(|why| Problem::invalid_at("#", why))?;
+            read_body(Given::Xml(&root), facts)
         }
-        .map(Body)
+        Syntax::Form => read_body(Given::Form(&pairs(utf8(bytes)?)?), facts),
     }
 }
 

@@ -5,6 +5,7 @@ use bytes::{Bytes, BytesMut};
 use http::header;
 use http_body_util::BodyExt;
 
+use super::memory::Held;
 use crate::{
     limits::RequestLimits,
     problem::{Problem, TOO_LARGE, TOO_SLOW},
@@ -17,15 +18,16 @@ pub(super) fn limits(request: &Request) -> RequestLimits {
 
 /// Reads the whole body, within the limits on size and time.
 pub(super) async fn collect(request: Request, limits: RequestLimits) -> Result<Bytes, Problem> {
+    let held = request.extensions().get::<Held>().cloned();
     let waits = request.headers().contains_key(header::EXPECT);
     let body = request.into_body();
     let read = async {
         if body.size_hint().lower() > limits.body_bytes as u64 {
             // Who waits for a go-ahead has sent nothing yet that would have to be thrown away.
             let body = if waits { axum::body::Body::empty() } else { body };
-            return Err(too_large(body, limits).await);
+            return Err(discard(body, limits, too_large(limits)).await);
         }
-        read_up_to(body, limits).await
+        read_up_to(body, limits, held).await
     };
     tokio::time::timeout(limits.body_time, read).await.unwrap_or_else(|_| {
         let seconds = limits.body_time.as_secs();
@@ -33,7 +35,11 @@ pub(super) async fn collect(request: Request, limits: RequestLimits) -> Result<B
     })
 }
 
-async fn read_up_to(mut body: axum::body::Body, limits: RequestLimits) -> Result<Bytes, Problem> {
+async fn read_up_to(
+    mut body: axum::body::Body,
+    limits: RequestLimits,
+    held: Option<Held>,
+) -> Result<Bytes, Problem> {
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -42,7 +48,11 @@ async fn read_up_to(mut body: axum::body::Body, limits: RequestLimits) -> Result
         };
         let Ok(data) = frame.into_data() else { continue };
         if first.len() + whole.len() + data.len() > limits.body_bytes {
-            return Err(too_large(body, limits).await);
+            return Err(discard(body, limits, too_large(limits)).await);
+        }
+        if let Some(Err(full)) = held.as_ref().map(|held| held.keep(data.len())) {
+            drop((first, whole));
+            return Err(discard(body, limits, full).await);
         }
         // Nearly every body is one frame, which needs no copy.
         if first.is_empty() && whole.is_empty() {
@@ -57,12 +67,16 @@ async fn read_up_to(mut body: axum::body::Body, limits: RequestLimits) -> Result
 
 /// Refuses a body, having thrown away what is still arriving of it: a client that is still sending when the
 /// connection closes never reads the answer. What is thrown away is bounded too.
-async fn too_large(mut body: axum::body::Body, limits: RequestLimits) -> Problem {
+async fn discard(mut body: axum::body::Body, limits: RequestLimits, problem: Problem) -> Problem {
     let mut left = limits.discarded_bytes;
     while let Some(Ok(frame)) = body.frame().await {
         let size = frame.data_ref().map_or(0, Bytes::len);
         let Some(rest) = left.checked_sub(size) else { break };
         left = rest;
     }
+    problem
+}
+
+fn too_large(limits: RequestLimits) -> Problem {
     Problem::new(&TOO_LARGE, format!("The body must be at most {} bytes long.", limits.body_bytes))
 }

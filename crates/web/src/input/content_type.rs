@@ -37,6 +37,7 @@ impl<'a> ContentType<'a> {
 }
 
 /// How the text of a body is to be read.
+#[derive(Clone, Copy)]
 pub(super) enum Syntax {
     Json,
     Xml { root: &'static str },

@@ -67,7 +67,12 @@ impl<'a> Field<'a> {
             Given::Xml(_) => Members::Xml(self.elements("must hold elements, not text")?),
             Given::Form(pairs) => Members::Form(pairs),
         };
-        Some(Fields { members, pointer: Cow::Borrowed(&self.pointer), faults: self.faults })
+        Some(Fields {
+            members,
+            pointer: Cow::Borrowed(&self.pointer),
+            faults: self.faults,
+            asked: Vec::new(),
+        })
     }
 
     /// The elements within this one, for what stands here in XML.

@@ -8,7 +8,7 @@ use super::{
     Facts, Input,
     field::{Faults, Field, Given},
     form::Pairs,
-    rules,
+    rules, unknown,
     xml::Element,
 };
 use crate::problem::{INVALID_REQUEST, Invalid, Problem};
@@ -21,6 +21,8 @@ pub struct Fields<'a> {
     pub(super) members: Members<'a>,
     pub(super) pointer: Cow<'a, str>,
     pub(super) faults: &'a mut Faults,
+    /// The names of a query's parameters that were asked for.
+    pub(super) asked: Vec<String>,
 }
 
 #[derive(Clone, Copy)]
@@ -42,7 +44,10 @@ pub(super) fn read_body<T: Input>(given: Given<'_>, facts: Option<Facts>) -> Res
 pub(super) fn read_query<T: Input>(parameters: &Pairs<'_>, facts: Option<Facts>) -> Result<T, Problem> {
     let mut faults = Faults { facts, ..Faults::default() };
     let members = Members::Query(parameters);
-    let value = T::read(&mut Fields { members, pointer: "?".into(), faults: &mut faults });
+    let mut fields = Fields { members, pointer: "?".into(), faults: &mut faults, asked: Vec::new() };
+    let value = T::read(&mut fields);
+    let unknown = unknown::among(parameters, &fields.asked);
+    faults.errors.extend(unknown);
     faults.check(value, &INVALID_REQUEST)
 }
 
@@ -107,6 +112,7 @@ impl<'a> Fields<'a> {
     pub fn each<T>(&mut self, name: &str, rule: impl Fn(&mut Field<'_>) -> Option<T>) -> Option<Vec<T>> {
         // One more than are taken, to see that there are more.
         const LOOKED_AT: usize = MOST_VALUES + 1;
+        self.ask(name);
         let values: Vec<_> = match self.members {
             Members::Json(members) => members.get(name).map(Given::Json).into_iter().collect(),
             Members::Xml(elements) => named(elements, name).take(LOOKED_AT).collect(),
@@ -155,7 +161,14 @@ impl<'a> Fields<'a> {
         self.faults.facts.as_ref()?.get()
     }
 
+    fn ask(&mut self, name: &str) {
+        if matches!(self.members, Members::Query(_)) {
+            self.asked.push(name.to_owned());
+        }
+    }
+
     fn given(&mut self, name: &str) -> Option<Option<Given<'a>>> {
+        self.ask(name);
         let (first, second) = match self.members {
             Members::Json(members) => (members.get(name).map(Given::Json), None),
             Members::Xml(elements) => {

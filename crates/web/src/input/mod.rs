@@ -25,11 +25,13 @@ mod facts;
 mod field;
 mod fields;
 mod form;
+mod memory;
 mod path;
 mod query;
 mod repeats;
 pub mod rules;
 mod together;
+mod unknown;
 mod upload;
 mod xml;
 
@@ -38,9 +40,11 @@ pub use facts::Facts;
 pub use field::Field;
 pub use fields::Fields;
 pub use form::{Pairs, decode as form_decode, pairs as form_pairs};
+pub(crate) use memory::{Memory, hold};
 pub use path::{Param, Path};
 pub use query::Query;
 pub use together::{Both, Together};
+pub(crate) use unknown::{Unknown, unknown_parameters};
 pub use upload::Upload;
 
 use crate::problem::{INVALID_REQUEST, Kind};

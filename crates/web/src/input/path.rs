@@ -4,7 +4,7 @@ use axum::extract::{FromRequestParts, MatchedPath, RawPathParams};
 use http::request::Parts;
 use uuid::Uuid;
 
-use super::rules;
+use super::{rules, unknown::Unknown};
 use crate::problem::Problem;
 
 /// The last parameter of the path, read as a `T`.
@@ -53,7 +53,9 @@ impl<S: Send + Sync, T: Param> FromRequestParts<S> for Path<T> {
         let Some((name, text)) = params.iter().last() else {
             return Err(Problem::internal("a handler wants a path parameter that its route does not have"));
         };
-        T::parse(text).map(Path).ok_or_else(|| Problem::invalid_at(format!("{{{name}}}"), T::WANTED))
+        let read = T::parse(text).map(Path);
+        let read = read.ok_or_else(|| Problem::invalid_at(format!("{{{name}}}"), T::WANTED));
+        Unknown::join(&parts.extensions, false, read)
     }
 }
 

@@ -16,7 +16,7 @@ use serde::Serialize;
 pub(crate) use in_xml::in_xml;
 pub use kinds::*;
 pub use render::ProblemDocument;
-pub(crate) use render::{NAMESPACE, PROBLEM_JSON, PROBLEM_XML, document};
+pub(crate) use render::{Form, InXml, NAMESPACE, PROBLEM_JSON, PROBLEM_XML, document};
 
 /// What sort of problem it is: a stable name with a page of its own at `/problems/{name}`.
 #[derive(Debug, PartialEq, Eq)]
@@ -76,7 +76,10 @@ impl Problem {
     /// The same, as another kind: a service may tell what is malformed from what breaks a rule.
     pub fn broken(kind: &'static Kind, errors: Vec<Invalid>) -> Self {
         let detail = match errors.as_slice() {
-            [one] => format!("{} {}.", one.pointer, one.detail),
+            [one] => {
+                let end = if one.detail.ends_with('?') { "" } else { "." };
+                format!("{} {}{end}", one.pointer, one.detail)
+            }
             many => format!("{} things are wrong with this request; see errors.", many.len()),
         };
         let mut problem = Problem::new(kind, detail);
@@ -92,6 +95,16 @@ impl Problem {
         }
         let kind = self.0.kind;
         Problem::broken(kind, [self.0.errors, other.0.errors].concat())
+    }
+
+    /// The same problem with these things among those that are wrong with the request, if it lists any.
+    pub(crate) fn and_invalid(mut self, more: Vec<Invalid>) -> Self {
+        if self.0.errors.is_empty() {
+            return self;
+        }
+        let mut errors = std::mem::take(&mut self.0.errors);
+        errors.extend(more);
+        Problem::invalid(errors)
     }
 
     /// A request with one thing wrong.

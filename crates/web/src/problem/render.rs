@@ -1,5 +1,6 @@
 //! A problem as the document that a client reads.
 
+use askama::Template;
 use bytes::Bytes;
 use serde::Serialize;
 
@@ -13,8 +14,9 @@ pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 pub(crate) const PROBLEM_XML: &str = "application/problem+xml";
 
 /// The members of a problem document, as the OpenAPI documents describe them.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, Template, utoipa::ToSchema)]
 #[schema(as = Problem)]
+#[template(path = "problem.html")]
 pub struct ProblemDocument<'a> {
     /// The kind of problem: an address on this service with a page about it.
     #[serde(rename = "type")]
@@ -42,8 +44,17 @@ pub struct ProblemDocument<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InXml;
 
+/// In which form a client gets a problem.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
+    Json,
+    Xml,
+    /// As a page: a browser shows neither of the others.
+    Html,
+}
+
 /// The document, and its media type.
-pub(crate) fn document(problem: &Problem, request_id: &str, form: Option<InXml>) -> (&'static str, Bytes) {
+pub(crate) fn document(problem: &Problem, request_id: &str, form: Form) -> (&'static str, Bytes) {
     let problem = &problem.0;
     let document = ProblemDocument {
         kind: format!("/problems/{}", problem.kind.name),
@@ -55,8 +66,9 @@ pub(crate) fn document(problem: &Problem, request_id: &str, form: Option<InXml>)
     };
     match form {
         // Strings and numbers always serialise.
-        None => (PROBLEM_JSON, serde_json::to_vec(&document).unwrap_or_default().into()),
-        Some(InXml) => (PROBLEM_XML, xml(&document).into()),
+        Form::Json => (PROBLEM_JSON, serde_json::to_vec(&document).unwrap_or_default().into()),
+        Form::Xml => (PROBLEM_XML, xml(&document).into()),
+        Form::Html => ("text/html; charset=utf-8", document.render().unwrap_or_default().into()),
     }
 }
 

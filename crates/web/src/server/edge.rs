@@ -4,15 +4,12 @@ use std::{
     net::{IpAddr, SocketAddr},
     panic::AssertUnwindSafe,
     sync::Arc,
-    time::{Duration, Instant},
 };
 
 use axum::{
     Router,
     body::Body,
-    extract::MatchedPath,
     extract::Request,
-    middleware::Next,
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
@@ -20,10 +17,16 @@ use futures_util::FutureExt;
 use http::{HeaderName, HeaderValue, Method, StatusCode, Version, header};
 use tower::ServiceExt;
 
-use super::{Proxies, Site, site::Hosts};
+use super::{
+    Proxies, Site,
+    record::{Record, learn_route},
+    site::Hosts,
+};
 use crate::{
     chance::Chance,
-    problem::{self, Problem},
+    negotiate::prefers_html,
+    problem::{self, Form, InXml, Problem},
+    service::add_page_headers,
 };
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -58,26 +61,26 @@ pub(super) struct Edge {
 
 impl Edge {
     pub(super) fn new(site: Site, listening: IpAddr, router: Router, chance: Chance) -> Self {
-        let router = router.layer(axum::middleware::from_fn(remember_route));
+        let router = router.layer(axum::middleware::from_fn(learn_route));
         let (hosts, secure) = (Hosts::new(listening, &site.address), site.is_secure());
         Edge { service: site.name, router, chance, proxies: site.proxies, hosts, secure }
     }
 
     pub(super) async fn handle(&self, mut request: Request, peer: SocketAddr) -> Response {
-        let start = Instant::now();
         let client = self.proxies.client(peer.ip(), request.headers());
         let id = self.request_id(&request);
-        let method = request.method().clone();
-        let path = request.uri().path().to_owned();
+        let html = prefers_html(request.headers());
+        let record = Record::new(self.service, &request, id.clone(), client);
         request.extensions_mut().insert(RequestId(id.clone()));
         request.extensions_mut().insert(Client(client));
         request.extensions_mut().insert(ServiceName(self.service));
+        request.extensions_mut().insert(record.learnt.clone());
 
         let mut response = match has_one_host(&request).and_then(|()| self.hosts.check(&request)) {
             Ok(()) => self.answer(request).await,
             Err(problem) => problem.into_response(),
         };
-        let problem = write_problem(&mut response, &id, &method);
+        let problem = write_problem(&mut response, &id, &record.method, html);
         let headers = response.headers_mut();
         if let Ok(value) = HeaderValue::try_from(id.as_ref()) {
             headers.insert(X_REQUEST_ID, value);
@@ -86,10 +89,7 @@ impl Edge {
         if self.secure {
             headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(A_YEAR_OF_TLS));
         }
-
-        let took = start.elapsed();
-        self.count(&response, &method, took);
-        self.log(&response, &method, &path, &id, client, took, problem.as_deref());
+        record.answered(response.status(), problem.as_deref());
         response
     }
 
@@ -111,7 +111,7 @@ impl Edge {
             }
             status => Problem::from_status(status),
         };
-        let (media_type, body) = problem::document(&problem, &id, None);
+        let (media_type, body) = problem::document(&problem, &id, Form::Json);
         let length = body.len();
         let headers = format!(
             "content-type: {media_type}\r\ncontent-length: {length}\r\ncache-control: no-store\r\n\
@@ -130,40 +130,6 @@ impl Edge {
     fn new_id(&self) -> String {
         format!("{:032x}", u128::from_be_bytes(self.chance.bytes()))
     }
-
-    fn count(&self, response: &Response, method: &Method, took: Duration) {
-        // Labels come from a fixed set: a route's pattern rather than its path, and no invented methods.
-        let route = response.extensions().get::<MatchedPath>().cloned();
-        let route = route.as_ref().map_or("none", MatchedPath::as_str).to_owned();
-        metrics::histogram!(
-            "triptych_http_request_seconds",
-            "service" => self.service,
-            "method" => known(method),
-            "route" => route,
-            "status" => response.status().as_str().to_owned(),
-        )
-        .record(took.as_secs_f64());
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "they are the columns of a log line")]
-    fn log(
-        &self,
-        response: &Response,
-        method: &Method,
-        path: &str,
-        id: &str,
-        client: IpAddr,
-        took: Duration,
-        problem: Option<&Problem>,
-    ) {
-        let (service, status, ms) = (self.service, response.status().as_u16(), took.as_secs_f64() * 1000.0);
-        match problem.and_then(Problem::cause) {
-            Some(cause) => {
-                tracing::error!(service, %method, path, status, ms, %client, id, cause = %cause, "request");
-            }
-            None => tracing::info!(service, %method, path, status, ms, %client, id, "request"),
-        }
-    }
 }
 
 /// HTTP/1.1 wants exactly one `Host`; with none or several, two programs on the way may each see another target.
@@ -172,16 +138,6 @@ fn has_one_host(request: &Request) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::new(&problem::INVALID_REQUEST, "The request must have exactly one Host header."))
-}
-
-/// Copies the route that matched from the request, where only handlers see it, to the answer.
-async fn remember_route(request: Request, next: Next) -> Response {
-    let route = request.extensions().get::<MatchedPath>().cloned();
-    let mut response = next.run(request).await;
-    if let Some(route) = route {
-        response.extensions_mut().insert(route);
-    }
-    response
 }
 
 /// Whether an answer gets a problem document.
@@ -193,15 +149,25 @@ pub(crate) fn is_refusal(response: &Response) -> bool {
 }
 
 /// Writes the document of a refusal, be it a [`Problem`] of ours or a bare status from a library.
-fn write_problem(response: &mut Response, id: &str, method: &Method) -> Option<Arc<Problem>> {
+fn write_problem(response: &mut Response, id: &str, method: &Method, html: bool) -> Option<Arc<Problem>> {
     if !is_refusal(response) {
         return None;
     }
     let ours = response.extensions_mut().remove();
     let problem = ours.unwrap_or_else(|| Arc::new(Problem::from_status(response.status())));
-    let form = response.extensions_mut().remove();
+    let xml = response.extensions_mut().remove::<InXml>().is_some();
+    let form = if html {
+        Form::Html
+    } else if xml {
+        Form::Xml
+    } else {
+        Form::Json
+    };
     let (media_type, body) = problem::document(&problem, id, form);
     let headers = response.headers_mut();
+    if html {
+        add_page_headers(headers);
+    }
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     headers.insert(header::CONTENT_LENGTH, body.len().into());
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -223,17 +189,4 @@ pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
 fn is_well_formed(id: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     (1..=128).contains(&id.len()) && id.bytes().all(allowed)
-}
-
-fn known(method: &Method) -> &'static str {
-    match method.as_str() {
-        "GET" => "GET",
-        "HEAD" => "HEAD",
-        "POST" => "POST",
-        "PUT" => "PUT",
-        "PATCH" => "PATCH",
-        "DELETE" => "DELETE",
-        "OPTIONS" => "OPTIONS",
-        _ => "other",
-    }
 }

@@ -1,0 +1,58 @@
+//! The memory that request bodies take, bounded over a whole service: many bodies, each within its own limit, can be more
+//! than there is.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::{
+    extract::{Request, State},
+    middleware::Next,
+    response::Response,
+};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::problem::{Problem, UNAVAILABLE};
+
+/// What a service may keep of bodies in memory at once: a permit for each byte.
+#[derive(Clone)]
+pub(crate) struct Memory(Arc<Semaphore>);
+
+/// What one request keeps; given back when it is answered.
+#[derive(Clone)]
+pub(super) struct Held {
+    memory: Memory,
+    permits: Arc<Mutex<Option<OwnedSemaphorePermit>>>,
+}
+
+impl Memory {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Memory(Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))))
+    }
+}
+
+/// Holds what a request keeps until it is answered.
+pub(crate) async fn hold(State(memory): State<Memory>, mut request: Request, next: Next) -> Response {
+    let held = Held { memory, permits: Arc::default() };
+    request.extensions_mut().insert(held.clone());
+    let response = next.run(request).await;
+    drop(held);
+    response
+}
+
+impl Held {
+    /// Keeps so many more bytes, if there is room for them.
+    pub(super) fn keep(&self, bytes: usize) -> Result<(), Problem> {
+        let bytes = u32::try_from(bytes).map_err(|_| full())?;
+        let more = self.memory.0.clone().try_acquire_many_owned(bytes).map_err(|_| full())?;
+        let mut permits = self.permits.lock().unwrap_or_else(PoisonError::into_inner);
+        match permits.as_mut() {
+            Some(permits) => permits.merge(more),
+            None => *permits = Some(more),
+        }
+        Ok(())
+    }
+}
+
+fn full() -> Problem {
+    let detail = "The service is reading as many bodies as it can keep in memory. Try again in a moment.";
+    Problem::new(&UNAVAILABLE, detail).retry_after(1)
+}

@@ -1,0 +1,120 @@
+//! Query parameters that an operation does not have: a mistyped name would otherwise be ignored, and the answer would be
+//! another than was asked for.
+
+use std::collections::BTreeSet;
+
+use http::Extensions;
+
+use super::form::{self, Pairs};
+use crate::{
+    problem::{Invalid, Problem},
+    sentence::{any_of, shortened},
+};
+
+/// How many unknown names are told, and how many known ones.
+const MOST_UNKNOWN: usize = 10;
+const MOST_KNOWN: usize = 8;
+
+/// What is wrong with the query string of an operation without parameters, for the extractor that reads the rest.
+#[derive(Clone, Debug)]
+pub(crate) struct Unknown {
+    pub(crate) errors: Vec<Invalid>,
+    /// Whether that is the one of the body, rather than the one of the path.
+    pub(crate) body: bool,
+}
+
+impl Unknown {
+    /// The result of reading the body, or the path, with these faults among the others.
+    pub(super) fn join<T>(
+        extensions: &Extensions,
+        body: bool,
+        result: Result<T, Problem>,
+    ) -> Result<T, Problem> {
+        match (extensions.get::<Unknown>().filter(|unknown| unknown.body == body), result) {
+            (None, result) => result,
+            (Some(unknown), Ok(_)) => Err(Problem::invalid(unknown.errors.clone())),
+            (Some(unknown), Err(problem)) => Err(problem.and_invalid(unknown.errors.clone())),
+        }
+    }
+}
+
+/// What is wrong with the query string of an operation without parameters.
+pub(crate) fn unknown_parameters(query: &str) -> Vec<Invalid> {
+    match form::pairs(query) {
+        // Whatever reads access tokens refuses one in the address with words of its own.
+        Ok(pairs) => among(&pairs.into_iter().filter(|(name, _)| name != "access_token").collect(), &[]),
+        Err(why) => vec![Invalid { pointer: "?".into(), detail: why.into() }],
+    }
+}
+
+/// The parameters that are none of the known ones.
+pub(super) fn among(parameters: &Pairs<'_>, known: &[String]) -> Vec<Invalid> {
+    let names: BTreeSet<_> = parameters.iter().map(|(name, _)| name.as_ref()).collect();
+    let unknown = names.into_iter().filter(|name| !known.iter().any(|one| one == name));
+    unknown
+        .take(MOST_UNKNOWN)
+        .map(|name| Invalid { pointer: format!("?{}", shortened(name)), detail: advice(name, known).into() })
+        .collect()
+}
+
+fn advice(name: &str, known: &[String]) -> String {
+    let not_one = "is not a parameter of this operation";
+    if let Some(near) = nearest(name, known) {
+        return format!("{not_one}; did you mean `{near}`?");
+    }
+    match known.len() {
+        0 => format!("{not_one}, which takes none"),
+        1..=MOST_KNOWN => {
+            let known: Vec<_> = known.iter().map(String::as_str).collect();
+            format!("{not_one}, which takes {}", any_of(&known))
+        }
+        _ => not_one.into(),
+    }
+}
+
+/// The known name that this one may be a mistyped form of.
+fn nearest<'k>(name: &str, known: &'k [String]) -> Option<&'k str> {
+    // Long names are no typing mistakes, and comparing them would take long.
+    if name.chars().count() > 60 {
+        return None;
+    }
+    let lower = name.to_lowercase();
+    let distance = |one: &String| strsim::damerau_levenshtein(&lower, &one.to_lowercase());
+    let nearest = known.iter().map(|one| (distance(one), one)).min_by_key(|(distance, _)| *distance)?;
+    (nearest.0 <= (name.chars().count() / 3).max(1)).then_some(nearest.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(query: &str, known: &[&str]) -> Vec<(String, String)> {
+        let known: Vec<_> = known.iter().map(|name| (*name).to_owned()).collect();
+        let found = among(&form::pairs(query).unwrap(), &known);
+        found.into_iter().map(|one| (one.pointer, one.detail.into_owned())).collect()
+    }
+
+    #[test]
+    fn unknown_name_gets_the_nearest_known_one() {
+        let known = ["page", "limit", "startDate"];
+        for (sent, near) in
+            [("Page", "page"), ("lmit", "limit"), ("start_date", "startDate"), ("startdate", "startDate")]
+        {
+            let detail = format!("is not a parameter of this operation; did you mean `{near}`?");
+            assert_eq!(told(&format!("{sent}=1&limit=2"), &known), [(format!("?{sent}"), detail)]);
+        }
+        let others = "is not a parameter of this operation, which takes page, limit or startDate";
+        assert_eq!(told("colour=1&colour=2", &known), [("?colour".into(), others.to_owned())]);
+        assert_eq!(told("page=1&limit=1&startDate=1", &known), []);
+        let none = "is not a parameter of this operation, which takes none";
+        assert_eq!(told("=1", &[]), [("?".into(), none.to_owned())]);
+    }
+
+    #[test]
+    fn what_is_told_is_bounded() {
+        let query: Vec<_> = (0..5000).map(|number| format!("{number:0>70}=1")).collect();
+        let found = told(&query.join("&"), &["page"]);
+        assert_eq!(found.len(), MOST_UNKNOWN);
+        assert_eq!(found[0].0.len(), 61);
+    }
+}

@@ -1,0 +1,132 @@
+//! What the document says about each operation, for what goes around all of them: the router is made from the same list.
+
+use std::{collections::HashMap, sync::Arc};
+
+use axum::{
+    extract::{MatchedPath, Request, State},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use http::Method;
+use utoipa::openapi::{
+    OpenApi, RefOr,
+    path::{self, ParameterIn, PathItem},
+};
+
+use crate::{
+    input::{Unknown, unknown_parameters},
+    negotiate::{JSON, choose},
+    problem::Problem,
+};
+
+/// The operations of a service, by their routes.
+pub(crate) struct Operations {
+    by_route: HashMap<String, Vec<(Method, Operation)>>,
+    /// Whether all of them answer in JSON only.
+    json_only: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Operation {
+    /// Whether it answers with a body when all is well.
+    has_answer: bool,
+    has_parameters: bool,
+    /// What is read of a request besides the query, if anything is.
+    read: Read,
+}
+
+#[derive(Clone, Copy)]
+enum Read {
+    Nothing,
+    Path,
+    Body,
+}
+
+impl Operations {
+    /// What a document says, whose paths begin at `prefix`.
+    pub(crate) fn new(document: &OpenApi, prefix: &str, json_only: bool) -> Self {
+        let paths = document.paths.paths.iter();
+        let by_route = paths.map(|(path, item)| (format!("{prefix}{path}"), operations(item))).collect();
+        Operations { by_route, json_only }
+    }
+
+    /// Refuses what no operation takes, before the operation runs: an answer that its client cannot read, where there is
+    /// one, and query parameters that the operation does not have.
+    fn check(&self, request: &mut Request) -> Result<(), Problem> {
+        let route = request.extensions().get().map(MatchedPath::as_str);
+        let known = route.and_then(|route| self.by_route.get(route));
+        let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
+        let found =
+            known.into_iter().flatten().find(|(one, _)| one == method).map(|(_, operation)| *operation);
+        // A method that the route does not take is refused by the router, whatever the client reads.
+        let answers = found.map_or(known.is_none(), |operation| operation.has_answer);
+        if self.json_only && answers {
+            choose(request.headers(), &[JSON])?;
+        }
+        match found {
+            // The operation knows its parameters, and lists unknown ones with whatever else is wrong.
+            None | Some(Operation { has_parameters: true, .. }) => {}
+            Some(Operation { read, .. }) => {
+                let errors = unknown_parameters(request.uri().query().unwrap_or_default());
+                match read {
+                    _ if errors.is_empty() => {}
+                    Read::Nothing => return Err(Problem::invalid(errors)),
+                    // Listed with what is wrong there, once the caller is known to be allowed to call.
+                    Read::Path => drop(request.extensions_mut().insert(Unknown { errors, body: false })),
+                    Read::Body => drop(request.extensions_mut().insert(Unknown { errors, body: true })),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(crate) async fn check(
+    State(operations): State<Arc<Operations>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    match operations.check(&mut request) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+fn operations(item: &PathItem) -> Vec<(Method, Operation)> {
+    let PathItem { get, put, post, delete, patch, .. } = item;
+    let all = [
+        (Method::GET, get),
+        (Method::PUT, put),
+        (Method::POST, post),
+        (Method::DELETE, delete),
+        (Method::PATCH, patch),
+    ];
+    all.into_iter()
+        .filter_map(|(method, one)| one.as_ref().map(|one| (method, Operation::new(one))))
+        .collect()
+}
+
+impl Operation {
+    fn new(operation: &path::Operation) -> Self {
+        let has = |place: ParameterIn| {
+            operation.parameters.iter().flatten().any(|one| match one {
+                RefOr::T(one) => one.parameter_in == place,
+                RefOr::Ref(_) => false,
+            })
+        };
+        let read = match operation.request_body {
+            Some(_) => Read::Body,
+            None if has(ParameterIn::Path) => Read::Path,
+            None => Read::Nothing,
+        };
+        Operation { has_answer: has_answer(operation), has_parameters: has(ParameterIn::Query), read }
+    }
+}
+
+/// Whether an operation answers with a body when all is well.
+pub(crate) fn has_answer(operation: &path::Operation) -> bool {
+    operation.responses.responses.iter().any(|(status, response)| match response {
+        RefOr::T(response) => status.starts_with('2') && !response.content.is_empty(),
+        RefOr::Ref(_) => status.starts_with('2'),
+    })
+}
