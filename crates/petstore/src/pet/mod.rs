@@ -190,6 +190,7 @@ pub(crate) struct Replacement(pub(crate) Pet);
 
 impl Input for Replacement {
     const XML_ROOT: Option<&'static str> = NewPet::XML_ROOT;
+    const FORM: bool = NewPet::FORM;
     const BROKEN: &'static Kind = NewPet::BROKEN;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
