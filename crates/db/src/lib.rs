@@ -30,6 +30,7 @@ mod error;
 mod long;
 mod migration;
 mod postgres;
+pub mod private;
 mod row;
 mod sites;
 mod sql;

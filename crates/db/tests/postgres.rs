@@ -153,7 +153,8 @@ fn a_real_deadlock_is_resolved() {
         let (one, other) = tokio::join!(pay(1, 2), pay(2, 1));
         assert_eq!((one.unwrap(), other.unwrap()), (1, 1));
         assert_eq!(accounts(&db).await, [(1, 2), (2, 2)]);
-        assert_eq!(runs.load(Ordering::SeqCst), 3);
+        // Three at least: the one that lost may take its row again before the other wakes, and meet it once more.
+        assert!(runs.load(Ordering::SeqCst) >= 3, "{runs:?}");
     });
 }
 

@@ -10,7 +10,7 @@ use crate::{
 };
 
 pub(crate) fn start(settings: &Settings) -> Result<(), Failure> {
-    let filter = EnvFilter::try_new(&settings.log)
+    let filter = EnvFilter::try_new(filter(&settings.log))
         .map_err(|error| format!("the setting log is not valid: {error}"))?;
     let text = match settings.log_format {
         LogFormat::Text => true,
@@ -25,6 +25,12 @@ pub(crate) fn start(settings: &Settings) -> Result<(), Failure> {
         log.json().flatten_event(true).with_current_span(false).init();
     }
     Ok(())
+}
+
+/// What is logged. The security log does not depend on how much else is: it has a level of its own.
+fn filter(log: &str) -> String {
+    let named = log.split(',').any(|part| part.trim().starts_with("security"));
+    if named { log.to_owned() } else { format!("{log},security=info") }
 }
 
 /// Writes lines without the characters that act on a terminal or change how the text around them is shown. Clients choose
@@ -70,6 +76,13 @@ fn acts(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn security_events_are_logged_at_any_level() {
+        assert_eq!(filter("error"), "error,security=info");
+        assert_eq!(filter("warn,museum=debug"), "warn,museum=debug,security=info");
+        assert_eq!(filter("info, security=off"), "info, security=off");
+    }
 
     #[test]
     fn characters_that_act_are_escaped() {

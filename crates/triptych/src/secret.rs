@@ -1,11 +1,13 @@
 //! The installation's secret: the setting `secret`, or a file in the data folder.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::Path,
 };
+
+use db::private;
 
 use web::{Chance, InstallationSecret};
 
@@ -24,13 +26,14 @@ pub(crate) fn read(settings: &Settings, chance: &Chance) -> Result<InstallationS
     }
     let path = settings.data.join(FILE);
     let failed = |error: io::Error| format!("cannot use the secret in {}: {error}", path.display());
+    private::create_folder(&settings.data)?;
     if !path.exists() {
-        make(&path, &chance.bytes::<LENGTH>()).map_err(failed)?;
+        make(&path, chance).map_err(failed)?;
     }
     let file = File::open(&path).map_err(failed)?;
     if file.metadata().map_err(failed)?.permissions().mode() & 0o077 != 0 {
-        let path = path.display();
-        return Err(format!("others can read the secret in {path}: run chmod 600 {path}").into());
+        let (shown, path) = (path.display(), private::quoted(&path));
+        return Err(format!("other users can read the secret in {shown}: run chmod 600 {path}").into());
     }
     let bytes = fs::read(&path).map_err(failed)?;
     if bytes.len() != LENGTH {
@@ -41,23 +44,18 @@ pub(crate) fn read(settings: &Settings, chance: &Chance) -> Result<InstallationS
         )
         .into());
     }
-    if !settings.has_own_database() {
-        tracing::warn!(
-            file = %path.display(),
-            "the setting secret is empty, so this process has a secret of its own: several processes on one database need \
-             the same one"
-        );
-    }
     Ok(InstallationSecret::new(&bytes))
 }
 
 /// Makes the file, whole and for its owner only, unless another process has made it meanwhile.
-fn make(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn make(path: &Path, chance: &Chance) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let new = path.with_extension(format!("{}.new", std::process::id()));
+    let bytes = chance.bytes::<LENGTH>();
+    // Random rather than the process's id, which in a container is the same at every start: a start that was killed here
+    // leaves its file.
+    let new = path.with_extension(format!("{}.new", chance.code(12)));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-    let made = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| fs::hard_link(&new, path));
+    let made = file.write_all(&bytes).and_then(|()| file.sync_all()).and_then(|()| fs::hard_link(&new, path));
     fs::remove_file(&new)?;
     match made {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),

@@ -216,7 +216,16 @@ impl Settings {
             ("body_bytes", limits.body_bytes),
             ("database_queue", limits.database_queue),
             ("database_connections", limits.database_connections),
-            ("database_seconds", limits.database_seconds.try_into().unwrap_or(usize::MAX)),
+        ] {
+            if value == 0 {
+                return Err(SettingsError(format!("limits.{name} must be at least 1")));
+            }
+        }
+        for (name, value) in [
+            ("header_seconds", limits.header_seconds),
+            ("body_seconds", limits.body_seconds),
+            ("stall_seconds", limits.stall_seconds),
+            ("database_seconds", limits.database_seconds),
         ] {
             if value == 0 {
                 return Err(SettingsError(format!("limits.{name} must be at least 1")));
@@ -270,22 +279,35 @@ impl Settings {
         self.url.is_empty()
     }
 
-    /// What keeps a service's tokens from being taken by another process on the same database, if anything does: where a
-    /// token is valid is the service's address, which must not be each process's own.
+    /// What keeps processes on the same database from serving as one, if anything does: where a token is valid is the
+    /// service's address, and repeated requests are recognised by the secret. Neither may be each process's own.
     pub(crate) fn check_shared(&self, service: &str) -> Result<(), SettingsError> {
-        let (address, issuer, example) = match service {
-            "petstore" => (&self.petstore.address, &self.petstore.oauth.issuer, "https://pets.example.com"),
-            "train" => (&self.train.address, &self.train.oauth.issuer, "https://trains.example.com"),
+        let (address, oauth, example) = match service {
+            "petstore" => (&self.petstore.address, &self.petstore.oauth, "https://pets.example.com"),
+            "train" => (&self.train.address, &self.train.oauth, "https://trains.example.com"),
             _ => return Ok(()),
         };
         let demo_here = self.demo() && self.opened_by().is_none();
-        if self.has_own_database() || demo_here || !address.is_empty() || !issuer.is_empty() {
+        if self.has_own_database() || demo_here {
             return Ok(());
         }
-        Err(SettingsError(format!(
-            "{service}.address must be set, as in {example:?}: several processes may share a PostgreSQL database, and take \
-             each other's tokens only under one address"
-        )))
+        // An external issuer's tokens are for the address too, unless an audience is set. Webhooks of the train service carry
+        // tokens of its own in any case.
+        let by_issuer = service == "petstore" && !oauth.issuer.is_empty() && !oauth.audience.is_empty();
+        if address.is_empty() && !by_issuer {
+            return Err(SettingsError(format!(
+                "{service}.address must be set, as in {example:?}: several processes may share a PostgreSQL database, and \
+                 take each other's tokens only under one address"
+            )));
+        }
+        if service == "train" && self.secret.is_empty() {
+            return Err(SettingsError(
+                "secret must be set, to what openssl rand -hex 32 prints: several processes may share a PostgreSQL \
+                 database, and recognise each other's Idempotency-Keys only by one secret"
+                    .into(),
+            ));
+        }
+        Ok(())
     }
 
     /// Where the data is, in words, without the password.

@@ -132,7 +132,7 @@ fn a_second_demo_at_another_address_is_told_that_tokens_differ() {
 }
 
 #[test]
-fn without_a_demo_a_shared_database_needs_addresses() {
+fn without_a_demo_a_shared_database_needs_addresses_and_a_secret() {
     on_postgres(async |house| {
         let message = |service: &str, example: &str| {
             format!(
@@ -147,6 +147,17 @@ fn without_a_demo_a_shared_database_needs_addresses() {
         let said =
             refused(&public.env("TRIPTYCH_PETSTORE_ADDRESS", "https://pets.example.com").output().unwrap());
         assert_eq!(said, message("train", "https://trains.example.com"));
+        // An external issuer's tokens are for the address as well, unless an audience is set.
+        let mut external = house.serving();
+        external.args(["--no-demo", "--petstore-issuer", "https://id.example.com"]);
+        assert_eq!(refused(&external.output().unwrap()), message("petstore", "https://pets.example.com"));
+        let mut without_secret = house.serving_without_demo();
+        let said = refused(&without_secret.env_remove("TRIPTYCH_SECRET").output().unwrap());
+        assert_eq!(
+            said,
+            "triptych: secret must be set, to what openssl rand -hex 32 prints: several processes may share a PostgreSQL \
+             database, and recognise each other's Idempotency-Keys only by one secret"
+        );
         // The museum has no tokens.
         let mut museum = house.command(&["serve", "museum", "--no-demo"]);
         Program::start(museum.args(["--museum-listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0"])).kill();

@@ -36,7 +36,7 @@ testkit::on_both_engines! {
         };
         assert_eq!(
             refused(&serve().output().unwrap()),
-            format!("triptych: others can read the secret in {path}: run chmod 600 {path}")
+            format!("triptych: other users can read the secret in {path}: run chmod 600 {path}")
         );
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         fs::write(&file, "short").unwrap();

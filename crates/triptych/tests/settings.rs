@@ -159,6 +159,9 @@ fn settings_that_make_no_sense_are_refused_in_one_line_that_says_what_to_change(
     }
     for (file, said) in [
         ("[limits]\ndatabase_queue = 0", "limits.database_queue must be at least 1"),
+        ("[limits]\nheader_seconds = 0", "limits.header_seconds must be at least 1"),
+        ("[limits]\nbody_seconds = 0", "limits.body_seconds must be at least 1"),
+        ("[limits]\nstall_seconds = 0", "limits.stall_seconds must be at least 1"),
         ("[petstore]\ncalls_per_hour = 0", "petstore.calls_per_hour must be at least 1"),
         ("[petstore]\nsign_ups_per_hour = 0", "petstore.sign_ups_per_hour must be at least 1"),
         ("[train]\nhold_seconds = 0", "train.hold_seconds must be at least 1"),

@@ -1,6 +1,5 @@
 //! SQLite: one file, a read connection per thread, one thread that writes.
 
-mod private;
 mod writer;
 
 use std::{cell::RefCell, collections::HashMap, path::Path, sync::Arc, time::Duration};
@@ -11,6 +10,7 @@ use thread_local::ThreadLocal;
 use crate::{
     Error, Limits, OpenError, Tx, Value,
     migration::{self, Migrations},
+    private,
     sql::{self, Rewritten},
     tx::{Engine, Scope},
     unit::{WriteUnit, run_caught},

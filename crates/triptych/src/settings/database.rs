@@ -31,7 +31,8 @@ fn read(file: &Path) -> Result<String, SettingsError> {
         |error: std::io::Error| SettingsError(format!("cannot read the database file {shown}: {error}"));
     if fs::metadata(file).map_err(failed)?.permissions().mode() & 0o027 != 0 {
         return Err(SettingsError(format!(
-            "other users can read or change the database file {shown}: run chmod 600 {shown}"
+            "other users can read or change the database file {shown}: run chmod 600 {}",
+            db::private::quoted(file)
         )));
     }
     let url = fs::read_to_string(file).map_err(failed)?.trim().to_owned();
@@ -44,14 +45,12 @@ fn read(file: &Path) -> Result<String, SettingsError> {
 /// A database URL that can be shown.
 pub(super) fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    // A password may stand in the parameters too; they are of no interest here.
-    let rest = rest.split('?').next().unwrap_or_default();
-    match rest.rsplit_once('@') {
-        Some((user, host)) => {
-            let name = user.split(':').next().unwrap_or_default();
-            format!("{scheme}://{name}@{host}")
-        }
-        None => format!("{scheme}://{rest}"),
+    // The user first: a password may have a question mark in it. One may stand in the parameters too, which are not shown.
+    let (user, rest) = rest.rsplit_once('@').map_or((None, rest), |(user, rest)| (Some(user), rest));
+    let host = rest.split('?').next().unwrap_or_default();
+    match user.and_then(|user| user.split(':').next()) {
+        Some(name) => format!("{scheme}://{name}@{host}"),
+        None => format!("{scheme}://{host}"),
     }
 }
 
@@ -67,6 +66,7 @@ mod tests {
             ("postgres://me@host/base", "postgres://me@host/base"),
             ("postgres://me:secret@host:5433/base", "postgres://me@host:5433/base"),
             ("postgres://me:se@cret@host/base", "postgres://me@host/base"),
+            ("postgres://me:se?cret@host/base?sslmode=require", "postgres://me@host/base"),
             ("postgres://host/base?user=me&password=secret", "postgres://host/base"),
         ] {
             assert_eq!(without_password(url), shown);

@@ -49,13 +49,14 @@ impl House {
         command
     }
 
-    /// The program without its demo. On a database that processes share it needs addresses.
+    /// The program without its demo. On a database that processes share it needs addresses and a secret.
     pub(crate) fn serving_without_demo(&self) -> Command {
         let mut command = self.serving();
         command.arg("--no-demo");
         command
             .env("TRIPTYCH_PETSTORE_ADDRESS", "http://127.0.0.1:1")
-            .env("TRIPTYCH_TRAIN_ADDRESS", "http://127.0.0.1:2");
+            .env("TRIPTYCH_TRAIN_ADDRESS", "http://127.0.0.1:2")
+            .env("TRIPTYCH_SECRET", "unpredictable-unpredictable-unpredictable");
         command
     }
 

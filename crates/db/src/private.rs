@@ -11,7 +11,7 @@ use crate::OpenError;
 
 /// Makes the data folder, and sees to it that it is still there after a power cut. One that is open to other users is
 /// refused: they could read what is put there, or put something else in its place.
-pub(super) fn create_folder(folder: &Path) -> Result<(), OpenError> {
+pub fn create_folder(folder: &Path) -> Result<(), OpenError> {
     let failed = |error: io::Error| {
         let why = match error.kind() {
             ErrorKind::AlreadyExists | ErrorKind::NotADirectory => "it is not a folder".to_owned(),
@@ -37,7 +37,7 @@ pub(super) fn create_folder(folder: &Path) -> Result<(), OpenError> {
 }
 
 /// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
+pub fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |letter: char| letter.is_alphanumeric() || "/._-".contains(letter);
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
@@ -45,7 +45,7 @@ fn quoted(path: &Path) -> String {
 
 /// Makes a database's file for its owner only, whatever the process's umask is. SQLite gives the same rights to the files
 /// that it puts beside it; those that an earlier version left get them here.
-pub(super) fn secure_files(database: &Path) -> io::Result<()> {
+pub(crate) fn secure_files(database: &Path) -> io::Result<()> {
     let own = Permissions::from_mode(0o600);
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(database) {
         Ok(file) => return file.set_permissions(own),
