@@ -85,7 +85,7 @@ impl From<tokio_postgres::Error> for Error {
         let Some(refusal) = error.as_db_error() else {
             let text = with_source(&error);
             // A parameter that does not fit its column is no fault of the connection.
-            return if error.is_closed() || is_io(&error) {
+            return if error.is_closed() || io_kind(&error).is_some() {
                 Error::Unavailable(text)
             } else {
                 Error::Engine(text)
@@ -110,15 +110,16 @@ impl From<tokio_postgres::Error> for Error {
     }
 }
 
-pub(crate) fn is_io(error: &tokio_postgres::Error) -> bool {
+/// What kind of I/O error caused this one, if any did.
+pub(crate) fn io_kind(error: &tokio_postgres::Error) -> Option<std::io::ErrorKind> {
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
-        if inner.is::<std::io::Error>() {
-            return true;
+        if let Some(io) = inner.downcast_ref::<std::io::Error>() {
+            return Some(io.kind());
         }
         cause = inner.source();
     }
-    false
+    None
 }
 
 /// An error with what caused it, in one line.

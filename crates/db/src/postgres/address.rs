@@ -54,7 +54,8 @@ impl Address {
         }
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let (url, mode, roots) = take_tls(url);
-        let mode = mode.or_else(|| variable("PGSSLMODE"));
+        // Only the URL can turn encryption off: a variable that was set for another database must not.
+        let mode = mode.or_else(|| variable("PGSSLMODE").filter(|mode| mode != "disable"));
         let roots = roots.or_else(|| variable("PGSSLROOTCERT"));
         let (tls, roots) = tls(mode.as_deref(), roots)?;
         let mut given: Config = url.parse().map_err(|error| with_source(&error))?;
@@ -192,6 +193,8 @@ fn tls(mode: Option<&str>, roots: Option<String>) -> Result<(Tls, Roots), String
         (Some("verify-ca" | "require" | "prefer"), Some(Roots::System)) => {
             return Err("sslrootcert=system needs sslmode=verify-full".into());
         }
+        // Any public authority vouches for any name: only its own certificates say who the server is.
+        (Some("verify-ca"), None) => return Err("sslmode=verify-ca needs an sslrootcert".into()),
         (Some("verify-ca"), _) | (Some("require"), Some(_)) => Tls::VerifyCa,
         (Some("require"), None) => Tls::Require,
         (Some("prefer") | None, _) => Tls::Prefer,
@@ -224,7 +227,7 @@ mod tests {
             ("", SslMode::Prefer, SslMode::Require),
             ("?sslmode=prefer", SslMode::Prefer, SslMode::Require),
             ("?sslmode=require", SslMode::Require, SslMode::Require),
-            ("?sslmode=verify-ca", SslMode::Require, SslMode::Require),
+            ("?sslmode=verify-ca&sslrootcert=/ca.pem", SslMode::Require, SslMode::Require),
             ("?sslmode=verify-full", SslMode::Require, SslMode::Require),
             ("?sslmode=disable", SslMode::Disable, SslMode::Disable),
         ] {
@@ -263,6 +266,9 @@ mod tests {
         assert_eq!(found.common.get_user(), Some("me"));
         assert_eq!(found.common.get_password(), Some("mine".as_bytes()));
         assert_eq!(found.common.get_dbname(), Some("base"));
+        // Only the URL turns encryption off.
+        let found = parse("postgres://host/base", &[("PGSSLMODE", "disable")]).unwrap();
+        assert_eq!(found.encryption(Some("192.0.2.1".parse().unwrap())), SslMode::Require);
         let empty = parse("postgres:///base", &[("PGHOST", "")]);
         assert_eq!(empty.err().as_deref(), Some("it names no host, and PGHOST is not set"));
         let socket = parse("postgres://%2Frun%2Fpostgresql/base", &[]).unwrap();
@@ -277,6 +283,8 @@ mod tests {
         assert_eq!(of("sslmode=disable&sslrootcert=/ca.pem"), Ok(Tls::Disable));
         assert_eq!(of("sslrootcert=system"), Ok(Tls::VerifyFull));
         assert_eq!(of("sslmode=verify-full"), Ok(Tls::VerifyFull));
+        assert_eq!(of("sslmode=verify-ca&sslrootcert=/ca.pem"), Ok(Tls::VerifyCa));
+        assert_eq!(of("sslmode=verify-ca").err().as_deref(), Some("sslmode=verify-ca needs an sslrootcert"));
         let weak = of("sslmode=require&sslrootcert=system");
         assert_eq!(weak.err().as_deref(), Some("sslrootcert=system needs sslmode=verify-full"));
         let unknown = of("sslmode=perhaps");

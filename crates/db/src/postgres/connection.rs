@@ -44,7 +44,14 @@ impl Connection {
             .build()
             .map_err(|error| Error::Unavailable(error.to_string()))?;
         let silences = server.silences();
-        let (client, driver) = runtime.block_on(server.connect())?;
+        let (client, driver) = match runtime.block_on(server.connect()) {
+            Ok(connected) => connected,
+            Err(error) => {
+                // Without waiting for it: looking up the host's name may take longer than callers wait.
+                runtime.shutdown_background();
+                return Err(error.into());
+            }
+        };
         let driver = runtime.spawn(async {
             // The next statement gets the error.
             let _ = driver.await;

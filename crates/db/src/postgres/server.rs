@@ -1,6 +1,7 @@
 //! The server: how it is reached, and what is known of it.
 
 use std::{
+    io::ErrorKind,
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
     time::{Duration, Instant},
 };
@@ -16,7 +17,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::{address::Address, tls};
 use crate::{
     Error, OpenError,
-    error::{is_io, with_source},
+    error::{io_kind, with_source},
 };
 
 type Driver = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
@@ -105,11 +106,14 @@ impl Server {
             }
         };
         let mut failed = ("it has no address".to_owned(), true);
+        // An address that does not answer leaves time for the next one.
+        let patience = self.wait / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
         for address in addresses {
             let config = self.address.config(host, address, port);
-            match config.connect(self.tls.clone()).await {
-                Ok(connected) => return Ok(connected),
-                Err(error) => failed = (explain(&error, config.get_ssl_mode()), passes(&error)),
+            match tokio::time::timeout(patience, config.connect(self.tls.clone())).await {
+                Ok(Ok(connected)) => return Ok(connected),
+                Ok(Err(error)) => failed = (explain(&error, config.get_ssl_mode()), passes(&error)),
+                Err(_) => failed = (format!("no answer within {} seconds", patience.as_secs_f32()), true),
             }
         }
         Err(failed)
@@ -218,6 +222,7 @@ fn passes(error: &Refusal) -> bool {
             // 08 connection, 53 out of resources, 57 shutting down or starting up.
             matches!(&code.code()[..2], "08" | "53" | "57")
         }
-        None => error.is_closed() || is_io(error),
+        // What TLS does not like, such as a certificate, stays as it is.
+        None => error.is_closed() || io_kind(error).is_some_and(|kind| kind != ErrorKind::InvalidData),
     }
 }
