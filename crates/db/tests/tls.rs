@@ -145,7 +145,8 @@ fn contains_password(heard: &[u8]) -> bool {
 
 #[test]
 fn beyond_this_machine_no_password_goes_to_a_server_without_it() {
-    for query in ["", "sslmode=prefer", "sslmode=require", "sslmode=verify-ca", "sslmode=verify-full"] {
+    let verify_ca = format!("sslmode=verify-ca&sslrootcert={}", TlsPostgres::get().authority.display());
+    for query in ["", "sslmode=prefer", "sslmode=require", &verify_ca, "sslmode=verify-full"] {
         let (text, heard) = heard(own_address(), query);
         assert_eq!(
             text,

@@ -41,7 +41,7 @@ testkit::on_both_engines! {
         assert!(html.contains("<h1>Museum</h1>"), "{html}");
         assert!(html.contains("<code>/v1.1</code>"), "{html}");
         let links = attributes(&html, "href");
-        assert_eq!(links, ["/docs/", "/openapi.json", "/problems"]);
+        assert_eq!(links, ["/docs/", "/openapi.json", "/openapi-3.0.json", "/problems"]);
         for link in links {
             open.anyone.get(link).send().await.has_status(200);
         }

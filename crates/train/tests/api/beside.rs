@@ -26,7 +26,7 @@ testkit::on_both_engines! {
             assert_eq!(front.header("content-type"), "text/html; charset=utf-8");
             assert!(html.contains("<h1>Train travel</h1>"), "{html}");
             let links = attributes(&html, "href");
-            assert_eq!(links, ["/docs/", "/openapi.json", "/problems"]);
+            assert_eq!(links, ["/docs/", "/openapi.json", "/openapi-3.0.json", "/problems"]);
             for link in links {
                 open.anyone.get(link).send().await.has_status(200);
             }
