@@ -36,11 +36,13 @@ testkit::on_both_engines! {
             subscribe(&house, &program, "http://127.0.0.1:9/x").await.has_status(201);
         }
         for (flags, address) in [
-            (&["--demo", "--train-listen=0.0.0.0:0"][..], ""),
-            (&["--demo", "--museum-listen=0.0.0.0:0"], ""),
+            (&["--demo", "--train-listen=0.0.0.0:0"][..], "http://127.0.0.1:8081"),
+            (&["--demo", "--museum-listen=0.0.0.0:0"], "http://127.0.0.1:8081"),
             (&["--demo"], "https://trains.example.com"),
         ] {
-            let program = Program::start(house.serving_train().args(flags).env(ADDRESS, address));
+            let mut command = house.serving_train();
+            command.args(flags).env(ADDRESS, address);
+            let program = Program::start(command.env("TRIPTYCH_SECRET", "x".repeat(32)));
             let public = "must lead to a public address, not to a private, local or reserved one";
             for (url, why) in [
                 ("http://127.0.0.1:9/x", "must begin with https://"),

@@ -75,9 +75,13 @@ impl Booking {
 }
 
 impl BookingAnswer {
-    /// The same with links of today: an answer that was kept may lack some.
-    pub(crate) fn linked(self, address: &str) -> Self {
-        BookingAnswer { links: BookingLinks::new(address, self.id, self.trip_id), ..self }
+    /// The same with the link to its trip, which an answer that an earlier version kept lacks. What it has stays as it was
+    /// answered first.
+    pub(crate) fn linked(mut self, address: &str) -> Self {
+        if self.links.trip.is_empty() {
+            self.links.trip = BookingLinks::new(address, self.id, self.trip_id).trip;
+        }
+        self
     }
 }
 

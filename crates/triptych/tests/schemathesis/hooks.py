@@ -40,12 +40,9 @@ def filter_failure(context, failure, case, response):
             return True
         # Each thing that is wrong needs its own reason.
         errors = problem.get("errors") or [{"pointer": "", "detail": problem["detail"]}]
+        found = {"operation": operation, "media_type": case.media_type, "status": response.status_code}
         return not all(
-            any(
-                fits(entry, operation=operation, status=response.status_code, **error)
-                for entry in EXCEPTIONS["refused"]
-            )
-            for error in errors
+            any(fits(entry, **found, **error) for entry in EXCEPTIONS["refused"]) for error in errors
         )
     if failure.code == TAKEN_THOUGH_INVALID:
         found = {"operation": operation, "media_type": case.media_type, "message": failure.message}
