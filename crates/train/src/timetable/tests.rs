@@ -256,7 +256,8 @@ fn trains_keep_to_their_days_of_the_week() {
 
 #[test]
 fn a_broken_table_is_told_by_its_line() {
-    let stations = "head\nk\tefdbb9d1-02c2-4bc3-afb7-6788d8782b1e\tName\tAddress\tDE\tEurope/Berlin\t1\t2\t\n";
+    let stations =
+        "head\nk\tefdbb9d1-02c2-4bc3-afb7-6788d8782b1e\tName\tAddress\tDE\tEurope/Berlin\t1\t2\t\n";
     let told = |stations: &str, services: &str| match read::timetable(stations, services) {
         Ok(_) => panic!("it was taken"),
         Err(error) => error.to_string(),
