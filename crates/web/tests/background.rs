@@ -7,17 +7,13 @@ mod support;
 use std::{
     cell::{Cell, RefCell},
     future::pending,
-    io,
     pin::{Pin, pin},
     rc::Rc,
-    sync::{Arc, Mutex},
     task::{Context, Poll, Waker},
 };
 
 use axum::{Router, routing::get};
 use jiff::SignedDuration;
-use metrics_exporter_prometheus::PrometheusBuilder;
-use serde_json::{Value, json};
 use support::serve;
 use testkit::{Client, Engine, Server, Store};
 use tokio::sync::{mpsc, oneshot};
@@ -174,57 +170,4 @@ async fn a_task_that_is_told_to_stop_finishes_and_is_not_started_again() {
     is_down(&client, "sweeper").await;
     stop.send(()).unwrap();
     assert!(step(down.as_mut()).is_ready());
-}
-
-/// What was logged.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-#[test]
-fn restarts_are_counted_and_logged_with_their_cause() {
-    let (clock, log) = (manual(), Log::default());
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
-    let recorder = PrometheusBuilder::new().build_recorder();
-    let series = |restarts: u64| {
-        let line =
-            format!("triptych_background_restarts_total{{service=\"train\",task=\"sweeper\"}} {restarts}");
-        let found = recorder.handle().render();
-        assert!(found.lines().any(|found| found == line), "{found}");
-    };
-    tracing::subscriber::with_default(subscriber, || {
-        metrics::with_local_recorder(&recorder, || {
-            let background = Background::new("train", clock.clone());
-            let work = |_| async { panic!("the seats do not add up: {}", 7) };
-            let mut kept = pin!(background.keep("sweeper", pending(), work));
-            assert!(step(kept.as_mut()).is_pending());
-            series(0);
-            for (seconds, restarts) in [(1, 1), (2, 2)] {
-                clock.advance(SignedDuration::from_secs(seconds));
-                assert!(step(kept.as_mut()).is_pending());
-                series(restarts);
-            }
-        });
-    });
-    let logged = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-    let lines: Vec<Value> = logged.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(lines.len(), 3, "{logged}");
-    for (line, seconds) in lines.iter().zip([1, 2, 4]) {
-        let message = "a background task is down; it is started again after these seconds";
-        let expected = json!({
-            "service": "train", "task": "sweeper", "cause": "the seats do not add up: 7", "seconds": seconds,
-            "message": message,
-        });
-        assert_eq!((&line["level"], &line["fields"]), (&json!("ERROR"), &expected));
-    }
 }
