@@ -281,7 +281,7 @@ pub fn remove(tx: &mut WriteTx<'_>, id: Uuid) -> Result<bool, db::Error> {
     Ok(tx.execute("DELETE FROM account WHERE id = $1", &[id.into()])? == 1)
 }
 
-/// Makes whoever removes an account wait until this transaction has ended; `false` when there is no such account any more.
+/// Locks an account until the end of this transaction, so that a removal waits; `false` when the account was removed.
 pub fn lock(tx: &mut WriteTx<'_>, id: Uuid) -> Result<bool, db::Error> {
     Ok(tx.execute("UPDATE account SET name = name WHERE id = $1", &[id.into()])? == 1)
 }

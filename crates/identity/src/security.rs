@@ -1,4 +1,4 @@
-//! The security log: a line for each event that somebody who looks into a break-in asks for, and a counter.
+//! The security log: a line and a counter for each event that an investigation of a break-in needs.
 //!
 //! Every event is declared here. A line has no secret, and no name that was typed: people type passwords where names belong.
 //! Accounts stand there by their ids.

@@ -1,42 +1,24 @@
-//! What is logged and counted of background tasks that fail. In a file of its own: which subscribers want an event is decided when the
-//! first thread meets it, and other tests have none.
+//! What is logged and counted when background tasks fail. In a file of its own: the log is one per test program.
 
 #![allow(clippy::unwrap_used)]
 
 use std::{
     future::pending,
-    io,
     pin::pin,
-    sync::{Arc, Mutex},
     task::{Context, Waker},
 };
 
 use jiff::SignedDuration;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use serde_json::{Value, json};
+use testkit::Log;
 use web::{Background, Clock};
-
-/// What was logged.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 #[test]
 fn restarts_are_counted_and_logged_with_their_cause() {
-    let (clock, log) = (Clock::manual("2026-05-13T10:00:00Z".parse().unwrap()), Log::default());
+    let (clock, log) = (Clock::manual("2026-05-13T10:00:00Z".parse().unwrap()), Log::start());
     // Nothing in this test wakes the task by itself.
     let mut context = Context::from_waker(Waker::noop());
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
     let recorder = PrometheusBuilder::new().build_recorder();
     let series = |restarts: u64| {
         let line =
@@ -44,21 +26,19 @@ fn restarts_are_counted_and_logged_with_their_cause() {
         let found = recorder.handle().render();
         assert!(found.lines().any(|found| found == line), "{found}");
     };
-    tracing::subscriber::with_default(subscriber, || {
-        metrics::with_local_recorder(&recorder, || {
-            let background = Background::new("train", clock.clone());
-            let work = |_| async { panic!("the seats do not add up: {}", 7) };
-            let mut kept = pin!(background.keep("sweeper", pending(), work));
+    metrics::with_local_recorder(&recorder, || {
+        let background = Background::new("train", clock.clone());
+        let work = |_| async { panic!("the seats do not add up: {}", 7) };
+        let mut kept = pin!(background.keep("sweeper", pending(), work));
+        assert!(kept.as_mut().poll(&mut context).is_pending());
+        series(0);
+        for (seconds, restarts) in [(1, 1), (2, 2)] {
+            clock.advance(SignedDuration::from_secs(seconds));
             assert!(kept.as_mut().poll(&mut context).is_pending());
-            series(0);
-            for (seconds, restarts) in [(1, 1), (2, 2)] {
-                clock.advance(SignedDuration::from_secs(seconds));
-                assert!(kept.as_mut().poll(&mut context).is_pending());
-                series(restarts);
-            }
-        });
+            series(restarts);
+        }
     });
-    let logged = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let logged = log.text();
     let lines: Vec<Value> = logged.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 3, "{logged}");
     for (line, seconds) in lines.iter().zip([1, 2, 4]) {

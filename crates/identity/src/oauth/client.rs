@@ -92,7 +92,7 @@ impl Client {
         self.grant_types.contains(&grant_type)
     }
 
-    /// Whether it is nobody's who is known here: in a demo, any program may register.
+    /// Whether the client registered itself: in a demo, any program may register.
     pub(super) fn registered_openly(&self) -> bool {
         self.demo && self.id != DEMO
     }

@@ -108,7 +108,7 @@ pub(super) struct Message<'a> {
     pub(super) text: &'a str,
 }
 
-/// An answer for a client that nobody here knows, which goes there only if the person follows the link.
+/// An error for a client that registered itself. It is sent there only if the person follows the link.
 #[derive(Template)]
 #[template(path = "leave.html")]
 pub(super) struct Leave<'a> {

@@ -98,7 +98,7 @@ impl AuthorizationServer {
             .db
             .write(move |tx| {
                 if !store::take_code(tx, &hash, now)? {
-                    // Somebody has a copy. Whoever of the two is the thief, nobody keeps anything.
+                    // The code was copied. Which of the two callers stole it is unknown, so both lose the grant.
                     store::revoke_grant(tx, id, now)?;
                     return Ok::<_, db::Error>(Taken::Reused("the code was used before"));
                 }

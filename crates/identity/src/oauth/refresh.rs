@@ -2,7 +2,7 @@
 //!
 //! A token is two secrets: one that all tokens of its family share, and one that only it has. Hashes of both are kept, the
 //! second of the newest token only. So a token with a known first part and another second part is an older one, which was
-//! used before. Nobody can make one up who never held a token of that family.
+//! used before. Only a caller that held a token of the family can present one.
 
 use db::{Error, Tx, WriteTx};
 use jiff::Timestamp;

@@ -37,7 +37,7 @@ pub struct TokenSource {
     pub router: Router,
     /// Who issues its access tokens, if it does not do so itself.
     pub issued_by: Option<IssuedBy>,
-    /// What signs messages to others: the service's own keys, whoever issues its access tokens.
+    /// What signs messages to others: the service's own keys, with an external issuer as well.
     pub signer: Signer,
 }
 
@@ -83,7 +83,7 @@ impl TokenSource {
         let router = external_router(&issuer, settings.scopes, settings.prefix).merge(signer.router());
         let unknown = IssuedBy::Discovery(openid_configuration(&issuer.url));
         let verifier = Verifier::external(issuer, clock)?;
-        // An issuer that is away or slow keeps nobody from starting.
+        // An issuer that is down or slow must not keep the service from starting.
         let known = timeout(PATIENCE, verifier.endpoints()).await.ok().flatten();
         let known = known.map(|(authorization, token)| IssuedBy::Endpoints { authorization, token });
         Ok(TokenSource { verifier, router, issued_by: Some(known.unwrap_or(unknown)), signer })

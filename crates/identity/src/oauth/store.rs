@@ -129,7 +129,7 @@ pub(super) fn own_grant(
     )
 }
 
-/// A grant that nobody has revoked and that has not ended, and when it will. What a demo's accounts and clients were granted
+/// A grant that is neither revoked nor expired, and when it expires. What a demo's accounts and clients were granted
 /// counts only in a demo.
 pub(super) fn grant(
     tx: &mut Tx<'_>,

@@ -81,7 +81,7 @@ pub(crate) async fn buy(
     let id = museum.chance.uuid(now);
     let (chance, accounts) = (museum.chance.clone(), museum.accounts.clone());
     let sell = move |tx: &mut WriteTx<'_>| {
-        // Whoever removes the account waits, and then finds the ticket.
+        // A removal of the account waits for this sale, and then finds the ticket.
         if !account::lock(tx, caller.account)? {
             return Err(identity::unauthorized(&accounts, "This account was removed."));
         }
