@@ -17,10 +17,13 @@ use super::address::{Roots, Tls};
 
 pub(super) fn connector(tls: Tls, roots: &Roots) -> Result<MakeRustlsConnect, String> {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let verifier: Arc<dyn ServerCertVerifier> = match tls {
-        Tls::Disable | Tls::Prefer | Tls::Require => Arc::new(AnyCertificate(Arc::clone(&provider))),
-        Tls::VerifyCa => Arc::new(AnyName(authorities(roots, &provider)?)),
-        Tls::VerifyFull => authorities(roots, &provider)?,
+    let authorities = match tls {
+        Tls::Disable | Tls::Prefer | Tls::Require => None,
+        Tls::VerifyCa | Tls::VerifyFull => Some(authorities(roots, &provider)?),
+    };
+    let verifier: Arc<dyn ServerCertVerifier> = match authorities {
+        Some(authorities) if tls == Tls::VerifyFull => authorities,
+        authorities => Arc::new(AnyName { provider: Arc::clone(&provider), authorities }),
     };
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -58,9 +61,13 @@ fn authorities(roots: &Roots, provider: &Arc<CryptoProvider>) -> Result<Arc<WebP
     verifier.map_err(|error| error.to_string())
 }
 
-/// A certificate of a trusted authority, for any name.
+/// A certificate of a trusted authority, for any name; without authorities, any certificate at all: what is sent is
+/// encrypted, to whom is not known.
 #[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
+struct AnyName {
+    provider: Arc<CryptoProvider>,
+    authorities: Option<Arc<WebPkiServerVerifier>>,
+}
 
 impl ServerCertVerifier for AnyName {
     fn verify_server_cert(
@@ -71,7 +78,8 @@ impl ServerCertVerifier for AnyName {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match self.0.verify_server_cert(certificate, chain, name, ocsp, now) {
+        let Some(authorities) = &self.authorities else { return Ok(ServerCertVerified::assertion()) };
+        match authorities.verify_server_cert(certificate, chain, name, ocsp, now) {
             // The name is looked at last: everything else is fine.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
@@ -86,7 +94,8 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, certificate, signed)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signed, algorithms)
     }
 
     fn verify_tls13_signature(
@@ -95,59 +104,11 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, certificate, signed)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signed, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
-    }
-}
-
-/// Any certificate at all: what is sent is encrypted, to whom is not known.
-#[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        rustls::crypto::verify_tls12_signature(
-            message,
-            certificate,
-            signed,
-            &self.0.signature_verification_algorithms,
-        )
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        rustls::crypto::verify_tls13_signature(
-            message,
-            certificate,
-            signed,
-            &self.0.signature_verification_algorithms,
-        )
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
