@@ -63,7 +63,8 @@ pub enum Location {
 /// How much may be under way at once.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Units of a service that may wait for SQLite's writer or for a PostgreSQL thread before callers are told "busy".
+    /// Units of a service that may wait for SQLite's writer, or for a permit to read for long, or for a PostgreSQL
+    /// thread. The next is [`Error::Busy`] at once.
     pub queue: usize,
     /// PostgreSQL connections (and threads) of this process, for all its services.
     pub connections: usize,
@@ -102,8 +103,8 @@ impl OpenError {
 pub struct Databases {
     place: Place,
     limits: Limits,
-    /// Turns to read for long on SQLite, of all services together.
-    long_reads: Arc<tokio::sync::Semaphore>,
+    /// For long reads on SQLite, of all services together.
+    long_permits: Arc<tokio::sync::Semaphore>,
 }
 
 #[derive(Clone)]
@@ -119,7 +120,7 @@ impl Databases {
             Location::Sqlite(folder) => Place::Sqlite(folder.clone()),
             Location::Postgres(url) => Place::Postgres(postgres::Shared::open(url, limits)?),
         };
-        Ok(Databases { place, limits, long_reads: long::permits() })
+        Ok(Databases { place, limits, long_permits: long::permits() })
     }
 
     /// Opens the database of a service and brings its schema up to date. Blocks; it is for start-up.
@@ -132,7 +133,8 @@ impl Databases {
             Place::Postgres(shared) => Engine::Postgres(shared.service(service, migrations, &sites)?),
         };
         let probe = probe(engine.tables());
-        Ok(Db(Arc::new(Inner { engine, sites, probe, long_reads: self.long_reads.clone() })))
+        let long_reads = long::Queue::new(self.long_permits.clone(), self.limits);
+        Ok(Db(Arc::new(Inner { engine, sites, probe, long_reads })))
     }
 }
 
@@ -151,7 +153,7 @@ struct Inner {
     sites: Sites,
     /// Reads a row of each table.
     probe: &'static str,
-    long_reads: Arc<tokio::sync::Semaphore>,
+    long_reads: long::Queue,
 }
 
 #[expect(clippy::large_enum_variant, reason = "one per database, and it never moves")]

@@ -2,7 +2,15 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::sync::mpsc::{self, Sender};
+use std::{
+    num::NonZero,
+    sync::{
+        Mutex,
+        mpsc::{self, Sender},
+    },
+    thread::available_parallelism,
+    time::Duration,
+};
 
 use db::{Db, Error, Limits, Migrations, Script};
 use futures_util::{FutureExt, future::BoxFuture};
@@ -30,8 +38,10 @@ async fn pages(db: &Db) -> Vec<i64> {
     db.read(|tx| tx.rows("SELECT id FROM page ORDER BY id", &[], |row| row.get(0))).await.unwrap()
 }
 
+type Held = (Sender<()>, JoinHandle<Result<(), Error>>);
+
 /// A write that has changed something and then waits until the sender is dropped.
-fn hold_a_write(db: &Db, id: i64) -> (Sender<()>, JoinHandle<Result<(), Error>>) {
+fn hold_a_write(db: &Db, id: i64) -> Held {
     let (enter, entered) = mpsc::channel();
     let (release, released) = mpsc::channel::<()>();
     let db = db.clone();
@@ -46,6 +56,44 @@ fn hold_a_write(db: &Db, id: i64) -> (Sender<()>, JoinHandle<Result<(), Error>>)
     });
     entered.recv().unwrap();
     (release, held)
+}
+
+fn read_long(db: &Db) -> BoxFuture<'static, Result<Option<i64>, Error>> {
+    let db = db.clone();
+    let one = "SELECT count(*) FROM page";
+    async move { db.read_long(move |tx| tx.row(one, &[], |row| row.get(0))).await }.boxed()
+}
+
+/// As many long reads as run at once. Each has begun, and ends when its sender is dropped.
+fn hold_all_long_reads(db: &Db, store: &Store, limits: Limits) -> Vec<Held> {
+    let number = match store.engine() {
+        Engine::Sqlite => (available_parallelism().map_or(1, NonZero::get) / 2).clamp(1, 4),
+        Engine::Postgres => limits.connections,
+    };
+    let hold = |_| {
+        let (enter, entered) = mpsc::channel();
+        let (release, released) = mpsc::channel::<()>();
+        let (db, released) = (db.clone(), Mutex::new(released));
+        let held = tokio::spawn(async move {
+            db.read_long(move |tx| {
+                tx.row("SELECT count(*) FROM page", &[], |row| row.get::<i64>(0))?;
+                let _ = enter.send(());
+                let _ = released.lock().unwrap().recv();
+                Ok(())
+            })
+            .await
+        });
+        entered.recv().unwrap();
+        (release, held)
+    };
+    (0..number).map(hold).collect()
+}
+
+async fn release(held: Vec<Held>) {
+    for (release, read) in held {
+        drop(release);
+        read.await.unwrap().unwrap();
+    }
 }
 
 testkit::on_both_engines! {
@@ -124,4 +172,58 @@ testkit::on_both_engines! {
         assert_eq!(again.await.unwrap().unwrap(), 1);
         assert_eq!(pages(&store.open("queues", SCHEMA)).await, [1, 2, 3]);
     }
+
+    async fn long_read_past_the_queue_is_busy_at_once(store: Store) {
+        let db = Db::open(store.location(), "queues", SCHEMA, LIMITS).unwrap();
+        for _ in 0..3 {
+            let held = hold_all_long_reads(&db, &store, LIMITS);
+            let mut waiting: Vec<_> = (0..LIMITS.queue).map(|_| read_long(&db)).collect();
+            for read in &mut waiting {
+                assert!(read.now_or_never().is_none());
+            }
+            let past = read_long(&db).now_or_never();
+            assert!(matches!(past, Some(Err(Error::Busy))), "{past:?}");
+            release(held).await;
+            for read in waiting {
+                assert_eq!(read.await.unwrap(), Some(0));
+            }
+        }
+    }
+}
+
+/// On PostgreSQL a long read is a read like any other: it waits in the queue of its service.
+fn on_sqlite(test: impl AsyncFnOnce(Store)) {
+    testkit::run(Engine::Sqlite, test);
+}
+
+#[test]
+fn abandoned_long_read_frees_its_position_in_the_queue() {
+    on_sqlite(async |store| {
+        let limits = Limits { queue: 1, ..LIMITS };
+        let db = Db::open(store.location(), "queues", SCHEMA, limits).unwrap();
+        let held = hold_all_long_reads(&db, &store, limits);
+        for _ in 0..3 {
+            let mut abandoned = read_long(&db);
+            assert!((&mut abandoned).now_or_never().is_none());
+        }
+        let mut waiting = read_long(&db);
+        assert!((&mut waiting).now_or_never().is_none());
+        release(held).await;
+        assert_eq!(waiting.await.unwrap(), Some(0));
+    });
+}
+
+#[test]
+fn long_read_that_waits_too_long_is_busy() {
+    on_sqlite(async |store| {
+        let limits = Limits { wait: Duration::from_millis(1), ..LIMITS };
+        let db = Db::open(store.location(), "queues", SCHEMA, limits).unwrap();
+        let held = hold_all_long_reads(&db, &store, limits);
+        for _ in 0..2 * LIMITS.queue {
+            let late = read_long(&db).await;
+            assert!(matches!(late, Err(Error::Busy)), "{late:?}");
+        }
+        release(held).await;
+        assert_eq!(read_long(&db).await.unwrap(), Some(0));
+    });
 }
