@@ -1,8 +1,8 @@
 //! One attempt: a delivery is sent, and what the subscriber said.
 
-use std::time::Duration;
+use std::{panic::AssertUnwindSafe, time::Duration};
 
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use jiff::{SignedDuration, Timestamp};
 use reqwest::{Response, StatusCode, header};
 use tokio::time::{Instant, timeout_at};
@@ -43,8 +43,13 @@ pub(crate) const LEASE: SignedDuration = SignedDuration::from_secs(60);
 /// How much of that must be left when an attempt begins.
 const ENOUGH: SignedDuration = SignedDuration::from_secs(30);
 
+/// Counts attempts that panicked.
+pub(crate) fn panics() -> metrics::Counter {
+    metrics::counter!("triptych_webhook_panics_total")
+}
+
 impl Webhooks {
-    /// Makes an attempt; nothing when there is not enough time left for it.
+    /// Makes an attempt; nothing when there is not enough time left for it. One that panics has failed.
     pub(crate) async fn attempt(&self, letter: Letter) -> Option<Done> {
         let inner = &self.0;
         let (claimed, at) = (letter.claimed, inner.clock.now());
@@ -53,7 +58,14 @@ impl Webhooks {
             return None;
         }
         let start = Instant::now();
-        let outcome = self.send(letter, at, start + TIMEOUT).await;
+        let sending = AssertUnwindSafe(self.send(letter, at, start + TIMEOUT)).catch_unwind();
+        let outcome = sending.await.unwrap_or_else(|panic| {
+            let (cause, subscription, event) =
+                (web::panic_message(panic.as_ref()), claimed.subscription, claimed.event);
+            tracing::error!(%subscription, %event, cause, "an attempt to deliver a webhook panicked");
+            panics().increment(1);
+            Outcome::no_answer("an internal error")
+        });
         let took = start.elapsed();
         let now = inner.clock.now();
         let next = match outcome.error {

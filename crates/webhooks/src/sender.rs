@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use crate::{
     Webhooks,
-    attempt::{LEASE, SLOW},
+    attempt::{LEASE, SLOW, panics},
     store::{self, Done, Letter, Next, Subscriber, Taken},
 };
 
@@ -123,6 +123,8 @@ impl Sender {
     }
 
     pub(crate) async fn run(mut self, stop: impl Future<Output = ()>) {
+        // Shown from the start, so that a first panic is seen as a change.
+        panics().increment(0);
         let mut stop = std::pin::pin!(stop);
         loop {
             let next_turn = Instant::now() + PAUSE;
@@ -178,7 +180,11 @@ impl Sender {
     }
 
     fn ended(&mut self, ended: Result<(Id, Option<Done>), JoinError>) {
-        let (id, done) = ended.unwrap_or_else(|failed| (failed.id(), None));
+        let (id, done) = ended.unwrap_or_else(|error| {
+            // Not by sending, which is caught; the delivery is sent again when its lease expires.
+            tracing::error!(%error, "an attempt to deliver a webhook was not recorded");
+            (error.id(), None)
+        });
         self.under_way.remove(&id);
         self.done.extend(done);
         self.make_stale();

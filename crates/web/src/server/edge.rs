@@ -181,7 +181,8 @@ pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> Problem {
     Problem::internal(format!("a handler panicked: {}", panic_message(panic)))
 }
 
-pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
+/// What a panic said.
+pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }

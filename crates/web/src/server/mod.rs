@@ -35,8 +35,8 @@ use tokio::{
 
 use activity::{Activity, Watched};
 use edge::Edge;
-pub use edge::{Client, RequestId, ServiceName, Verbatim};
-pub(crate) use edge::{is_refusal, panic_message, panicked};
+pub use edge::{Client, RequestId, ServiceName, Verbatim, panic_message};
+pub(crate) use edge::{is_refusal, panicked};
 pub(crate) use permits::network;
 use permits::{Permit, Permits};
 pub use proxies::Proxies;
