@@ -163,11 +163,12 @@ pub(crate) fn release_all(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error
         &[owner.into()],
         |row| row.get(0),
     )?;
-    // In one order, so that no two wait for each other.
     trips.sort_unstable();
     trips.dedup();
+    for trip in &trips {
+        lock_trip(tx, *trip)?;
+    }
     for trip in trips {
-        lock_trip(tx, trip)?;
         let released = tx.execute(
             "UPDATE booking SET status = 'cancelled' WHERE owner = $1 AND trip_id = $2 AND status = 'held'",
             &[owner.into(), trip.into()],
@@ -175,6 +176,11 @@ pub(crate) fn release_all(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error
         free_seats(tx, trip, i64::try_from(released).unwrap_or(i64::MAX))?;
     }
     Ok(())
+}
+
+/// Locks all bookings of an owner, before their payments are changed.
+pub(crate) fn lock_all(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
+    tx.execute("UPDATE booking SET status = status WHERE owner = $1", &[owner.into()]).map(drop)
 }
 
 /// Takes the names out of an owner's bookings, which are then nobody's.

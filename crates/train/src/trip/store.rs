@@ -4,8 +4,7 @@
 //! somebody takes it back: the sweeper now and then, a booking that needs the seat at once. Whoever reads how many are
 //! taken leaves such holds out.
 //!
-//! Whoever changes both does so in one order, the trip before its bookings and those before their payments: two who came from
-//! opposite ends would wait for each other.
+//! Lock order: trip, booking, payment; of several trips the one with the lower id first.
 
 use db::{Error, Tx, WriteTx};
 use jiff::{Timestamp, civil::Date};
