@@ -6,6 +6,8 @@ web::problem_kinds! {
     pub(crate) KINDS:
     DEPARTED, CONFLICT, "departed", "Departed",
         "The trip has left its first station. It cannot be booked or paid for any more, and a booking that is paid for cannot be cancelled.";
+    NO_LONGER_RUNS, CONFLICT, "no-longer-runs", "No longer runs",
+        "The trip was booked and is not in the timetable any more. It cannot be paid for. Cancel the booking: what was paid goes back.";
     SOLD_OUT, CONFLICT, "sold-out", "Sold out",
         "Every seat of the trip is taken. Seats that are held and not paid for in time become free again.";
     TOO_MANY_HOLDS, CONFLICT, "too-many-holds", "Too many holds",

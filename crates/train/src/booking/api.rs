@@ -257,7 +257,7 @@ pub(crate) async fn delete(
     Path(id): Path<Uuid>,
 ) -> Result<Response> {
     let (now, state) = (train.clock.now(), train.clone());
-    let departed = move |trip| state.timetable.trip(trip).is_some_and(|run| run.departure <= now);
+    let departed = move |trip| state.timetable.has_departed(trip, now);
     let cancelled = train.db.write(move |tx| store::cancel(tx, &caller.subject, id, &departed, now)).await?;
     match cancelled {
         Cancelled::Done => train.wake(),

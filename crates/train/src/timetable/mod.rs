@@ -110,6 +110,17 @@ impl Timetable {
         self.run(service, date).filter(|run| run.id == id)
     }
 
+    /// Whether a trip has departed. One that is not in the timetable any more counts as departed when its day is over at every
+    /// station.
+    pub(crate) fn has_departed(&self, trip: Uuid, now: Timestamp) -> bool {
+        match self.trip(trip) {
+            Some(run) => run.departure <= now,
+            None => trip_id::parts(trip).is_some_and(|(_, date)| {
+                self.stations.iter().all(|station| station.zone.to_datetime(now).date() > date)
+            }),
+        }
+    }
+
     fn run<'t>(&'t self, service: &'t Service, date: Date) -> Option<Run<'t>> {
         let weekday = 1 << (date.weekday().to_monday_zero_offset());
         if service.days & weekday == 0 {

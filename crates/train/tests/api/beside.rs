@@ -38,6 +38,7 @@ testkit::on_both_engines! {
         let links = attributes(&all, "href");
         for (name, status, title) in [
             ("departed", 409, "Departed"),
+            ("no-longer-runs", 409, "No longer runs"),
             ("sold-out", 409, "Sold out"),
             ("no-bicycles", 409, "No bicycles"),
             ("no-dogs", 409, "No dogs"),

@@ -1,12 +1,39 @@
 //! What can still be done with a booking once its train has left.
 
-use serde_json::json;
+use serde_json::{Value, json};
+use uuid::Uuid;
 
-use crate::fixture::{GOOD, Open, TRIP, card, text};
+use crate::fixture::{GOOD, Open, TRIP, card, payment, text};
 
 /// When the trip leaves, and the moment before.
 const DEPARTURE: &str = "2026-05-20T03:52:00Z";
 const JUST_BEFORE: &str = "2026-05-20T03:51:59.999999Z";
+
+/// A trip on the same day, by a train that is not in the timetable.
+const WITHDRAWN: &str = "00000000-0000-8000-8000-000000005071";
+
+impl Open {
+    /// Moves bookings to a trip that is not in the timetable, as if an earlier one had had it.
+    async fn withdraw_trip(&self, bookings: &[&Value]) {
+        let (trip, withdrawn): (Uuid, Uuid) = (TRIP.parse().unwrap(), WITHDRAWN.parse().unwrap());
+        let ids: Vec<Uuid> = bookings.iter().map(|booking| text(booking, "id").parse().unwrap()).collect();
+        let moved = self.db.write(move |tx| {
+            tx.execute(
+                "INSERT INTO trip_seats (trip_id, origin, destination, date, taken)
+                 SELECT $2, origin, destination, date, taken FROM trip_seats WHERE trip_id = $1",
+                &[trip.into(), withdrawn.into()],
+            )?;
+            for id in &ids {
+                tx.execute(
+                    "UPDATE booking SET trip_id = $2 WHERE id = $1",
+                    &[(*id).into(), withdrawn.into()],
+                )?;
+            }
+            Ok(())
+        });
+        moved.await.unwrap_or_else(|error: db::Error| panic!("{error}"));
+    }
+}
 
 testkit::on_both_engines! {
     async fn paid_booking_stays_confirmed_after_departure(open: Open) {
@@ -55,5 +82,45 @@ testkit::on_both_engines! {
         assert_eq!(open.ada.status(&made).await, "expired");
         let payments = open.rows("payment").await;
         assert!(payments.len() == 1 && payments[0].contains("refunded"), "{payments:?}");
+    }
+
+    async fn trip_that_no_longer_runs_cannot_be_paid_for(open: Open) {
+        let (held, paid) = (open.ada.hold(TRIP).await, open.ada.hold(TRIP).await);
+        open.ada.pay(&paid, &card(GOOD)).await.has_status(200);
+        open.withdraw_trip(&[&held, &paid]).await;
+        let before = open.rows("sandbox_charge").await;
+        for _ in 0..2 {
+            let call = open.ada.post(&payment(&held)).header("idempotency-key", "once").json(&card(GOOD));
+            assert_eq!(
+                call.send().await.is_problem(409, "no-longer-runs"),
+                "The trip is not in the timetable any more. Nothing was charged; cancel the booking and find another trip."
+            );
+        }
+        assert_eq!(open.rows("sandbox_charge").await, before, "nothing was charged");
+        open.ada.pay(&paid, &card(GOOD)).await.is_problem(409, "already-paid");
+        assert_eq!(open.ada.get("/problems/no-longer-runs").send().await.status, 200);
+        // What was paid goes back.
+        for made in [&held, &paid] {
+            open.ada.cancel(made).await.has_status(204);
+        }
+        open.work_off().await;
+        assert!(open.rows("payment").await[0].contains("refunded"));
+    }
+
+    async fn trip_that_no_longer_runs_has_departed_when_its_day_is_over(open: Open) {
+        let (held, kept, cancelled) =
+            (open.ada.hold(TRIP).await, open.ada.hold(TRIP).await, open.ada.hold(TRIP).await);
+        for made in [&kept, &cancelled] {
+            open.ada.pay(made, &card(GOOD)).await.has_status(200);
+        }
+        open.withdraw_trip(&[&held, &kept, &cancelled]).await;
+        // The day ends last where the clocks are furthest behind, in Lisbon and London.
+        open.advance_to("2026-05-20T22:59:59.999999Z").await;
+        open.ada.pay(&held, &card(GOOD)).await.is_problem(409, "booking-expired");
+        open.ada.cancel(&cancelled).await.has_status(204);
+        open.advance_to("2026-05-20T23:00:00Z").await;
+        assert_eq!(open.ada.pay(&held, &card(GOOD)).await.is_problem(409, "departed"), "The day of the trip is over.");
+        open.ada.cancel(&kept).await.is_problem(409, "departed");
+        assert_eq!(open.ada.status(&kept).await, "confirmed");
     }
 }
