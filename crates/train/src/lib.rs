@@ -57,7 +57,7 @@ pub const MIGRATIONS: &[Migrations] = &[
     oauth::MIGRATIONS,
     identity::quota::MIGRATIONS,
     webhooks::MIGRATIONS,
-    db::migrations!("train": "0001_train", "0002_limits", "0003_removal"),
+    db::migrations!("train": "0001_train", "0002_limits", "0003_removal", "0004_owner_limits"),
 ];
 
 /// What access tokens can be for.
@@ -102,13 +102,20 @@ pub struct Limits {
     pub unpaid_holds: u32,
     /// How many payments for a booking may fail in an hour.
     pub declined_payments_per_hour: u32,
-    /// How many test events a webhook subscription may be sent in an hour.
+    /// How many payments of a user may fail in an hour, over all bookings.
+    pub declined_payments_per_user_per_hour: u32,
+    /// How many test events and redeliveries may be requested for a webhook subscription in an hour.
     pub test_events_per_hour: u32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { unpaid_holds: 20, declined_payments_per_hour: 10, test_events_per_hour: 60 }
+        Limits {
+            unpaid_holds: 20,
+            declined_payments_per_hour: 10,
+            declined_payments_per_user_per_hour: 60,
+            test_events_per_hour: 60,
+        }
     }
 }
 

@@ -114,6 +114,7 @@ pub(crate) struct Train {
     hold_seconds: u32,
     unpaid_holds: u32,
     declined_payments_per_hour: u32,
+    declined_payments_per_user_per_hour: u32,
     test_events_per_hour: u32,
     #[serde(deserialize_with = "parse::networks")]
     webhook_networks: Vec<IpNet>,
@@ -130,6 +131,7 @@ impl Train {
         train::Limits {
             unpaid_holds: self.unpaid_holds,
             declined_payments_per_hour: self.declined_payments_per_hour,
+            declined_payments_per_user_per_hour: self.declined_payments_per_user_per_hour,
             test_events_per_hour: self.test_events_per_hour,
         }
     }
@@ -246,6 +248,7 @@ impl Settings {
             ("train.hold_seconds", self.train.hold_seconds),
             ("train.unpaid_holds", self.train.unpaid_holds),
             ("train.declined_payments_per_hour", self.train.declined_payments_per_hour),
+            ("train.declined_payments_per_user_per_hour", self.train.declined_payments_per_user_per_hour),
             ("train.test_events_per_hour", self.train.test_events_per_hour),
         ] {
             if value == 0 {

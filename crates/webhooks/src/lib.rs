@@ -27,14 +27,13 @@ use uuid::Uuid;
 use web::{Chance, Clock};
 
 use sender::Sender;
-use store::{Rotated, Tested};
+use store::{Added, Rotated};
 
 pub use place::{LookUp, Places, Unfit, by_system};
 pub use sign::{NotASecret, Secret};
 
 /// The tables of this crate, to be migrated with those of the service.
-pub const MIGRATIONS: Migrations =
-    db::migrations!("webhooks": "0001_webhooks", "0002_turns", "0003_test_events", "0004_owners");
+pub const MIGRATIONS: Migrations = db::migrations!("webhooks": "0001_webhooks", "0002_turns", "0003_test_events", "0004_owners", "0005_owner_counts");
 
 /// How many subscriptions somebody can have.
 pub const MOST_SUBSCRIPTIONS: i64 = 20;
@@ -53,7 +52,8 @@ pub type MaySend = Arc<dyn Fn(String) -> BoxFuture<'static, bool> + Send + Sync>
 pub struct Settings {
     pub places: Places,
     pub look_up: LookUp,
-    /// How many test events may go to a subscription in an hour, counted from the first of them.
+    /// How many test events and redeliveries may be requested for a subscription in an hour, counted from the first of them.
+    /// For all of an owner's subscriptions, whether they still exist or not, [`MOST_SUBSCRIPTIONS`] times as many.
     pub test_events_per_hour: u32,
     /// Everything may, if this is nothing.
     pub may_send: Option<MaySend>,
@@ -125,6 +125,8 @@ pub enum SubscribeError {
     Unfit(Unfit),
     #[error("there can be {MOST_SUBSCRIPTIONS} subscriptions at the most")]
     TooMany,
+    #[error("the owner was removed")]
+    Removed,
     #[error(transparent)]
     Db(#[from] Error),
 }
@@ -140,14 +142,17 @@ pub enum RotateError {
     Db(#[from] Error),
 }
 
-/// Why a test event is not sent.
+/// Why an event that an owner asked for is not sent.
 #[derive(Debug, thiserror::Error)]
-pub enum TestError {
-    #[error("there is no such subscription")]
+pub enum SendError {
+    #[error("there is no such subscription, or the event never went there")]
     Unknown,
-    /// As many were sent as may be; the next one may be sent at this time.
-    #[error("too many test events were sent within an hour")]
+    /// The limit of one subscription is reached until then.
+    #[error("too many events were requested for this subscription within an hour")]
     TooMany(Timestamp),
+    /// The limit of all of the owner's subscriptions is reached until then.
+    #[error("too many events were requested for the owner's subscriptions within an hour")]
+    TooManyOfOwner(Timestamp),
     #[error(transparent)]
     Db(#[from] Error),
 }
@@ -209,7 +214,11 @@ impl Webhooks {
         let subscription = Subscription { id, url: url.clone(), failing_since: None, disabled: None };
         let (owner, stored) = (owner.to_owned(), secret.clone());
         let added = self.0.db.write(move |tx| store::insert_subscription(tx, &owner, id, &url, &stored));
-        if added.await? { Ok((subscription, secret)) } else { Err(SubscribeError::TooMany) }
+        match added.await? {
+            Added::Done => Ok((subscription, secret)),
+            Added::TooMany => Err(SubscribeError::TooMany),
+            Added::Removed => Err(SubscribeError::Removed),
+        }
     }
 
     pub async fn subscriptions(&self, owner: &str) -> Result<Vec<Subscription>, Error> {
@@ -251,52 +260,62 @@ impl Webhooks {
     }
 
     /// Sends a test event to one subscription alone, which is enabled by that; gives the event's id.
-    pub async fn test(&self, owner: &str, id: Uuid, kind: &str, payload: &str) -> Result<Uuid, TestError> {
+    pub async fn test(&self, owner: &str, id: Uuid, kind: &str, payload: &str) -> Result<Uuid, SendError> {
         let (owner, kind, payload) = (owner.to_owned(), kind.to_owned(), payload.to_owned());
         let (now, most) = (self.0.clock.now(), self.0.settings.test_events_per_hour);
         let event = self.0.chance.uuid(now);
         let send = move |tx: &mut WriteTx<'_>| {
-            let counted = store::count_test(tx, &owner, id, most.into(), now)?;
-            if let Tested::Counted = counted {
-                store::insert_event_for(tx, &owner, id, event, &kind, &payload, now)?;
-            }
-            Ok::<_, Error>(counted)
+            store::count_request(tx, &owner, id, most, now)?;
+            store::insert_event_for(tx, &owner, id, event, &kind, &payload, now)?;
+            Ok::<_, SendError>(())
         };
-        match self.0.db.write(send).await? {
-            Tested::Counted => {}
-            Tested::Unknown => return Err(TestError::Unknown),
-            Tested::TooMany(until) => return Err(TestError::TooMany(until)),
-        }
+        self.0.db.write(send).await?;
         self.wake();
         Ok(event)
     }
 
-    /// Sends an event again; `false` when it never went to this subscription.
-    pub async fn redeliver(&self, owner: &str, id: Uuid, event: Uuid) -> Result<bool, Error> {
-        let (owner, now) = (owner.to_owned(), self.0.clock.now());
-        let found = self.0.db.write(move |tx| store::redeliver(tx, &owner, id, event, now)).await?;
+    /// Sends an event again to a subscription that it went to before, which is enabled by that.
+    pub async fn redeliver(&self, owner: &str, id: Uuid, event: Uuid) -> Result<(), SendError> {
+        let owner = owner.to_owned();
+        let (now, most) = (self.0.clock.now(), self.0.settings.test_events_per_hour);
+        let send = move |tx: &mut WriteTx<'_>| {
+            if !store::went_to(tx, id, event)? {
+                return Err(SendError::Unknown);
+            }
+            store::count_request(tx, &owner, id, most, now)?;
+            Ok(store::redeliver(tx, id, event, now)?)
+        };
+        self.0.db.write(send).await?;
         self.wake();
-        Ok(found)
+        Ok(())
     }
 
-    /// Sends again what did not arrive and was made since then; how many events, or nothing when there is no such subscription.
+    /// Sends again what did not arrive and was made since then; gives how many events that is.
     pub async fn redeliver_failed(
         &self,
         owner: &str,
         id: Uuid,
         since: Timestamp,
-    ) -> Result<Option<usize>, Error> {
-        let now = self.0.clock.now();
-        let (mut events, mut after) = (0, Uuid::nil());
+    ) -> Result<usize, SendError> {
+        let (now, most) = (self.0.clock.now(), self.0.settings.test_events_per_hour);
+        let (mut events, mut after) = (0, None);
         loop {
             let owner = owner.to_owned();
-            let send = move |tx: &mut WriteTx<'_>| store::redeliver_failed(tx, &owner, id, since, after, now);
-            let Some((found, last)) = self.0.db.write(send).await? else { return Ok(None) };
+            let send = move |tx: &mut WriteTx<'_>| {
+                // All batches are one request.
+                if after.is_none() {
+                    store::count_request(tx, &owner, id, most, now)?;
+                }
+                let after = after.unwrap_or(Uuid::nil());
+                let sent = store::redeliver_failed(tx, &owner, id, since, after, now)?;
+                sent.ok_or(SendError::Unknown)
+            };
+            let (found, last) = self.0.db.write(send).await?;
             self.wake();
             events += found;
             match last {
-                Some(last) => after = last,
-                None => return Ok(Some(events)),
+                Some(last) => after = Some(last),
+                None => return Ok(events),
             }
         }
     }

@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 use uuid::Uuid;
 use web::{
     Body, Path, Problem, Result, Together, Wanted,
-    problem::{INTERNAL, Invalid, NOT_FOUND, TOO_MANY_REQUESTS, UNAVAILABLE},
+    problem::{Invalid, NOT_FOUND, TOO_MANY_REQUESTS, UNAVAILABLE},
 };
 
 use super::{
@@ -22,7 +22,7 @@ use crate::{
     booking::{self, Status, api::NOT_CACHED},
     caller::{Caller, Write},
     idempotency::{self, Answer, Key, Known, Refusal, Request},
-    problem::{ALREADY_PAID, BOOKING_EXPIRED, DEPARTED, PAYMENT_UNDER_WAY},
+    problem::{ALREADY_PAID, BOOKING_EXPIRED, DEPARTED, NO_LONGER_RUNS, PAYMENT_UNDER_WAY},
     station::api::cached,
     traveller,
 };
@@ -52,7 +52,7 @@ enum Started {
         (status = 200, description = "What became of the payment.",
             content((PaymentAnswer = "application/json"), (PaymentAnswer = "application/xml"))),
         (status = 404, description = "The caller has no such booking."),
-        (status = 409, description = "The booking has expired, is paid for, or is being paid for; or its train has left."),
+        (status = 409, description = "The booking has expired, is paid for, or is being paid for; or its train has left or no longer runs."),
         (status = 422, description = "The Idempotency-Key came with another body before."),
     ),
     security(("OAuth2" = ["write"])),
@@ -130,31 +130,53 @@ impl Train {
         let Some(booking) = booking else {
             return refused(&NOT_FOUND, "There is no booking with this id.");
         };
-        let Some(run) = self.timetable.trip(booking.trip) else {
-            return refused(&INTERNAL, "The booking's trip is not in the timetable.");
-        };
+        let run = self.timetable.trip(booking.trip);
         match booking.status {
             Status::Confirmed => return refused(&ALREADY_PAID, "The booking is paid for and confirmed."),
-            _ if run.departure <= now => {
-                return refused(&DEPARTED, &format!("The trip departed at {}.", run.departure));
+            _ if self.timetable.has_departed(booking.trip, now) => {
+                let detail = match run {
+                    Some(run) => format!("The trip departed at {}.", run.departure),
+                    None => "The day of the trip is over.".into(),
+                };
+                return refused(&DEPARTED, &detail);
             }
             Status::Expired => {
                 return refused(&BOOKING_EXPIRED, "The booking was not paid for in time. Book again.");
             }
             Status::Held => {}
         }
+        let Some(run) = run else {
+            let detail = "The trip is not in the timetable any more. Nothing was charged; \
+                          cancel the booking and find another trip.";
+            return refused(&NO_LONGER_RUNS, detail);
+        };
         let (price, currency) = (run.service.price, &run.service.currency);
         let mut errors = asked.new.differs(price, currency);
         errors.extend(expired(&asked.new.source, now));
         if !errors.is_empty() {
             return Ok(Started::Invalid(errors));
         }
+        let limited = |detail: String, until| {
+            let refusal = Refusal::limit(&TOO_MANY_REQUESTS, detail, now, until);
+            Ok(Started::Answer(Answer::Refused(refusal)))
+        };
         let most = self.limits.declined_payments_per_hour;
         if let Some(until) = store::all_failures_used(tx, booking.id, most.into(), now)? {
-            let detail =
-                format!("{most} payments for this booking failed within an hour. Wait, or book again.");
-            let refusal = Refusal::limit(&TOO_MANY_REQUESTS, detail, now, until);
-            return Ok(Started::Answer(Answer::Refused(refusal)));
+            return limited(
+                format!("{most} payments for this booking failed within an hour. Wait, or book again."),
+                until,
+            );
+        }
+        let most = self.limits.declined_payments_per_user_per_hour;
+        let reached = store::all_failures_of_owner_used(tx, &asked.owner, booking.id, most.into(), now)?;
+        if let Some(until) = reached {
+            return limited(
+                format!(
+                    "{most} payments of this user failed within an hour or are not decided yet. \
+                     Wait before you pay again."
+                ),
+                until,
+            );
         }
         let payment = Payment {
             id: asked.id,
@@ -164,7 +186,7 @@ impl Train {
             source: asked.new.source.masked(),
             stage: Stage::Processing,
         };
-        if store::start(tx, &payment, now)? {
+        if store::start(tx, &asked.owner, &payment, now)? {
             Ok(Started::Ask(payment))
         } else {
             refused(&PAYMENT_UNDER_WAY, "Another payment for this booking has not been decided yet.")

@@ -86,7 +86,7 @@ impl Asked {
             let (amount, currency) = ("89.00".parse().unwrap(), "eur".to_owned());
             let attempt =
                 Payment { id: payment, booking, amount, currency, source, stage: Stage::Processing };
-            store::start(tx, &attempt, now)
+            store::start(tx, OWNER, &attempt, now)
         });
         assert!(written.await.unwrap_or_else(|error: db::Error| panic!("{error}")));
         Asked { train, clock, booking, payment, _store: store }
@@ -227,6 +227,36 @@ testkit::on_both_engines! {
         assert!(!running.is_finished());
         running.abort();
     }
+}
+
+/// The interleaving in which a removal that locks payments first would deadlock: a settlement has locked the booking, the removal
+/// waits for it, and the settlement goes on to the payment.
+#[tokio::test]
+async fn removal_waits_for_a_settlement_before_it_locks_payments() {
+    let asked = Asked::start(Engine::Postgres).await;
+    // An expired booking's row is locked by nothing that frees seats.
+    asked.move_to("2026-05-13T11:00:00Z");
+    let (db, booking, payment, now) = (&asked.train.db, asked.booking, asked.payment, asked.clock.now());
+    db.write(move |tx| trip::store::expire(tx, TRIP.parse().unwrap(), now)).await.unwrap();
+    let (locked, mut is_locked) = tokio::sync::mpsc::unbounded_channel();
+    let settle = db.write(move |tx| {
+        booking::store::lock(tx, booking)?;
+        locked.send(()).unwrap();
+        let waiting =
+            "SELECT 1 FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid";
+        while tx.row(waiting, &[], |_| Ok(()))?.is_none() {}
+        // Fails at once if the removal has locked it.
+        tx.row("SELECT 1 FROM payment WHERE id = $1 FOR UPDATE NOWAIT", &[payment.into()], |_| Ok(()))?;
+        store::settle(tx, payment, &Outcome::Failed("card_declined".into()), now)
+    });
+    let remove = async {
+        is_locked.recv().await.unwrap();
+        db.write(|tx| crate::removal::remove(tx, OWNER)).await
+    };
+    let (settled, removed) = tokio::join!(settle, remove);
+    let settled = settled.unwrap_or_else(|error: db::Error| panic!("{error}"));
+    assert_eq!(settled.unwrap().stage, Stage::Failed("card_declined".into()));
+    removed.unwrap_or_else(|error: db::Error| panic!("{error}"));
 }
 
 /// A processor whose library panics while it is broken.

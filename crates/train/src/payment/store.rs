@@ -11,7 +11,7 @@ use crate::booking;
 /// How long somebody who asked the processor has to write down what it said, before somebody else asks.
 const ANSWERS_WITHIN: SignedDuration = SignedDuration::from_secs(60);
 
-/// In what time so many payments for a booking may fail.
+/// In what time so many payments for a booking, and of a user, may fail.
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
 /// How long somebody who looks at a payment again has it for themselves.
@@ -71,12 +71,39 @@ pub(crate) fn all_failures_used(
     Ok(oldest.map(|oldest| oldest + HOUR))
 }
 
+/// When a user may pay again, if as many of the user's payments have failed in the last hour as may. One that is not decided yet
+/// counts as failed now, unless it is for the same booking: only one of those can be under way.
+///
+/// The user's row must be locked, so that of two payments at once the second counts the first.
+pub(crate) fn all_failures_of_owner_used(
+    tx: &mut WriteTx<'_>,
+    owner: &str,
+    booking: Uuid,
+    most: i64,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Error> {
+    let oldest = tx.row(
+        "SELECT COALESCE(failed_at, $3) FROM payment
+         WHERE owner = $1 AND status IN ('processing', 'pending', 'failed')
+         AND CASE WHEN status = 'failed' THEN failed_at > $4 ELSE booking_id <> $2 END
+         ORDER BY COALESCE(failed_at, $3) DESC LIMIT 1 OFFSET $5",
+        &[owner.into(), booking.into(), now.into(), (now - HOUR).into(), (most - 1).into()],
+        |row| row.get::<Timestamp>(0),
+    )?;
+    Ok(oldest.map(|oldest| oldest + HOUR))
+}
+
 /// Writes an attempt down; `false` when another is under way, or has succeeded.
-pub(crate) fn start(tx: &mut WriteTx<'_>, payment: &Payment, now: Timestamp) -> Result<bool, Error> {
+pub(crate) fn start(
+    tx: &mut WriteTx<'_>,
+    owner: &str,
+    payment: &Payment,
+    now: Timestamp,
+) -> Result<bool, Error> {
     let source = serde_json::to_string(&payment.source).map_err(|error| Error::Fault(error.to_string()))?;
     let started = tx.execute(
-        "INSERT INTO payment (id, booking_id, amount, currency, source, status, check_at)
-         VALUES ($1, $2, $3, $4, $5, 'processing', $6) ON CONFLICT DO NOTHING",
+        "INSERT INTO payment (id, booking_id, amount, currency, source, status, check_at, owner)
+         VALUES ($1, $2, $3, $4, $5, 'processing', $6, $7) ON CONFLICT DO NOTHING",
         &[
             payment.id.into(),
             payment.booking.into(),
@@ -84,6 +111,7 @@ pub(crate) fn start(tx: &mut WriteTx<'_>, payment: &Payment, now: Timestamp) -> 
             (&payment.currency).into(),
             Value::json(source),
             (now + ANSWERS_WITHIN).into(),
+            owner.into(),
         ],
     )?;
     Ok(started == 1)
@@ -155,12 +183,12 @@ pub(crate) fn given_back(tx: &mut WriteTx<'_>, id: Uuid) -> Result<(), Error> {
     .map(drop)
 }
 
-/// Takes what was paid with out of the payments for an owner's bookings: a source that names nobody stands there then.
+/// Removes the owner and the source from the payments for an owner's bookings: an empty source replaces it.
 pub(crate) fn strip_names(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
     let nothing =
         serde_json::to_string(&MaskedSource::removed()).map_err(|error| Error::Fault(error.to_string()))?;
     tx.execute(
-        "UPDATE payment SET source = $2 WHERE booking_id IN (SELECT id FROM booking WHERE owner = $1)",
+        "UPDATE payment SET source = $2, owner = '' WHERE booking_id IN (SELECT id FROM booking WHERE owner = $1)",
         &[owner.into(), Value::json(nothing)],
     )
     .map(drop)

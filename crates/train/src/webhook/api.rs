@@ -8,7 +8,7 @@ use web::{
     Body, Path, Problem, Query, Result, Together, Wanted,
     problem::{CONFLICT, NOT_FOUND, TOO_MANY_REQUESTS},
 };
-use webhooks::{RotateError, SubscribeError, TestError};
+use webhooks::{MOST_SUBSCRIPTIONS, RotateError, SendError, SubscribeError};
 
 use super::{NEW_BOOKING, NewWebhook, Redeliver, Redelivered, WebhookAnswer, document::RedeliverInput};
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
     idempotency::seconds_until,
     page::{self, Here, Page, PageLinks},
     station::api::cached,
+    traveller,
 };
 
 #[derive(IntoParams)]
@@ -71,6 +72,7 @@ pub(crate) async fn create(
             SubscribeError::TooMany => {
                 Problem::new(&CONFLICT, format!("The caller has reached the limit: {error}."))
             }
+            SubscribeError::Removed => traveller::gone(),
             SubscribeError::Db(error) => error.into(),
         })?;
     let location = format!("{}/webhooks/{}", train.address, subscription.id);
@@ -202,17 +204,9 @@ pub(crate) async fn test(
         expires_at: train.held_until(train.clock.now()),
     };
     let payload = serde_json::to_string(&booking.answer(&train.address)).map_err(Problem::internal)?;
-    let now = train.clock.now();
-    match train.webhooks.test(&caller.subject, id, NEW_BOOKING, &payload).await {
-        Ok(_) => Ok(StatusCode::ACCEPTED),
-        Err(TestError::Unknown) => Err(unknown()),
-        Err(TestError::TooMany(until)) => {
-            let most = train.limits.test_events_per_hour;
-            let detail = format!("{most} test events were sent to this subscription within an hour.");
-            Err(Problem::new(&TOO_MANY_REQUESTS, detail).retry_after(seconds_until(until, now)))
-        }
-        Err(TestError::Db(error)) => Err(error.into()),
-    }
+    let sent = train.webhooks.test(&caller.subject, id, NEW_BOOKING, &payload).await;
+    sent.map_err(|error| train.not_sent(error))?;
+    Ok(StatusCode::ACCEPTED)
 }
 
 /// Send events again
@@ -236,12 +230,31 @@ pub(crate) async fn redeliver(
     Together(Path(id), Body(what)): Together<Path<Uuid>, Body<Redeliver>>,
 ) -> Result<Response> {
     let owner = &caller.subject;
-    let events = match what {
-        Redeliver::Event(event) => train.webhooks.redeliver(owner, id, event).await?.then_some(1),
-        Redeliver::Since(since) => train.webhooks.redeliver_failed(owner, id, since).await?,
+    let sent = match what {
+        Redeliver::Event(event) => train.webhooks.redeliver(owner, id, event).await.map(|()| 1),
+        Redeliver::Since(since) => train.webhooks.redeliver_failed(owner, id, since).await,
     };
-    let events = events.ok_or_else(unknown)?;
+    let events = sent.map_err(|error| train.not_sent(error))?;
     Ok(cached(wanted.reply(&Redelivered { events }), NOT_CACHED))
+}
+
+impl Train {
+    /// Why an event that the caller asked for is not sent.
+    fn not_sent(&self, error: SendError) -> Problem {
+        let most = i64::from(self.limits.test_events_per_hour);
+        let (most, whose, until) = match error {
+            SendError::Unknown => return unknown(),
+            SendError::Db(error) => return error.into(),
+            SendError::TooMany(until) => (most, "this subscription", until),
+            SendError::TooManyOfOwner(until) => {
+                (most * MOST_SUBSCRIPTIONS, "the caller's subscriptions", until)
+            }
+        };
+        let detail =
+            format!("{most} test events and redeliveries were requested for {whose} within an hour.");
+        let seconds = seconds_until(until, self.clock.now());
+        Problem::new(&TOO_MANY_REQUESTS, detail).retry_after(seconds)
+    }
 }
 
 fn unknown() -> Problem {

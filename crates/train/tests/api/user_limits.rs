@@ -2,10 +2,14 @@
 
 use futures_util::future::join_all;
 use jiff::SignedDuration;
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::{Answer, Store};
+use uuid::Uuid;
 
-use crate::fixture::{GOOD, Open, SMALL, Setup, TRIP, booking, card, payment, text};
+use crate::{
+    fixture::{GOOD, NOTHING, Open, SMALL, Setup, TRIP, booking, card, payment, text},
+    person::Person,
+};
 
 const DECLINED: &str = "4000000000000002";
 
@@ -15,6 +19,11 @@ fn count(answers: &[Answer], status: u16) -> usize {
 
 fn with(user_limits: train::Limits) -> Setup {
     Setup { user_limits, demo: true, ..Setup::default() }
+}
+
+/// A subscription to be, where nothing listens.
+fn hook() -> Value {
+    json!({"url": "http://127.0.0.1:9/hooks"})
 }
 
 testkit::on_both_engines! {
@@ -119,9 +128,8 @@ testkit::on_both_engines! {
 
     async fn sixty_test_events_are_the_most_of_eighty_at_once(store: Store) {
         let open = Open::on(store, with(train::Limits::default())).await;
-        let new = json!({"url": "http://127.0.0.1:9/hooks"});
-        let made = open.ada.post("/webhooks").json(&new).send().await.has_status(201).json();
-        let other = open.ada.post("/webhooks").json(&new).send().await.has_status(201).json();
+        let made = open.ada.post("/webhooks").json(&hook()).send().await.has_status(201).json();
+        let other = open.ada.post("/webhooks").json(&hook()).send().await.has_status(201).json();
         let test = |id: &str| open.ada.post(&format!("/webhooks/{id}/test")).send();
         let (id, other) = (text(&made, "id"), text(&other, "id"));
         let answers = join_all((0..80).map(|_| test(id))).await;
@@ -129,7 +137,7 @@ testkit::on_both_engines! {
         let refused = answers.iter().find(|answer| answer.status == 429).unwrap();
         assert_eq!(
             refused.is_problem(429, "too-many-requests"),
-            "60 test events were sent to this subscription within an hour."
+            "60 test events and redeliveries were requested for this subscription within an hour."
         );
         assert_eq!(refused.header("retry-after"), "3600");
         assert_eq!(open.rows("webhook_event").await.len(), 60);
@@ -138,5 +146,92 @@ testkit::on_both_engines! {
         assert_eq!(test(id).await.has_status(429).header("retry-after"), "1");
         open.advance(SignedDuration::from_secs(1)).await;
         test(id).await.has_status(202);
+    }
+
+    async fn redeliveries_count_with_test_events(store: Store) {
+        let limits = train::Limits { test_events_per_hour: 3, ..train::Limits::default() };
+        let open = Open::on(store, with(limits)).await;
+        let made = open.ada.post("/webhooks").json(&hook()).send().await.has_status(201).json();
+        let path = format!("/webhooks/{}", text(&made, "id"));
+        let redeliver = |body: Value| open.ada.post(&format!("{path}/redeliver")).json(&body).send();
+        let since = json!({"since": "2026-01-01T00:00:00Z"});
+        let test = || open.ada.post(&format!("{path}/test")).send();
+        test().await.has_status(202);
+        let event = open.db.read(|tx| tx.row("SELECT id FROM webhook_event", &[], |row| row.get::<Uuid>(0)));
+        let event = event.await.unwrap_or_else(|error: db::Error| panic!("{error}"));
+        let event = json!({"event_id": event.unwrap()});
+        redeliver(since.clone()).await.is(200, &json!({"events": 0}));
+        // What is not found does not count.
+        redeliver(json!({"event_id": NOTHING})).await.is_problem(404, "not-found");
+        redeliver(event.clone()).await.is(200, &json!({"events": 1}));
+        for refused in [redeliver(since).await, redeliver(event).await, test().await] {
+            assert_eq!(
+                refused.is_problem(429, "too-many-requests"),
+                "3 test events and redeliveries were requested for this subscription within an hour."
+            );
+            assert_eq!(refused.header("retry-after"), "3600");
+        }
+        redeliver(json!({"event_id": NOTHING})).await.is_problem(404, "not-found");
+    }
+
+    async fn deleting_subscriptions_does_not_reset_their_owners_count(store: Store) {
+        let limits = train::Limits { test_events_per_hour: 1, ..train::Limits::default() };
+        let open = Open::on(store, with(limits)).await;
+        let test_and_delete = async |person: &Person| {
+            let made = person.post("/webhooks").json(&hook()).send().await.has_status(201).json();
+            let path = format!("/webhooks/{}", text(&made, "id"));
+            let answer = person.post(&format!("{path}/test")).send().await;
+            person.delete(&path).send().await.has_status(204);
+            answer
+        };
+        for _ in 0..20 {
+            test_and_delete(&open.ada).await.has_status(202);
+        }
+        let refused = test_and_delete(&open.ada).await;
+        assert_eq!(
+            refused.is_problem(429, "too-many-requests"),
+            "20 test events and redeliveries were requested for the caller's subscriptions within an hour."
+        );
+        assert_eq!(refused.header("retry-after"), "3600");
+        test_and_delete(&open.ben).await.has_status(202);
+        open.advance(SignedDuration::from_hours(1)).await;
+        test_and_delete(&open.ada).await.has_status(202);
+    }
+
+    async fn declined_payments_of_a_user_are_limited_over_all_bookings(store: Store) {
+        let limits = train::Limits { declined_payments_per_user_per_hour: 3, ..train::Limits::default() };
+        let open = Open::on(store, Setup { hold: SignedDuration::from_hours(3), ..with(limits) }).await;
+        let mut bookings = Vec::new();
+        for _ in 0..4 {
+            bookings.push(open.ada.hold(TRIP).await);
+        }
+        for made in &bookings[..3] {
+            open.ada.pay(made, &card(DECLINED)).await.has_status(200);
+            open.advance(SignedDuration::from_mins(1)).await;
+        }
+        for made in &bookings {
+            let refused = open.ada.pay(made, &card(GOOD)).await;
+            assert_eq!(
+                refused.is_problem(429, "too-many-requests"),
+                "3 payments of this user failed within an hour or are not decided yet. Wait before you pay again."
+            );
+            assert_eq!(refused.header("retry-after"), "3420");
+        }
+        let other = open.ben.hold(TRIP).await;
+        open.ben.pay(&other, &card(DECLINED)).await.has_status(200);
+        open.advance(SignedDuration::from_mins(57)).await;
+        assert_eq!(open.ada.pay(&bookings[3], &card(GOOD)).await.has_status(200).json()["status"], "succeeded");
+        // One that succeeded does not count.
+        open.ada.pay(&bookings[0], &card(DECLINED)).await.has_status(200);
+        open.ada.pay(&bookings[1], &card(GOOD)).await.is_problem(429, "too-many-requests");
+    }
+
+    async fn concurrent_payments_do_not_pass_the_limit_of_a_users_declined_ones(store: Store) {
+        let limits = train::Limits { declined_payments_per_user_per_hour: 5, ..train::Limits::default() };
+        let open = Open::on(store, with(limits)).await;
+        let bookings = join_all((0..16).map(|_| open.ada.hold(TRIP))).await;
+        let declined = card(DECLINED);
+        let answers = join_all(bookings.iter().map(|made| open.ada.pay(made, &declined))).await;
+        assert_eq!((count(&answers, 200), count(&answers, 429)), (5, 11));
     }
 }

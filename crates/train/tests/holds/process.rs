@@ -94,6 +94,7 @@ impl Process {
             limits: train::Limits {
                 unpaid_holds: u32::MAX,
                 declined_payments_per_hour: u32::MAX,
+                declined_payments_per_user_per_hour: u32::MAX,
                 ..train::Limits::default()
             },
             secret: web::InstallationSecret::new(&[7; 32]),

@@ -66,31 +66,26 @@ pub(crate) fn insert_event_for(
     .map(drop)
 }
 
-/// Sends an event again, after the present attempt if there is one: it then has fewer than no attempts. `false` when it never
-/// went to this subscription.
-pub(crate) fn redeliver(
-    tx: &mut WriteTx<'_>,
-    owner: &str,
-    id: Uuid,
-    event: Uuid,
-    now: Timestamp,
-) -> Result<bool, Error> {
+/// Whether an event was ever to be sent to a subscription.
+pub(crate) fn went_to(tx: &mut Tx<'_>, id: Uuid, event: Uuid) -> Result<bool, Error> {
     let known = tx.row(
         "SELECT 1 FROM webhook_delivery WHERE subscription_id = $1 AND event_id = $2",
         &[id.into(), event.into()],
         |_| Ok(()),
     )?;
-    if known.is_none() || !enable(tx, owner, id)? {
-        return Ok(false);
-    }
+    Ok(known.is_some())
+}
+
+/// Sends an event again, after the present attempt if there is one: it then has fewer than no attempts.
+pub(crate) fn redeliver(tx: &mut WriteTx<'_>, id: Uuid, event: Uuid, now: Timestamp) -> Result<(), Error> {
     tx.execute(
         "UPDATE webhook_delivery SET status = CASE WHEN status = 'sending' THEN status ELSE 'ready' END,
              attempts = CASE WHEN status = 'sending' THEN -1 ELSE 0 END,
              due_at = CASE WHEN status = 'sending' THEN due_at ELSE $3 END
          WHERE subscription_id = $1 AND event_id = $2",
         &[id.into(), event.into(), now.into()],
-    )?;
-    Ok(true)
+    )
+    .map(drop)
 }
 
 /// Sends again what did not arrive and was made since a time, among some of the events after one of them. Gives how many these
@@ -127,8 +122,7 @@ pub(crate) fn redeliver_failed(
     Ok(Some((sent, last)))
 }
 
-/// Whoever asks for an event wants it: nothing is held against the subscription any more. It comes first, as it does wherever
-/// deliveries are changed, so that nobody waits for somebody who waits for them.
+/// Enables a subscription, since its owner asks for events. Lock order: owner, subscription, deliveries.
 fn enable(tx: &mut WriteTx<'_>, owner: &str, id: Uuid) -> Result<bool, Error> {
     let enabled = tx.execute(
         "UPDATE webhook_subscription SET disabled = NULL, failing_since = NULL WHERE owner = $1 AND id = $2",

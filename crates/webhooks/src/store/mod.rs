@@ -11,9 +11,11 @@ mod subscription;
 pub(crate) use delivery::{
     Claimed, Done, Letter, Next, Taken, claim, next_due, promote, ready_subscriptions, record,
 };
-pub(crate) use event::{clean, has_old_events, insert_event, insert_event_for, redeliver, redeliver_failed};
+pub(crate) use event::{
+    clean, has_old_events, insert_event, insert_event_for, redeliver, redeliver_failed, went_to,
+};
 pub(crate) use subscription::{
-    Rotated, Subscriber, Tested, attempts, count_test, delete_owner, delete_subscription,
+    Added, Rotated, Subscriber, attempts, count_request, delete_owner, delete_subscription,
     insert_subscription, rotate, subscription, subscriptions,
 };
 

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use super::{count, delivery};
-use crate::{Attempt, Disabled, MOST_OLD_SECRETS, MOST_SUBSCRIPTIONS, Secret, Subscription};
+use crate::{Attempt, Disabled, MOST_OLD_SECRETS, MOST_SUBSCRIPTIONS, Secret, SendError, Subscription};
 
 /// How many attempts of a subscription are remembered.
 pub(super) const REMEMBERED: i64 = 50;
@@ -13,20 +13,29 @@ pub(super) const REMEMBERED: i64 = 50;
 /// How long a secret that was replaced goes on signing.
 const OLD_SECRET_SIGNS_FOR: SignedDuration = SignedDuration::from_hours(24);
 
-/// How long a test event counts, from the first of them on.
-const TESTS_COUNTED_FOR: SignedDuration = SignedDuration::from_hours(1);
+/// How long requests for events count, from the first of them on.
+const COUNTED_FOR: SignedDuration = SignedDuration::from_hours(1);
 
 /// How many deliveries go together with their subscription; the others go with their events.
 const DELETED_AT_ONCE: usize = 1000;
 
-/// Adds a subscription unless the owner has as many as there can be.
+/// What became of adding a subscription.
+pub(crate) enum Added {
+    Done,
+    /// The owner has as many as there can be.
+    TooMany,
+    /// The owner was removed.
+    Removed,
+}
+
+/// Adds a subscription unless the owner has as many as there can be, or was removed.
 pub(crate) fn insert_subscription(
     tx: &mut WriteTx<'_>,
     owner: &str,
     id: Uuid,
     url: &str,
     secret: &Secret,
-) -> Result<bool, Error> {
+) -> Result<Added, Error> {
     // One row decides, so that nobody who comes at the same time gets past it.
     let counted = tx.execute(
         "INSERT INTO webhook_owner (owner, subscriptions) VALUES ($1, 1)
@@ -35,13 +44,19 @@ pub(crate) fn insert_subscription(
         &[owner.into(), MOST_SUBSCRIPTIONS.into()],
     )?;
     if counted == 0 {
-        return Ok(false);
+        return Ok(if is_removed(tx, owner)? { Added::Removed } else { Added::TooMany });
     }
     tx.execute(
         "INSERT INTO webhook_subscription (id, owner, url, secret) VALUES ($1, $2, $3, $4)",
         &[id.into(), owner.into(), url.into(), secret.0.as_slice().into()],
     )?;
-    Ok(true)
+    Ok(Added::Done)
+}
+
+fn is_removed(tx: &mut Tx<'_>, owner: &str) -> Result<bool, Error> {
+    let removed =
+        tx.row("SELECT removed FROM webhook_owner WHERE owner = $1", &[owner.into()], |row| row.get(0))?;
+    Ok(removed == Some(true))
 }
 
 pub(crate) fn subscriptions(tx: &mut Tx<'_>, owner: &str) -> Result<Vec<Subscription>, Error> {
@@ -87,6 +102,8 @@ pub(crate) fn attempts(tx: &mut Tx<'_>, subscription: Uuid) -> Result<Vec<Attemp
 }
 
 pub(crate) fn delete_subscription(tx: &mut WriteTx<'_>, owner: &str, id: Uuid) -> Result<bool, Error> {
+    // Lock order: owner, subscription, deliveries.
+    lock_owner(tx, owner)?;
     let deleted = tx.execute(
         "DELETE FROM webhook_subscription WHERE owner = $1 AND id = $2",
         &[owner.into(), id.into()],
@@ -126,42 +143,67 @@ pub(crate) fn delete_owner(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Erro
     tx.execute("DELETE FROM webhook_event WHERE owner = $1", &[owner.into()]).map(drop)
 }
 
-/// What became of counting a test event.
-pub(crate) enum Tested {
-    Counted,
-    Unknown,
-    /// As many were sent as may be; the next one may be sent at this time.
-    TooMany(Timestamp),
+/// How many requests were counted, and since when.
+struct Counted {
+    requests: i64,
+    since: Option<Timestamp>,
 }
 
-/// Counts a test event to a subscription, which is enabled by that: whoever asks for an event wants it.
-pub(crate) fn count_test(
+impl Counted {
+    fn read(row: &Row<'_>) -> Result<Self, Error> {
+        Ok(Counted { requests: row.get(0)?, since: row.get(1)? })
+    }
+
+    /// One more, or the time until which there can be none.
+    fn one_more(&self, most: i64, now: Timestamp) -> Result<(i64, Timestamp), Timestamp> {
+        match self.since.filter(|since| *since + COUNTED_FOR > now) {
+            None => Ok((1, now)),
+            Some(since) if self.requests < most => Ok((self.requests + 1, since)),
+            Some(since) => Err(since + COUNTED_FOR),
+        }
+    }
+}
+
+/// Locks an owner's row, so that of two requests at once the second counts the first.
+fn lock_owner(tx: &mut WriteTx<'_>, owner: &str) -> Result<Option<Counted>, Error> {
+    tx.row(
+        "UPDATE webhook_owner SET owner = owner WHERE owner = $1 RETURNING tests, tests_since",
+        &[owner.into()],
+        Counted::read,
+    )
+}
+
+/// Counts a request for events to a subscription, which is enabled by that, up to `most` an hour. The owner's count is kept apart
+/// from the subscriptions, so that it survives them.
+pub(crate) fn count_request(
     tx: &mut WriteTx<'_>,
     owner: &str,
     id: Uuid,
-    most: i64,
+    most: u32,
     now: Timestamp,
-) -> Result<Tested, Error> {
-    // One statement decides, so that no two at once are both the last.
-    let counted = tx.execute(
-        "UPDATE webhook_subscription SET disabled = NULL, failing_since = NULL,
-             tests = CASE WHEN tests_since > $3 THEN tests + 1 ELSE 1 END,
-             tests_since = CASE WHEN tests_since > $3 THEN tests_since ELSE $4 END
-         WHERE owner = $1 AND id = $2 AND (tests_since IS NULL OR tests_since <= $3 OR tests < $5)",
-        &[owner.into(), id.into(), (now - TESTS_COUNTED_FOR).into(), now.into(), most.into()],
+) -> Result<(), SendError> {
+    let of_owner = lock_owner(tx, owner)?.ok_or(SendError::Unknown)?;
+    let of_subscription = tx
+        .row(
+            "SELECT tests, tests_since FROM webhook_subscription WHERE owner = $1 AND id = $2",
+            &[owner.into(), id.into()],
+            Counted::read,
+        )?
+        .ok_or(SendError::Unknown)?;
+    let most = i64::from(most);
+    let (requests, since) = of_subscription.one_more(most, now).map_err(SendError::TooMany)?;
+    let (of_owner, owner_since) =
+        of_owner.one_more(most * MOST_SUBSCRIPTIONS, now).map_err(SendError::TooManyOfOwner)?;
+    tx.execute(
+        "UPDATE webhook_owner SET tests = $2, tests_since = $3 WHERE owner = $1",
+        &[owner.into(), of_owner.into(), owner_since.into()],
     )?;
-    if counted == 1 {
-        return Ok(Tested::Counted);
-    }
-    let since = tx.row(
-        "SELECT tests_since FROM webhook_subscription WHERE owner = $1 AND id = $2",
-        &[owner.into(), id.into()],
-        |row| row.get::<Option<Timestamp>>(0),
+    tx.execute(
+        "UPDATE webhook_subscription SET disabled = NULL, failing_since = NULL, tests = $2, tests_since = $3
+         WHERE id = $1",
+        &[id.into(), requests.into(), since.into()],
     )?;
-    Ok(match since {
-        Some(since) => Tested::TooMany(since.unwrap_or(now) + TESTS_COUNTED_FOR),
-        None => Tested::Unknown,
-    })
+    Ok(())
 }
 
 /// What became of replacing a secret.
