@@ -12,14 +12,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
-use web::{
-    Problem, Result,
-    problem::{INVALID_REQUEST, Kind},
-};
+use web::{Problem, Result, problem::Kind};
 
 use crate::problem::{self, KEY_IN_USE, KEY_REUSED};
 
-const HEADER: &str = "idempotency-key";
+const HEADER: &str = "Idempotency-Key";
 
 /// How long an answer is kept.
 const KEPT: SignedDuration = SignedDuration::from_hours(24);
@@ -31,15 +28,15 @@ impl<S: Sync> FromRequestParts<S> for Key {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-        let wrong = |detail| Err(Problem::new(&INVALID_REQUEST, detail));
+        let wrong = |detail| Err(Problem::invalid_at(HEADER, detail));
         let mut sent = parts.headers.get_all(HEADER).iter();
         let Some(key) = sent.next() else { return Ok(Key(None)) };
         if sent.next().is_some() {
-            return wrong("There is more than one Idempotency-Key; send one.");
+            return wrong("must be sent once");
         }
         match key.to_str() {
             Ok(key) if (1..=255).contains(&key.len()) => Ok(Key(Some(key.to_owned()))),
-            _ => wrong("The Idempotency-Key must be 1 to 255 characters of ASCII, such as a UUID."),
+            _ => wrong("must be 1 to 255 characters of ASCII, such as a UUID"),
         }
     }
 }

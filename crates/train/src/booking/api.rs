@@ -10,7 +10,7 @@ use jiff::{Timestamp, Unit};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 use web::{
-    Body, Paging, Path, Problem, Query, Result, Wanted,
+    Body, Paging, Path, Problem, Query, Result, Together, Wanted,
     input::{Fields, Input},
     problem::NOT_FOUND,
 };
@@ -116,8 +116,7 @@ pub(crate) async fn create(
     caller: Caller<Write>,
     wanted: Wanted,
     State(train): State<Train>,
-    key: Key,
-    Body(new): Body<NewBooking>,
+    Together(key, Body(new)): Together<Key, Body<NewBooking>>,
 ) -> Result<Response> {
     let request = key.request(&train.fingerprint_key, &caller.subject, "create-booking", &new)?;
     let now = train.clock.now();

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use secrecy::ExposeSecret;
 use uuid::Uuid;
 use web::{
-    Body, Path, Problem, Result, Together, Wanted,
+    Body, Both, Path, Problem, Result, Together, Wanted,
     problem::{Invalid, NOT_FOUND, TOO_MANY_REQUESTS, UNAVAILABLE},
 };
 
@@ -61,8 +61,7 @@ pub(crate) async fn pay(
     caller: Caller<Write>,
     wanted: Wanted,
     State(train): State<Train>,
-    key: Key,
-    Together(Path(booking), Body(new)): Together<Path<Uuid>, Body<NewPayment>>,
+    Together(Both(Path(booking), key), Body(new)): Together<Both<Path<Uuid>, Key>, Body<NewPayment>>,
 ) -> Result<Response> {
     let now = train.clock.now();
     let operation = format!("pay {booking}");

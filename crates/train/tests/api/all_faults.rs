@@ -78,4 +78,18 @@ testkit::on_both_engines! {
             ("#/since", "must be a date and time with an offset, like 2026-05-17T10:30:00Z or 2026-05-17T12:30:00+02:00"),
         ]);
     }
+
+    async fn bad_idempotency_key_is_reported_with_path_query_and_body(open: Open) {
+        let key = ("Idempotency-Key", "must be 1 to 255 characters of ASCII, such as a UUID");
+        let unknown = ("?bogus", "is not a parameter of this operation, which takes none");
+        let call = open.ada.post("/bookings?bogus=1").header("idempotency-key", "").json(&json!({"trip_id": 1}));
+        call.send().await.is_invalid(&[
+            key,
+            ("#/trip_id", NO_UUID),
+            ("#/passenger_name", "is required"),
+            unknown,
+        ]);
+        let call = open.ada.post("/bookings/1/payment?bogus=1").header("idempotency-key", "").json(&json!({}));
+        call.send().await.is_invalid(&[("{bookingId}", NO_UUID), key, ("#/source", "is required"), unknown]);
+    }
 }

@@ -196,19 +196,15 @@ testkit::on_both_engines! {
             book(&open.ada, key, &booking(TRIP)).await.is(201, &made);
         }
         let before = open.kept().await;
-        let said = "The Idempotency-Key must be 1 to 255 characters of ASCII, such as a UUID.";
+        let said = ("Idempotency-Key", "must be 1 to 255 characters of ASCII, such as a UUID");
         let too_long = "k".repeat(256);
         for key in ["", "naïve", "🔑", &too_long] {
-            let answer = book(&open.ada, key, &booking(TRIP)).await;
-            assert_eq!(answer.is_problem(400, "invalid-request"), said, "{key}");
+            book(&open.ada, key, &booking(TRIP)).await.is_invalid(&[said]);
         }
         for (first, second) in [("a", "b"), ("a", "a"), ("", "a")] {
             let call = open.ada.post("/bookings").header("idempotency-key", first);
             let answer = call.header("idempotency-key", second).json(&booking(TRIP)).send().await;
-            assert_eq!(
-                answer.is_problem(400, "invalid-request"),
-                "There is more than one Idempotency-Key; send one."
-            );
+            answer.is_invalid(&[("Idempotency-Key", "must be sent once")]);
         }
         assert_eq!(open.kept().await, before);
         // Where nothing could happen twice, nobody looks at it.

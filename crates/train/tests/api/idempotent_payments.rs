@@ -225,18 +225,13 @@ testkit::on_both_engines! {
         let made = open.ada.hold(TRIP).await;
         let too_long = "k".repeat(256);
         for key in ["", "naïve", &too_long] {
-            assert_eq!(
-                pay(&open.ada, key, &made, &card(GOOD)).await.is_problem(400, "invalid-request"),
-                "The Idempotency-Key must be 1 to 255 characters of ASCII, such as a UUID."
-            );
+            let said = ("Idempotency-Key", "must be 1 to 255 characters of ASCII, such as a UUID");
+            pay(&open.ada, key, &made, &card(GOOD)).await.is_invalid(&[said]);
         }
         let call =
             open.ada.post(&payment(&made)).header("idempotency-key", "a").header("idempotency-key", "b");
         let answer = call.json(&card(GOOD)).send().await;
-        assert_eq!(
-            answer.is_problem(400, "invalid-request"),
-            "There is more than one Idempotency-Key; send one."
-        );
+        answer.is_invalid(&[("Idempotency-Key", "must be sent once")]);
         assert_eq!(open.ada.status(&made).await, "held");
     }
 }

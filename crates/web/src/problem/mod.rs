@@ -31,7 +31,7 @@ pub struct Kind {
 /// One thing that is wrong with a request, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Invalid {
-    /// Where it is: `#/dates/0` in the body, `?limit` in the query, `{eventId}` in the path.
+    /// Where it is: `#/dates/0` in the body, `?limit` in the query, `{eventId}` in the path, or a header's name.
     #[schema(examples("#/dates/0"))]
     pub pointer: String,
     /// What to change.
