@@ -18,10 +18,26 @@ async fn whole_numbers() {
         ("1000", Ok(json!(1000))),
         ("-6", wanted.clone()),
         ("1001", wanted.clone()),
-        ("1.0", wanted.clone()),
-        ("1e0", wanted.clone()),
-        ("1e3", wanted.clone()),
+        // JSON Schema: a number without a fractional part is an integer, however it is written.
+        ("1.0", Ok(json!(1))),
+        ("-5.000", Ok(json!(-5))),
+        ("1e0", Ok(json!(1))),
+        ("1e3", Ok(json!(1000))),
+        ("0.1E+1", Ok(json!(1))),
+        ("1200e-2", Ok(json!(12))),
+        ("-0.0", Ok(json!(0))),
+        ("0.0e999999999999999999999", Ok(json!(0))),
         ("0.5", wanted.clone()),
+        ("4.5", wanted.clone()),
+        ("1.0000000000000000000000000001", wanted.clone()),
+        ("12e-2", wanted.clone()),
+        ("1000.5", wanted.clone()),
+        ("1001.0", wanted.clone()),
+        ("-6.0", wanted.clone()),
+        ("1e400", wanted.clone()),
+        ("1e-400", wanted.clone()),
+        ("1e999999999999999999999", wanted.clone()),
+        ("1e-999999999999999999999", wanted.clone()),
         (r#""1""#, wanted.clone()),
         ("true", wanted.clone()),
         ("[1]", wanted.clone()),
@@ -34,6 +50,9 @@ async fn whole_numbers() {
     }
     let many = "9".repeat(100_000);
     member(&client, "integer", &many, wanted.clone()).await;
+    member(&client, "integer", &format!("1.{}", "0".repeat(100_000)), Ok(json!(1))).await;
+    member(&client, "integer", &format!("1{}e-100000", "0".repeat(100_000)), Ok(json!(1))).await;
+    member(&client, "integer", &format!("0.{}1", "0".repeat(100_000)), wanted.clone()).await;
     for (text, expected) in [
         ("0", Ok(json!(0))),
         ("-5", Ok(json!(-5))),
@@ -59,7 +78,11 @@ async fn whole_numbers() {
     }
     let open = "must be a whole number, 0 or more";
     member(&client, "large", "9223372036854775807", Ok(json!(i64::MAX))).await;
+    member(&client, "large", "9223372036854775807.0", Ok(json!(i64::MAX))).await;
+    member(&client, "large", "922337203685477580700e-2", Ok(json!(i64::MAX))).await;
     member(&client, "large", "9223372036854775808", Err(open)).await;
+    member(&client, "large", "9223372036854775808.0", Err(open)).await;
+    member(&client, "large", "9223372036854775807.5", Err(open)).await;
     member(&client, "large", "-1", Err(open)).await;
 }
 

@@ -15,7 +15,7 @@ pub fn integer(range: RangeInclusive<i64>) -> impl Fn(&mut Field<'_>) -> Option<
             end => format!("must be a whole number from {} to {end}", range.start()),
         };
         let number = match field.given {
-            Given::Json(Value::Number(number)) => number.as_i64(),
+            Given::Json(Value::Number(number)) => integral(number),
             Given::Json(_) => None,
             _ => whole(field.word(wanted())?),
         };
@@ -29,7 +29,7 @@ pub fn integer(range: RangeInclusive<i64>) -> impl Fn(&mut Field<'_>) -> Option<
 /// An id: any whole number of 64 bits. What is none cannot name anything, and so is malformed rather than broken.
 pub fn id(field: &mut Field<'_>) -> Option<i64> {
     let number = match field.given {
-        Given::Json(Value::Number(number)) => number.as_i64(),
+        Given::Json(Value::Number(number)) => integral(number),
         Given::Json(_) => None,
         _ => match field.word(NOT_AN_ID) {
             Some(word) => whole(word),
@@ -53,6 +53,32 @@ pub(in super::super) fn whole(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     if plain { text.parse().ok() } else { None }
+}
+
+/// A JSON number without a fractional part, however it is written: JSON Schema counts `4.0` and `4e0` as integers. It is computed
+/// from the digits, so that no rounding makes an integer of what is none.
+fn integral(number: &Number) -> Option<i64> {
+    if let Some(integer) = number.as_i64() {
+        return Some(integer);
+    }
+    let text = number.as_str();
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let (sign, whole) = whole.strip_prefix('-').map_or(("", whole), |whole| ("-", whole));
+    let digits = format!("{whole}{fraction}");
+    let digits = digits.trim_start_matches('0');
+    let significant = digits.trim_end_matches('0');
+    if significant.is_empty() {
+        return Some(0);
+    }
+    // How many zeros follow the significant digits; fewer than none is a fraction.
+    let shift = i64::try_from(digits.len() - significant.len()).ok()? - i64::try_from(fraction.len()).ok()?;
+    let zeros = usize::try_from(exponent.parse::<i64>().ok()?.checked_add(shift)?).ok()?;
+    // The largest has 19 digits.
+    if zeros > 18 {
+        return None;
+    }
+    format!("{sign}{significant}{}", "0".repeat(zeros)).parse().ok()
 }
 
 /// A decimal number of at most 28 digits, kept digit for digit: `25.50` stays `25.50`.
