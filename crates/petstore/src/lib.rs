@@ -273,7 +273,7 @@ fn routes_and_document(address: &str) -> (Router<Petstore>, Router<Petstore>, ut
         .routes(routes!(order::api::inventory).layer(from_fn(caller::not_shared)))
         .routes(routes!(order::api::place))
         .split_for_parts();
-    let (either, document) = OpenApiRouter::with_openapi(document)
+    let (either, mut document) = OpenApiRouter::with_openapi(document)
         .routes(routes!(pet::api::add, pet::api::replace))
         .routes(routes!(pet::find::by_status))
         .routes(routes!(pet::find::by_tags))
@@ -287,5 +287,6 @@ fn routes_and_document(address: &str) -> (Router<Petstore>, Router<Petstore>, ut
         .routes(routes!(user::session::logout))
         .routes(routes!(user::api::get, user::api::update, user::api::delete))
         .split_for_parts();
+    document::flatten_users(&mut document);
     (json, either, web::openapi::complete(document, web::openapi::Speaks::Xml))
 }

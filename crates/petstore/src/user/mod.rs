@@ -184,7 +184,7 @@ pub(crate) struct ChangedUser {
     /// The user's id, if it is to be another.
     #[schema(required = false, nullable = false)]
     pub(crate) id: Option<i64>,
-    /// The user's name, if it is to be another.
+    // The user's name, if it is to be another. As a documentation comment it would be an `allOf` with an object.
     #[schema(value_type = NewUsername, inline, required = false, examples("theUser"))]
     pub(crate) username: Option<Name>,
     /// The old one stays if this is absent.

@@ -328,10 +328,24 @@ fn schemas_say_what_the_rules_say() {
     assert_eq!(required("OrderInput"), json!(["petId"]));
     assert_eq!(required("Order"), json!(["id", "petId", "quantity", "status", "complete"]));
     assert!(schema("User")["properties"].get("password").is_none(), "no answer has one");
-    for (name, root) in
-        [("Pet", "pet"), ("PetInput", "pet"), ("Order", "order"), ("OrderInput", "order"), ("User", "user")]
-    {
+    for (name, root) in [
+        ("Pet", "pet"),
+        ("PetInput", "pet"),
+        ("PetUpdate", "pet"),
+        ("Order", "order"),
+        ("OrderInput", "order"),
+        ("User", "user"),
+        ("UserInput", "user"),
+        ("UserChanges", "user"),
+    ] {
         assert_eq!(schema(name)["xml"]["name"], root, "{name}");
+    }
+    let members = "email firstName id lastName password phone userStatus username";
+    for name in ["UserInput", "UserChanges"] {
+        let mut found = keys(&schema(name)["properties"]).into_iter().map(str::to_owned).collect::<Vec<_>>();
+        found.sort_unstable();
+        assert_eq!((schema(name)["type"].as_str(), found.join(" ").as_str()), (Some("object"), members));
+        assert_eq!(schema(name)["properties"]["username"]["type"], "string", "{name}");
     }
     for name in ["Pet", "PetInput"] {
         for (list, item) in [("photoUrls", "photoUrl"), ("tags", "tag")] {
