@@ -315,34 +315,39 @@ fn a_service_with_a_full_queue_does_not_hold_up_another() {
 #[test]
 fn services_behind_a_pooler_keep_to_their_schemas() {
     on_postgres(async |_| {
-        let store = Store::pooled();
-        let databases = store.connect();
-        let one = databases.open("accounts", SCHEMA).unwrap();
-        const OTHER: &[Migrations] = &[Migrations {
-            component: "others",
-            steps: &[Script {
-                name: "0001_accounts",
-                sqlite: "",
-                postgres: "CREATE TABLE account (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL)",
-            }],
-        }];
-        let other = databases.open("others", OTHER).unwrap();
-        let writes = (0..200).map(|id| {
-            let db = if id % 2 == 0 { &one } else { &other };
-            async move {
-                db.write(move |tx| open_account(tx, id)).await.unwrap();
-                let found = db.read(move |tx| {
-                    let one = "SELECT balance FROM account WHERE id = $1";
-                    let first = tx.row(one, &[id.into()], |row| row.get::<i64>(0))?;
-                    Ok::<_, Error>((first, tx.row(one, &[(id + 1).into()], |row| row.get::<i64>(0))?))
-                });
-                assert_eq!(found.await.unwrap(), (Some(0), None));
-            }
-        });
-        join_all(writes).await;
-        assert_eq!(accounts(&one).await, (0..200).step_by(2).map(|id| (id, 0)).collect::<Vec<_>>());
-        assert_eq!(accounts(&other).await, (1..200).step_by(2).map(|id| (id, 0)).collect::<Vec<_>>());
+        for &most in testkit::max_prepared_statements() {
+            keep_to_their_schemas(Store::pooled(most)).await;
+        }
     });
+}
+
+async fn keep_to_their_schemas(store: Store) {
+    let databases = store.connect();
+    let one = databases.open("accounts", SCHEMA).unwrap();
+    const OTHER: &[Migrations] = &[Migrations {
+        component: "others",
+        steps: &[Script {
+            name: "0001_accounts",
+            sqlite: "",
+            postgres: "CREATE TABLE account (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL)",
+        }],
+    }];
+    let other = databases.open("others", OTHER).unwrap();
+    let writes = (0..200).map(|id| {
+        let db = if id % 2 == 0 { &one } else { &other };
+        async move {
+            db.write(move |tx| open_account(tx, id)).await.unwrap();
+            let found = db.read(move |tx| {
+                let one = "SELECT balance FROM account WHERE id = $1";
+                let first = tx.row(one, &[id.into()], |row| row.get::<i64>(0))?;
+                Ok::<_, Error>((first, tx.row(one, &[(id + 1).into()], |row| row.get::<i64>(0))?))
+            });
+            assert_eq!(found.await.unwrap(), (Some(0), None));
+        }
+    });
+    join_all(writes).await;
+    assert_eq!(accounts(&one).await, (0..200).step_by(2).map(|id| (id, 0)).collect::<Vec<_>>());
+    assert_eq!(accounts(&other).await, (1..200).step_by(2).map(|id| (id, 0)).collect::<Vec<_>>());
 }
 
 fn refusal(url: &str) -> String {

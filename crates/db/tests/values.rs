@@ -220,13 +220,15 @@ testkit::on_both_engines! {
 #[test]
 fn values_come_back_through_a_pooler_too() {
     testkit::run(testkit::Engine::Postgres, async |_: Store| {
-        numbers::test(Store::pooled()).await;
-        text::test(Store::pooled()).await;
-        decimals_keep_their_scale::test(Store::pooled()).await;
-        identifiers_and_bytes::test(Store::pooled()).await;
-        times_are_cut_to_microseconds::test(Store::pooled()).await;
-        json_is_kept_as_text::test(Store::pooled()).await;
-        null_is_an_option::test(Store::pooled()).await;
-        a_column_of_another_type_is_an_error::test(Store::pooled()).await;
+        for &most in testkit::max_prepared_statements() {
+            numbers::test(Store::pooled(most)).await;
+            text::test(Store::pooled(most)).await;
+            decimals_keep_their_scale::test(Store::pooled(most)).await;
+            identifiers_and_bytes::test(Store::pooled(most)).await;
+            times_are_cut_to_microseconds::test(Store::pooled(most)).await;
+            json_is_kept_as_text::test(Store::pooled(most)).await;
+            null_is_an_option::test(Store::pooled(most)).await;
+            a_column_of_another_type_is_an_error::test(Store::pooled(most)).await;
+        }
     });
 }

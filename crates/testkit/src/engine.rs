@@ -38,10 +38,12 @@ impl Store {
         }
     }
 
-    /// On PostgreSQL behind a PgBouncer that gives each transaction another session.
-    pub fn pooled() -> Self {
+    /// On PostgreSQL behind a PgBouncer that gives each transaction another session, with one of
+    /// [`max_prepared_statements`](crate::max_prepared_statements).
+    pub fn pooled(max_prepared_statements: u32) -> Self {
         let direct = Store::new(Engine::Postgres);
-        let pooler = direct.database.as_ref().map(Pooler::start).expect("a database of PostgreSQL");
+        let database = direct.database.as_ref().expect("a database of PostgreSQL");
+        let pooler = Pooler::start(database, max_prepared_statements);
         Store { location: Location::Postgres(pooler.url.clone()), _pooler: Some(pooler), ..direct }
     }
 

@@ -29,6 +29,7 @@ pub use browser::{Browser, ENTER, TAB};
 pub use engine::{Engine, Fixture, Store, private_folder, run};
 pub use http::{Answer, Call, Client};
 pub use log::Log;
+pub use pooler::max_prepared_statements;
 pub use process::Program;
 pub use proxy::Proxy;
 pub use server::{Address, Server};

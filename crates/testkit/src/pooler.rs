@@ -4,7 +4,7 @@ use std::{
     fs,
     net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -13,6 +13,14 @@ use crate::cluster::{Database, Owner};
 
 const MISSING: &str =
     "the tests need PgBouncer: install it (Debian: apt-get install pgbouncer), or put pgbouncer on the PATH";
+
+/// The first that can keep prepared statements.
+const KEEPS_STATEMENTS: (u32, u32) = (1, 21);
+
+/// The values of `max_prepared_statements` to test with: those that the installed PgBouncer has.
+pub fn max_prepared_statements() -> &'static [u32] {
+    if version() >= KEEPS_STATEMENTS { &[0, 100] } else { &[0] }
+}
 
 /// A pooler in front of one database. It stops when this is dropped.
 pub(crate) struct Pooler {
@@ -23,17 +31,23 @@ pub(crate) struct Pooler {
 
 impl Pooler {
     /// With few sessions, so that they get mixed up.
-    pub(crate) fn start(database: &Database) -> Self {
+    pub(crate) fn start(database: &Database, max_prepared_statements: u32) -> Self {
         let owner = Owner::find().expect("a user to run PgBouncer as");
         let folder = tempfile::tempdir().expect("a temporary folder");
         owner.give(folder.path()).expect("a folder for PgBouncer");
         let port =
             TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
         let (name, server) = (&database.name, database.port);
+        // Older ones refuse a setting that they do not know.
+        let kept = if version() >= KEEPS_STATEMENTS {
+            format!("max_prepared_statements = {max_prepared_statements}\n")
+        } else {
+            String::new()
+        };
         let settings = format!(
             "[databases]\n{name} = host=127.0.0.1 port={server} dbname={name} user=postgres\n\
              [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = any\n\
-             pool_mode = transaction\ndefault_pool_size = 4\nmax_client_conn = 200\n"
+             pool_mode = transaction\ndefault_pool_size = 4\nmax_client_conn = 200\n{kept}"
         );
         let file = folder.path().join("pgbouncer.ini");
         fs::write(&file, settings).expect("its settings are written");
@@ -61,6 +75,16 @@ impl Drop for Pooler {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// `(1, 18)` of `PgBouncer 1.18.0`.
+fn version() -> (u32, u32) {
+    let said = Command::new(program()).arg("--version").output().expect("PgBouncer runs").stdout;
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let mut numbers =
+        said.lines().next().and_then(|line| line.strip_prefix("PgBouncer ")).unwrap_or("").split('.');
+    let mut number = || numbers.next()?.parse().ok();
+    number().zip(number()).unwrap_or_else(|| panic!("PgBouncer has no version: {said}"))
 }
 
 /// On the PATH, or where Debian puts it.
