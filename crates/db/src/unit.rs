@@ -19,9 +19,8 @@ pub(crate) trait Unit<T: ?Sized>: Send {
     fn answer(self: Box<Self>);
     /// Sends this instead: the unit did not happen.
     fn refuse(self: Box<Self>, error: Error);
-    /// Whether it is still worth starting now, or has been in its queue for longer than this: its caller has a client
-    /// waiting, and an answer that late is of no use.
-    fn still_wanted(&self, now: Instant, patience: Duration) -> bool;
+    /// So long after it was queued: its caller has a client waiting, and a later answer is of no use.
+    fn deadline(&self, wait: Duration) -> Instant;
     /// Whether nobody waits for it any more.
     fn abandoned(&self) -> bool;
 }
@@ -85,8 +84,8 @@ macro_rules! unit {
                 let _ = self.reply.send(Err(error.into()));
             }
 
-            fn still_wanted(&self, now: Instant, patience: Duration) -> bool {
-                now.duration_since(self.queued) < patience
+            fn deadline(&self, wait: Duration) -> Instant {
+                after(self.queued, wait)
             }
 
             fn abandoned(&self) -> bool {
@@ -98,6 +97,12 @@ macro_rules! unit {
 
 unit!(Tx);
 unit!(WriteTx);
+
+/// So long after a time; a wait that no clock can tell is a year.
+pub(crate) fn after(start: Instant, wait: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    start.checked_add(wait).unwrap_or(start + YEAR)
+}
 
 /// Runs a closure of a service's on a thread that many share: its panic is its own failure, not theirs.
 pub(crate) fn run_caught<R, E: From<Error>>(work: impl FnOnce() -> Result<R, E>) -> Result<R, E> {

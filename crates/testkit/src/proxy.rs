@@ -31,8 +31,8 @@ pub struct Proxy {
 struct State {
     server: SocketAddr,
     mode: Mutex<Mode>,
-    /// One for each connection: whether it is passed on.
-    passed_on: Mutex<Vec<Arc<AtomicBool>>>,
+    /// One for each connection, with the port that the server sees: whether it is passed on.
+    passed_on: Mutex<Vec<(u16, Arc<AtomicBool>)>>,
     ended: AtomicBool,
 }
 
@@ -73,9 +73,17 @@ impl Proxy {
     /// From now on nothing gets through, on connections old and new, and none is closed.
     pub fn swallow(&self) {
         *self.state.mode.lock().expect("no panic") = Mode::Swallow;
-        for passed_on in self.state.passed_on.lock().expect("no panic").iter() {
+        for (_, passed_on) in self.state.passed_on.lock().expect("no panic").iter() {
             passed_on.store(false, Ordering::SeqCst);
         }
+    }
+
+    /// From now on nothing gets through on the connection that comes to the server from this port.
+    pub fn swallow_from(&self, port: u16) {
+        let passed_on = self.state.passed_on.lock().expect("no panic");
+        let (_, passed_on) =
+            passed_on.iter().find(|(from, _)| *from == port).expect("a connection from there");
+        passed_on.store(false, Ordering::SeqCst);
     }
 }
 
@@ -98,7 +106,8 @@ fn accept(listener: &TcpListener, state: &State, attempt: &Sender<()>) {
         }
         let server = TcpStream::connect(state.server).expect("the server takes connections");
         let passed_on = Arc::new(AtomicBool::new(mode == Mode::Forward));
-        state.passed_on.lock().expect("no panic").push(Arc::clone(&passed_on));
+        let port = server.local_addr().expect("its address").port();
+        state.passed_on.lock().expect("no panic").push((port, Arc::clone(&passed_on)));
         for (from, to) in [(&client, &server), (&server, &client)] {
             let (from, to) = (from.try_clone().expect("a handle"), to.try_clone().expect("a handle"));
             let passed_on = Arc::clone(&passed_on);

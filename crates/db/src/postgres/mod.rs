@@ -2,6 +2,7 @@
 //! statements.
 
 mod address;
+mod cancel;
 mod connection;
 mod migrate;
 mod names;
@@ -50,7 +51,7 @@ impl Shared {
         sites: &Sites,
     ) -> Result<Postgres, OpenError> {
         let tables = block_on(async {
-            let (mut client, driver) = self.server.connect().await?;
+            let (mut client, driver, _) = self.server.connect(self.server.deadline()).await?;
             let driver = tokio::spawn(driver);
             let tables = migrate::migrate(&mut client, schema, migrations).await;
             drop(client);

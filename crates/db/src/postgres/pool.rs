@@ -91,7 +91,7 @@ impl Worker {
         while let Some((member, Job { service, work })) = turns.next(finished) {
             finished = Some(member);
             self.serve(&service, work);
-            // After the answer: closing takes a second when the server does not answer.
+            // After the answer: closing takes a round trip.
             if let Some(spent) = self.connection.take_if(|connection| !connection.is_usable()) {
                 spent.close();
             }
@@ -102,33 +102,39 @@ impl Worker {
     }
 
     fn serve(&mut self, service: &Service, work: Work) {
-        let (now, patience) = (Instant::now(), self.server.wait);
+        let (now, wait) = (Instant::now(), self.server.wait);
         match work {
             Work::Read(unit, _) if unit.abandoned() => {}
             Work::Write(unit) if unit.abandoned() => {}
-            Work::Read(unit, _) if !unit.still_wanted(now, patience) => unit.refuse(Error::Busy),
-            Work::Write(unit) if !unit.still_wanted(now, patience) => unit.refuse(Error::Busy),
+            Work::Read(unit, _) if unit.deadline(wait) <= now => unit.refuse(Error::Busy),
+            Work::Write(unit) if unit.deadline(wait) <= now => unit.refuse(Error::Busy),
             Work::Read(mut unit, site) => {
-                match self.repeat(|connection| read(connection, service, &mut unit, site)) {
+                let deadline = unit.deadline(wait);
+                match self.repeat(deadline, |connection| read(connection, service, &mut unit, site)) {
                     Ok(()) => unit.answer(),
                     Err(error) => unit.refuse(error),
                 }
             }
-            Work::Write(mut unit) => match self.repeat(|connection| write(connection, service, &mut unit)) {
-                Ok(()) => unit.answer(),
-                Err(error) => unit.refuse(error),
-            },
+            Work::Write(mut unit) => {
+                let deadline = unit.deadline(wait);
+                match self.repeat(deadline, |connection| write(connection, service, &mut unit)) {
+                    Ok(()) => unit.answer(),
+                    Err(error) => unit.refuse(error),
+                }
+            }
         }
     }
 
-    fn repeat(&mut self, mut attempt: impl FnMut(&mut Connection) -> Attempt) -> Result<(), Error> {
+    fn repeat(
+        &mut self,
+        deadline: Instant,
+        mut attempt: impl FnMut(&mut Connection) -> Attempt,
+    ) -> Result<(), Error> {
         let mut tries = 0;
         loop {
             tries += 1;
-            let connection = match self.connection.take_if(|connection| connection.is_usable()) {
-                Some(connection) => self.connection.insert(connection),
-                None => self.connection.insert(Connection::open(&self.server)?),
-            };
+            let connection = self.connection(deadline)?;
+            connection.start(deadline);
             match attempt(connection) {
                 Attempt::Done => return Ok(()),
                 Attempt::Failed(error) => return Err(error),
@@ -136,9 +142,22 @@ impl Worker {
                 Attempt::Again(error) if tries == TRIES || connection.is_late() => {
                     return error.map_or(Ok(()), Err);
                 }
+                Attempt::Again(_) if deadline <= Instant::now() => return Err(Error::Busy),
                 Attempt::Again(_) => back_off(tries),
             }
         }
+    }
+
+    /// The thread's connection, or a new one in its place.
+    fn connection(&mut self, deadline: Instant) -> Result<&mut Connection, Error> {
+        let unusable = |connection: &mut Connection| !connection.is_usable() || !connection.answers(deadline);
+        if let Some(spent) = self.connection.take_if(unusable) {
+            spent.close();
+        }
+        Ok(match self.connection.take() {
+            Some(connection) => self.connection.insert(connection),
+            None => self.connection.insert(Connection::open(&self.server, deadline)?),
+        })
     }
 }
 
@@ -195,6 +214,7 @@ fn write(connection: &mut Connection, service: &Service, unit: &mut WriteUnit) -
 fn begin_failed(error: Error) -> Attempt {
     match error {
         Error::Unavailable(_) => Attempt::Again(Some(error)),
+        Error::Busy => Attempt::Failed(error),
         // A standby refuses to begin a write. That is where we are connected to, not what we asked for.
         error => Attempt::Failed(Error::Unavailable(error.to_string())),
     }

@@ -2,11 +2,12 @@
 
 use std::{
     io::ErrorKind,
+    net::IpAddr,
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
-use tokio::net::lookup_host;
+use tokio::{net::lookup_host, time::timeout};
 use tokio_postgres::{
     CancelToken, Client, Connection, Error as Refusal, Socket,
     config::{Host, SslMode},
@@ -14,13 +15,22 @@ use tokio_postgres::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{address::Address, tls};
+use super::{address::Address, cancel::cancel, tls};
 use crate::{
     Error, OpenError,
     error::{io_kind, with_source},
+    unit::after,
 };
 
 type Driver = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
+
+/// Where a connection leads to.
+pub(super) struct Peer {
+    pub(super) host: Host,
+    /// None for a socket in a folder.
+    pub(super) address: Option<IpAddr>,
+    pub(super) port: u16,
+}
 
 pub(super) struct Server {
     address: Address,
@@ -67,22 +77,26 @@ impl Server {
         })
     }
 
-    /// A connection to the first host, and the first of its addresses, that takes one.
-    pub(super) async fn connect(&self) -> Result<(Client, Driver), ConnectError> {
+    /// When an answer to a question that is asked now comes too late.
+    pub(super) fn deadline(&self) -> Instant {
+        after(Instant::now(), self.wait)
+    }
+
+    /// A connection to the first host, and the first of its addresses, that takes one until then.
+    pub(super) async fn connect(&self, deadline: Instant) -> Result<(Client, Driver, Peer), ConnectError> {
         let mut failed = None;
-        for (host, address, port) in &self.address.hosts {
+        let hosts = &self.address.hosts;
+        for (at, (host, address, port)) in hosts.iter().enumerate() {
             let name = match host {
                 Host::Tcp(name) => name.clone(),
                 Host::Unix(folder) => folder.display().to_string(),
             };
-            match tokio::time::timeout(self.wait, self.connect_host(host, *address, *port)).await {
-                Ok(Ok(connected)) => return Ok(connected),
-                Ok(Err((why, passes))) => {
+            let share = share(deadline, hosts.len() - at);
+            let connected = timeout(share, self.connect_host(host, *address, *port, share)).await;
+            match connected.unwrap_or_else(|_| Err((no_answer(share), true))) {
+                Ok(connected) => return Ok(connected),
+                Err((why, passes)) => {
                     failed = Some(ConnectError { text: format!("{name}:{port}: {why}"), passes });
-                }
-                Err(_) => {
-                    let text = format!("{name}:{port}: no answer within {} seconds", self.wait.as_secs_f32());
-                    failed = Some(ConnectError { text, passes: true });
                 }
             }
         }
@@ -92,9 +106,11 @@ impl Server {
     async fn connect_host(
         &self,
         host: &Host,
-        address: Option<std::net::IpAddr>,
+        address: Option<IpAddr>,
         port: u16,
-    ) -> Result<(Client, Driver), (String, bool)> {
+        wait: Duration,
+    ) -> Result<(Client, Driver, Peer), (String, bool)> {
+        let deadline = after(Instant::now(), wait);
         let addresses = match (host, address) {
             (_, Some(address)) => vec![Some(address)],
             (Host::Unix(_), None) => vec![None],
@@ -106,14 +122,16 @@ impl Server {
             }
         };
         let mut failed = ("it has no address".to_owned(), true);
-        // An address that does not answer leaves time for the next one.
-        let patience = self.wait / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
-        for address in addresses {
-            let config = self.address.config(host, address, port);
-            match tokio::time::timeout(patience, config.connect(self.tls.clone())).await {
-                Ok(Ok(connected)) => return Ok(connected),
+        for (at, address) in addresses.iter().enumerate() {
+            let config = self.address.config(host, *address, port);
+            let share = share(deadline, addresses.len() - at);
+            match timeout(share, config.connect(self.tls.clone())).await {
+                Ok(Ok((client, driver))) => {
+                    let peer = Peer { host: host.clone(), address: *address, port };
+                    return Ok((client, driver, peer));
+                }
                 Ok(Err(error)) => failed = (explain(&error, config.get_ssl_mode()), passes(&error)),
-                Err(_) => failed = (format!("no answer within {} seconds", patience.as_secs_f32()), true),
+                Err(_) => failed = (no_answer(share), true),
             }
         }
         Err(failed)
@@ -138,13 +156,15 @@ impl Server {
         }
     }
 
-    /// Asks the server to stop what a connection has it doing.
-    pub(super) async fn cancel(&self, token: CancelToken) {
-        let _ = token.cancel_query(self.tls.clone()).await;
+    /// Asks the server to stop what it does for a connection.
+    pub(super) async fn cancel(&self, token: CancelToken, peer: &Peer) {
+        if let Err(error) = cancel(token, peer, self.tls.clone()).await {
+            tracing::warn!(%error, "a statement could not be cancelled");
+        }
     }
 
-    /// Notes that an answer did not come in time. Other connections may lead nowhere as well: none that was made before is
-    /// used any more.
+    /// Notes that an answer did not come in time. Other connections may lead nowhere as well: each is tried out before it
+    /// is used again.
     pub(super) fn silent(&self) -> Error {
         self.silences.fetch_add(1, Ordering::Relaxed);
         Error::Unavailable(format!("PostgreSQL did not answer within {} seconds", self.wait.as_secs_f32()))
@@ -157,6 +177,12 @@ impl Server {
     /// Whether a statement that was prepared is still there in the next transaction.
     pub(super) fn keeps_statements(&self) -> bool {
         self.keeps_statements.load(Ordering::Relaxed)
+    }
+
+    /// Whether a request to cancel is safe to send. A pooler that loses statements may be a PgBouncer that crashes when a
+    /// client cancels a statement and then closes its connection, as 1.18 does.
+    pub(super) fn can_cancel(&self) -> bool {
+        self.keeps_statements()
     }
 
     pub(super) fn loses_statements(&self) {
@@ -177,8 +203,8 @@ impl Server {
     /// sessions get mixed up, none can run another's statement.
     async fn find_out(&self) -> Result<(), ConnectError> {
         for _ in 0..3 {
-            let ((first, first_driver), (second, second_driver)) =
-                (self.connect().await?, self.connect().await?);
+            let ((first, first_driver, _), (second, second_driver, _)) =
+                (self.connect(self.deadline()).await?, self.connect(self.deadline()).await?);
             let (first_driver, second_driver) = (tokio::spawn(first_driver), tokio::spawn(second_driver));
             let kept = async {
                 let statement = first.prepare("SELECT 1").await?;
@@ -186,7 +212,7 @@ impl Server {
                 first.query(&statement, &[]).await.map(drop)
             };
             // A pooler with a single session makes the first wait for the second until the timeout.
-            let kept = tokio::time::timeout(self.wait, kept).await;
+            let kept = timeout(self.wait, kept).await;
             drop((first, second));
             let _ = tokio::join!(first_driver, second_driver);
             match kept {
@@ -202,6 +228,16 @@ impl Server {
         }
         Ok(())
     }
+}
+
+/// An equal part of the time that is left: what does not answer leaves time for what comes after it.
+fn share(deadline: Instant, parts: usize) -> Duration {
+    let rest = deadline.saturating_duration_since(Instant::now());
+    rest / u32::try_from(parts).unwrap_or(u32::MAX).max(1)
+}
+
+fn no_answer(wait: Duration) -> String {
+    format!("no answer within {} seconds", (wait.as_secs_f32() * 10.0).round() / 10.0)
 }
 
 /// What is wrong, in words.

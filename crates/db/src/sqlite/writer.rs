@@ -109,7 +109,7 @@ impl Batch<'_> {
         if unit.abandoned() {
             return;
         }
-        if unit.still_wanted(self.start, self.patience) {
+        if self.start < unit.deadline(self.patience) {
             self.units.push(unit);
         } else {
             unit.refuse(Error::Busy);
