@@ -9,7 +9,7 @@ use std::{fs, net::SocketAddr, os::unix::fs::PermissionsExt, process::Command, t
 use common::{FREE_PORTS, House, bare, museum, refused};
 use db::{Db, Limits};
 use serde_json::json;
-use testkit::{Client, Engine, Program, Proxy, Store};
+use testkit::{Client, Engine, Program, Proxy, Store, TlsPostgres};
 
 fn on_postgres(test: impl AsyncFnOnce(House)) {
     testkit::run(Engine::Postgres, test);
@@ -115,6 +115,28 @@ fn postgres_variables_fill_what_the_url_leaves_out() {
         program.kill();
         let db = Db::open(house.store.location(), "museum", museum::MIGRATIONS, Limits::default()).unwrap();
         db.ping().await.unwrap();
+    });
+}
+
+#[test]
+fn password_file_has_the_password() {
+    on_postgres(async |house| {
+        let file = house.folder.path().join("passwords");
+        fs::write(&file, format!("localhost:*:postgres:postgres:{}\n", TlsPostgres::PASSWORD)).unwrap();
+        let url = TlsPostgres::get().url("localhost", "sslmode=require");
+        let url = url.replace(&format!(":{}@", TlsPostgres::PASSWORD), "@");
+        let mut command = bare(house.folder.path(), &["serve", "museum", "--database", &url]);
+        command.args(FREE_PORTS).env("PGPASSFILE", &file);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        let shown = file.display();
+        assert_eq!(
+            refused(&command.output().unwrap()),
+            format!("triptych: the password file {shown} is open to other users: run chmod 600 {shown}")
+        );
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        let program = Program::start(&mut command);
+        museum(&program).get("/readyz").send().await.has_status(200);
+        program.kill();
     });
 }
 

@@ -1,13 +1,21 @@
 //! Where the server is and how it is spoken to: the URL, completed by PostgreSQL's own variables.
 
-use std::{net::IpAddr, path::PathBuf, time::Duration};
+use std::{
+    net::IpAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use tokio_postgres::{
     Config,
     config::{Host, SslMode},
 };
 
+use super::passfile::{Passfile, Wanted};
 use crate::error::with_source;
+
+/// Where PostgreSQL's sockets are by default; a file of passwords calls them `localhost`.
+const SOCKETS: [&str; 3] = ["/run/postgresql", "/var/run/postgresql", "/tmp"];
 
 /// What the URL says of TLS, in PostgreSQL's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +45,8 @@ pub(super) struct Address {
     pub(super) hosts: Vec<(Host, Option<IpAddr>, u16)>,
     pub(super) tls: Tls,
     pub(super) roots: Roots,
+    /// Has the password if nothing else has.
+    passfile: Option<Passfile>,
 }
 
 impl Address {
@@ -78,7 +88,34 @@ impl Address {
         user.map(|user| common.user(user));
         password.map(|password| common.password(password));
         database.map(|database| common.dbname(database));
-        Ok(Address { common, hosts: hosts(&given)?, tls, roots })
+        Ok(Address { common, hosts: hosts(&given)?, tls, roots, passfile: None })
+    }
+
+    /// Looks for the password in the file that `PGPASSFILE` names, or else in `~/.pgpass`, if neither the URL nor
+    /// `PGPASSWORD` has it.
+    pub(super) fn with_passfile(mut self, variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let home = || variable("HOME").map(|home| Path::new(&home).join(".pgpass"));
+        let file = variable("PGPASSFILE").map(PathBuf::from).or_else(home);
+        if let (None, Some(file)) = (self.common.get_password(), file) {
+            self.passfile = Passfile::read(&file)?;
+        }
+        Ok(self)
+    }
+
+    fn password(&self, host: &Host, port: u16) -> Option<Vec<u8>> {
+        let folder;
+        let host = match host {
+            Host::Tcp(name) => name,
+            Host::Unix(path) if SOCKETS.iter().any(|default| path == Path::new(default)) => "localhost",
+            Host::Unix(path) => {
+                folder = path.display().to_string();
+                &folder
+            }
+        };
+        let user = self.common.get_user().unwrap_or_default();
+        let database = self.common.get_dbname().unwrap_or(user);
+        self.passfile.as_ref()?.password(&Wanted { host, port, database, user })
     }
 
     /// How to reach one host: at an address of its own, or through a socket in a folder.
@@ -92,6 +129,7 @@ impl Address {
         if let Some(address) = address {
             config.hostaddr(address);
         }
+        self.password(host, port).map(|password| config.password(password));
         config
     }
 
@@ -273,6 +311,33 @@ mod tests {
         assert_eq!(empty.err().as_deref(), Some("it names no host, and PGHOST is not set"));
         let socket = parse("postgres://%2Frun%2Fpostgresql/base", &[]).unwrap();
         assert_eq!(socket.hosts, [(Host::Unix("/run/postgresql".into()), None, 5432)]);
+    }
+
+    #[test]
+    fn password_file_is_read_where_no_other_password_is_given() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join(".pgpass");
+        std::fs::write(&file, "host:5432:base:ada:one\nother:*:*:*:two\nlocalhost:*:ada:ada:three").unwrap();
+        let own = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(&file, own).unwrap();
+        let password = |url: &str, name: &str, value: &Path| {
+            let known = |asked: &str| (asked == name).then(|| value.display().to_string());
+            let found =
+                Address::parse(url, Duration::from_secs(5), known).unwrap().with_passfile(known).unwrap();
+            let given = found.hosts.iter().map(|(host, address, port)| {
+                let config = found.config(host, *address, *port);
+                config.get_password().map(|password| String::from_utf8(password.to_vec()).unwrap())
+            });
+            given.map(Option::unwrap_or_default).collect::<Vec<_>>()
+        };
+        for (name, value) in [("HOME", home.path()), ("PGPASSFILE", file.as_path())] {
+            assert_eq!(password("postgres://ada@host,other:1,third/base", name, value), ["one", "two", ""]);
+            assert_eq!(password("postgres://ada:mine@host/base", name, value), ["mine"]);
+            assert_eq!(password("postgres://ada@%2Frun%2Fpostgresql", name, value), ["three"]);
+            assert_eq!(password("postgres://ada@%2Fsrv", name, value), [""]);
+        }
+        assert_eq!(password("postgres://ada@host/base", "PGPASSWORD", Path::new("set")), ["set"]);
+        assert_eq!(password("postgres://ada@host/base", "PGPASSFILE", Path::new("/missing")), [""]);
     }
 
     #[test]

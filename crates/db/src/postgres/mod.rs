@@ -6,6 +6,7 @@ mod cancel;
 mod connection;
 mod migrate;
 mod names;
+mod passfile;
 mod pool;
 mod server;
 mod service;

@@ -67,6 +67,7 @@ impl Server {
         let variable = |name: &str| std::env::var(name).ok();
         let invalid = |why: &str| OpenError::new(&format!("the database URL is not valid: {why}"));
         let address = Address::parse(url, wait, variable).map_err(|why| invalid(&why))?;
+        let address = address.with_passfile(variable).map_err(|why| OpenError::new(&why))?;
         let tls = tls::connector(address.tls, &address.roots).map_err(|why| OpenError::new(&why))?;
         Ok(Server {
             address,
