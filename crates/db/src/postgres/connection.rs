@@ -205,15 +205,12 @@ impl Connection {
         }
     }
 
-    /// Asks the server to stop what it does for this connection, and waits for its answer, which most often says so.
-    async fn cancel<A: Future + Unpin>(&self, mut answer: A) -> A::Output {
+    /// Asks the server to stop what it does for this connection, and waits for its answer, which most often says so. The
+    /// request is not given up when the answer comes first: PgBouncer 1.18 crashes when its sender hangs up early.
+    async fn cancel<T>(&self, answer: impl Future<Output = T>) -> T {
         self.cancelled.set(true);
-        tokio::select! {
-            biased;
-            answer = &mut answer => return answer,
-            () = self.server.cancel(self.client.cancel_token(), &self.peer) => {}
-        }
-        answer.await
+        let request = self.server.cancel(self.client.cancel_token(), &self.peer);
+        tokio::join!(request, answer).1
     }
 
     fn prepared(&mut self, service: &Service, sql: &'static str) -> Result<&Prepared, Error> {

@@ -180,8 +180,8 @@ impl Server {
         self.keeps_statements.load(Ordering::Relaxed)
     }
 
-    /// Whether a request to cancel is safe to send. A pooler that loses statements may be a PgBouncer that crashes when a
-    /// client cancels a statement and then closes its connection, as 1.18 does.
+    /// Whether a request to cancel is safe to send. A pooler that loses statements may be PgBouncer 1.18, which crashes
+    /// ("bad client state") when a request that it has not sent on is given up, as it is at the deadline.
     pub(super) fn can_cancel(&self) -> bool {
         self.keeps_statements()
     }
