@@ -173,12 +173,12 @@ pub(crate) async fn change(
 
 /// Delete a pet
 ///
-/// Its images go with it. The access token decides; an API key beside it is not looked at.
+/// Its images are deleted with it.
 #[utoipa::path(
     delete, path = "/pet/{petId}", operation_id = "deletePet", tag = "pet",
     params(
         ("petId" = i64, Path, description = "The pet's id."),
-        ("api_key" = Option<String>, Header, description = "An API key, which changes nothing.", nullable = false),
+        ("api_key" = Option<String>, Header, description = "An API key, instead of an access token.", nullable = false),
     ),
     responses(
         (status = 200, description = "The pet is gone."),
@@ -186,10 +186,10 @@ pub(crate) async fn change(
         (status = 403, description = "The access token lacks a scope."),
         (status = 404, description = "There is no such pet."),
     ),
-    security(("petstore_auth" = ["write:pets", "read:pets"])),
+    security(("api_key" = []), ("petstore_auth" = ["write:pets", "read:pets"])),
 )]
 pub(crate) async fn delete(
-    _caller: PetsCaller,
+    _caller: KeyOrPetsCaller,
     State(petstore): State<Petstore>,
     Path(id): Path<i64>,
 ) -> Result<StatusCode> {
