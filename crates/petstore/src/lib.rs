@@ -68,7 +68,7 @@ pub struct Settings {
     pub calls_per_hour: u32,
     /// Whether users can be made by the list without logging in. In a demo they can in any case.
     pub open_sign_up: bool,
-    /// How many users an hour can be made so from an address, when this is no demo.
+    /// How many users an hour can be made from an address, with a session or without, when this is no demo.
     pub sign_ups_per_hour: u32,
     pub demo: bool,
 }
@@ -89,6 +89,7 @@ pub struct Petstore {
     issued_by: Option<IssuedBy>,
     documentation_client: Option<DocumentationClient>,
     sign_up: SignUp,
+    sign_ups_per_hour: u32,
     pet_ids: Ids,
     order_ids: Ids,
     user_ids: Ids,
@@ -97,12 +98,10 @@ pub struct Petstore {
 /// Who may make users by the list without logging in.
 #[derive(Debug, Clone, Copy)]
 enum SignUp {
-    /// Anybody, as this is a demo.
+    /// Any caller, as this is a demo.
     Demo,
-    /// Anybody, so many an hour from an address.
-    Open {
-        per_hour: u32,
-    },
+    /// Any caller, as the operator's settings say.
+    Open,
     Closed,
 }
 
@@ -136,9 +135,10 @@ impl Petstore {
             address: address.into(),
             sign_up: match settings.open_sign_up {
                 _ if demo => SignUp::Demo,
-                true => SignUp::Open { per_hour: settings.sign_ups_per_hour },
+                true => SignUp::Open,
                 false => SignUp::Closed,
             },
+            sign_ups_per_hour: settings.sign_ups_per_hour,
             sessions: Sessions::new(demo, db.clone(), clock.clone(), chance.clone()),
             keys: ApiKeys::new(demo, db.clone(), clock.clone(), chance.clone()),
             quota: Quota::new(calls_per_hour, db.clone(), clock.clone()),

@@ -17,7 +17,7 @@ use super::{
     logged_in::{self, ListMaker, LoggedIn},
     store::{self, Change, Maker, NewRow, Refused},
 };
-use crate::Petstore;
+use crate::{Petstore, SignUp};
 
 /// Create a user
 #[utoipa::path(
@@ -41,14 +41,14 @@ pub(crate) async fn create(
     origin: Origin,
     Body(new): Body<NewUser>,
 ) -> Result<Response> {
-    let user = petstore.create_users(vec![new], Maker::User(caller.account), None, &origin).await?;
+    let user = petstore.create_users(vec![new], Maker::User(caller.account), &origin).await?;
     Ok(wanted.reply(&user))
 }
 
 /// Create several users
 ///
 /// All of them or none. The answer is the last one. It needs a user who has logged in, unless the service is a demo or its
-/// operator lets anybody make users; then so many an hour can be made from an address.
+/// operator opened it. Outside of a demo an address can make a limited number of users an hour.
 #[utoipa::path(
     post, path = "/user/createWithList", operation_id = "createUsersWithListInput", tag = "user",
     request_body = inline(NewUsers),
@@ -61,13 +61,14 @@ pub(crate) async fn create(
     security((), ("session" = [])),
 )]
 pub(crate) async fn create_list(
-    ListMaker { maker, counted }: ListMaker,
+    ListMaker(maker): ListMaker,
     wanted: Wanted,
     State(petstore): State<Petstore>,
     origin: Origin,
     Body(NewUsers(new)): Body<NewUsers>,
 ) -> Result<Response> {
-    if let Some(SignUps { per_hour, .. }) = counted
+    // After the rules of the body: this one is the address's limit, which only the store knows.
+    if let Some(SignUps { per_hour, .. }) = petstore.counted(&origin)
         && new.len() > per_hour as usize
     {
         let detail =
@@ -75,21 +76,26 @@ pub(crate) async fn create_list(
                 .into();
         return Err(Problem::broken(&UNPROCESSABLE, vec![Invalid { pointer: "#".into(), detail }]));
     }
-    let user = petstore.create_users(new, maker, counted, &origin).await?;
+    let user = petstore.create_users(new, maker, &origin).await?;
     Ok(wanted.reply(&user))
 }
 
 impl Petstore {
+    /// What users are counted under, unless this is a demo: the address that they are made from. A session does not change
+    /// that, since every user could make another.
+    fn counted(&self, origin: &Origin) -> Option<SignUps> {
+        match self.sign_up {
+            SignUp::Demo => None,
+            SignUp::Open | SignUp::Closed => {
+                Some(SignUps { address: origin.address(), per_hour: self.sign_ups_per_hour })
+            }
+        }
+    }
+
     /// Makes users, all or none, and gives the last one.
-    async fn create_users(
-        &self,
-        mut new: Vec<NewUser>,
-        maker: Maker,
-        counted: Option<SignUps>,
-        origin: &Origin,
-    ) -> Result<User> {
+    async fn create_users(&self, mut new: Vec<NewUser>, maker: Maker, origin: &Origin) -> Result<User> {
         let passwords = new.iter_mut().map(|user| user.password.take()).collect();
-        let hashes = self.accounts.hash_all(passwords, counted).await.map_err(|error| {
+        let hashes = self.accounts.hash_all(passwords, self.counted(origin)).await.map_err(|error| {
             if let ChangeError::Wait(_) = error {
                 origin.log(Event::AccountCreation, Outcome::Throttled, None, None);
             }

@@ -2,11 +2,11 @@
 //! client for pets, and says nothing about the user's password or account.
 
 use axum::extract::FromRequestParts;
-use http::{HeaderValue, header, request::Parts};
-use identity::{SignUps, oauth::bearer, quota, session::Kind};
+use http::{HeaderValue, header, request::Parts, uri::Authority};
+use identity::{oauth::bearer, quota, session::Kind};
 use uuid::Uuid;
 use web::{
-    Client, Learnt, Problem, Result,
+    Learnt, Problem, Result,
     problem::{INVALID_REQUEST, UNAUTHORIZED},
 };
 
@@ -48,30 +48,21 @@ impl FromRequestParts<Petstore> for LoggedIn {
     }
 }
 
-/// A caller who may make users by the list: one who has logged in, or anybody where that is open.
-pub(crate) struct ListMaker {
-    pub(crate) maker: Maker,
-    /// How many users an hour may be made, where that is counted.
-    pub(crate) counted: Option<SignUps>,
-}
+/// A caller who may make users by the list: one who has logged in, or any where that is open.
+pub(crate) struct ListMaker(pub(crate) Maker);
 
 impl FromRequestParts<Petstore> for ListMaker {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, store: &Petstore) -> Result<Self> {
-        // A session is what counts where one was sent: its user is known, and not counted by address.
         let has_session = bearer(parts).is_some() || cookie(parts).is_some();
-        Ok(match (store.sign_up, parts.extensions.get::<Client>()) {
-            (SignUp::Demo, _) => ListMaker { maker: Maker::Demo, counted: None },
-            (SignUp::Open { per_hour }, Some(Client(address))) if !has_session => {
-                let counted = Some(SignUps { address: *address, per_hour });
-                ListMaker { maker: Maker::Operator, counted }
+        Ok(ListMaker(match store.sign_up {
+            SignUp::Demo => Maker::Demo,
+            SignUp::Open if !has_session => Maker::Operator,
+            SignUp::Open | SignUp::Closed => {
+                Maker::User(LoggedIn::from_request_parts(parts, store).await?.account)
             }
-            _ => {
-                let LoggedIn { account, .. } = LoggedIn::from_request_parts(parts, store).await?;
-                ListMaker { maker: Maker::User(account), counted: None }
-            }
-        })
+        }))
     }
 }
 
@@ -99,11 +90,17 @@ pub(crate) fn is_from_another_site(parts: &Parts, store: &Petstore) -> bool {
         Some(site) => !matches!(site, "same-origin" | "none"),
         // Browsers send the above only over connections that they trust.
         None => text("origin").is_some_and(|origin| {
-            let host = text("host").or(parts.uri.authority().map(http::uri::Authority::as_str));
+            let host = host(parts);
             let authority = origin.split_once("://").map(|(_, authority)| authority);
             origin != &*store.address && (host.is_none() || authority != host)
         }),
     }
+}
+
+/// The host that a request was sent to, with its port.
+fn host(parts: &Parts) -> Option<&str> {
+    let sent = parts.headers.get(header::HOST).map(|value| value.to_str().unwrap_or("unreadable"));
+    sent.or(parts.uri.authority().map(Authority::as_str))
 }
 
 pub(crate) fn cookie_from_another_site() -> Problem {

@@ -29,8 +29,10 @@ pub(crate) const START: &str = "2026-05-13T10:00:00Z";
 pub(crate) struct Setup {
     pub(crate) demo: bool,
     pub(crate) calls_per_hour: u32,
-    /// Whether users can be made by the list without logging in, five an hour from an address.
+    /// Whether users can be made by the list without logging in.
     pub(crate) open_sign_up: bool,
+    /// How many users an hour can be made from an address.
+    pub(crate) sign_ups_per_hour: u32,
     pub(crate) limits: RequestLimits,
     /// What the store takes for its address; the one that it is served at if this is nothing.
     pub(crate) address: Option<String>,
@@ -42,6 +44,7 @@ impl Default for Setup {
             demo: false,
             calls_per_hour: 100_000,
             open_sign_up: false,
+            sign_ups_per_hour: 1000,
             limits: RequestLimits::default(),
             address: None,
         }
@@ -135,7 +138,8 @@ impl Open {
         let place = Address::free().await;
         let address = setup.address.clone().unwrap_or_else(|| place.url());
         let petstore = open(&setup, &address, &db, &clock).await;
-        let server = place.serve(ConnectionLimits::default(), petstore.router(setup.limits));
+        let own = setup.address.as_deref().unwrap_or_default();
+        let server = place.serve_as(own, ConnectionLimits::default(), petstore.router(setup.limits));
         let anyone = As { client: Client::new(server.address()), headers: Vec::new() };
         let issuer = petstore::authorization_server(
             address.clone(),
@@ -321,7 +325,7 @@ async fn open(setup: &Setup, address: &str, db: &Db, clock: &Clock) -> Petstore 
         registration_token: None,
         calls_per_hour: setup.calls_per_hour,
         open_sign_up: setup.open_sign_up,
-        sign_ups_per_hour: 5,
+        sign_ups_per_hour: setup.sign_ups_per_hour,
         demo: setup.demo,
     };
     Petstore::open(settings, db.clone(), clock.clone(), Chance::system()).await.unwrap()

@@ -1,4 +1,4 @@
-//! Making users without logging in: in a demo, or where the operator opened it, so many an hour from an address.
+//! Making users, with a session or without one: outside of a demo, an address makes a limited number an hour.
 
 use serde_json::{Value, json};
 use testkit::{Answer, Store};
@@ -6,13 +6,35 @@ use testkit::{Answer, Store};
 use crate::fixture::{As, Open, Setup, with_demo};
 
 fn opened() -> Setup {
-    Setup { open_sign_up: true, ..Setup::default() }
+    Setup { open_sign_up: true, ..closed() }
+}
+
+fn closed() -> Setup {
+    Setup { sign_ups_per_hour: 5, ..Setup::default() }
 }
 
 /// Has somebody make users of these names, each with a password.
 async fn make(caller: &As, names: &[&str]) -> Answer {
     let users: Value = names.iter().map(|name| json!({"username": name, "password": "secret"})).collect();
     caller.post("/v3/user/createWithList").json(&users).send().await
+}
+
+/// Has a user who has logged in make one.
+async fn make_one(caller: &As, name: &str) -> Answer {
+    caller.post("/v3/user").json(&json!({"username": name})).send().await
+}
+
+/// Has two users who have logged in make as many users as their address may. Both operations count together.
+async fn uses_up_the_limit_with_sessions(open: &Open) {
+    make(&open.ada, &["a", "b", "c"]).await.has_status(200);
+    for name in ["d", "e"] {
+        make_one(&open.ben, name).await.has_status(200);
+    }
+    has_to_wait(&make(&open.ada, &["f"]).await, 720);
+    has_to_wait(&make_one(&open.ben, "f").await, 720);
+    open.user("f").await.is_problem(404, "not-found");
+    open.advance(720);
+    make_one(&open.ben, "f").await.has_status(200);
 }
 
 impl Open {
@@ -74,12 +96,31 @@ testkit::on_both_engines! {
         has_to_wait(&make(&open.anyone, &["f"]).await, 1);
         open.advance(1);
         make(&open.anyone, &["f"]).await.has_status(200);
-        // Who has logged in is known, and not counted.
-        make(&open.ada, &["g", "h"]).await.has_status(200);
-        assert!(open.can_log_in("f").await && open.can_log_in("h").await);
+        assert!(open.can_log_in("f").await);
         // They are users like any other.
         let open = open.reopen(Setup::default()).await;
         assert!(open.can_log_in("f").await);
+    }
+
+    async fn where_it_is_open_a_session_does_not_raise_the_limit_of_an_address(store: Store) {
+        let open = Open::on(store, opened()).await;
+        uses_up_the_limit_with_sessions(&open).await;
+        has_to_wait(&make(&open.anyone, &["f"]).await, 720);
+    }
+
+    async fn users_made_with_a_session_are_counted_where_it_is_closed(store: Store) {
+        uses_up_the_limit_with_sessions(&Open::on(store, closed()).await).await;
+    }
+
+    async fn in_a_demo_users_are_not_counted(store: Store) {
+        let open = Open::on(store, Setup { demo: true, ..closed() }).await;
+        for name in ["a", "b", "c", "d", "e", "f"] {
+            make_one(&open.ada, name).await.has_status(200);
+        }
+        let lists: [&[_]; 2] = [&["g", "h", "i", "j", "k", "l"], &["m", "n", "o", "p", "q", "r"]];
+        for (caller, names) in [&open.anyone, &open.ada].into_iter().zip(lists) {
+            make(caller, names).await.has_status(200);
+        }
     }
 
     async fn a_list_that_is_longer_than_an_hour_allows_is_refused_for_good(store: Store) {
