@@ -42,5 +42,7 @@ pub use negotiate::json_only;
 pub use paging::Paging;
 pub use problem::{Problem, Result};
 pub use reply::{Created, Reply, Wanted};
-pub use server::{Client, Learnt, Proxies, RequestId, ServiceName, Site, Verbatim, panic_message, serve};
+pub use server::{
+    Client, Learnt, Proxies, RequestId, ServiceName, Site, Verbatim, is_loopback_host, panic_message, serve,
+};
 pub use service::{Service, document_text, document_text_3_0};

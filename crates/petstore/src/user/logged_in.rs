@@ -6,7 +6,7 @@ use http::{HeaderValue, header, request::Parts, uri::Authority};
 use identity::{oauth::bearer, quota, session::Kind};
 use uuid::Uuid;
 use web::{
-    Learnt, Problem, Result,
+    Learnt, Problem, Result, is_loopback_host,
     problem::{INVALID_REQUEST, UNAUTHORIZED},
 };
 
@@ -101,6 +101,20 @@ pub(crate) fn is_from_another_site(parts: &Parts, store: &Petstore) -> bool {
 fn host(parts: &Parts) -> Option<&str> {
     let sent = parts.headers.get(header::HOST).map(|value| value.to_str().unwrap_or("unreadable"));
     sent.or(parts.uri.authority().map(Authority::as_str))
+}
+
+/// Whether the answer to a request may set a session's cookie. A browser that has one must name the site that causes a
+/// request, or a page of another site could log it in or out. Browsers do so over HTTPS and on loopback only.
+pub(crate) fn may_set_cookie(parts: &Parts, store: &Petstore) -> bool {
+    let is_loopback = |authority: &str| {
+        authority.parse::<Authority>().is_ok_and(|authority| is_loopback_host(authority.host()))
+    };
+    let names_sites = match store.address.split_once("://") {
+        Some(("https", _)) => true,
+        Some((_, own)) => is_loopback(own) && host(parts).is_none_or(is_loopback),
+        None => false,
+    };
+    (names_sites || parts.headers.contains_key("sec-fetch-site")) && !is_from_another_site(parts, store)
 }
 
 pub(crate) fn cookie_from_another_site() -> Problem {

@@ -54,8 +54,8 @@ impl Input for Login {
 
 /// Log in
 ///
-/// The answer is the session: send it back as a bearer token, or let a browser send it as the cookie it is in, too. A call by a
-/// page of another site gets no cookie.
+/// The answer is the session: send it back as a bearer token, or let a browser send it as the cookie it is in, too. There is no
+/// cookie for a call by a page of another site, nor over plain HTTP from another machine.
 #[utoipa::path(
     get, path = "/user/login", operation_id = "loginUser", tag = "user",
     params(LoginParameters),
@@ -104,8 +104,7 @@ pub(crate) async fn login(
     headers.insert(HeaderName::from_static("x-rate-limit"), petstore.quota.limit().into());
     let expires = HeaderValue::try_from(format!("{:.0}", session.expires_at)).map_err(Problem::internal)?;
     headers.insert(HeaderName::from_static("x-expires-after"), expires);
-    // A page of another site must not make this browser somebody whom it knows.
-    if !logged_in::is_from_another_site(&parts, &petstore) {
+    if logged_in::may_set_cookie(&parts, &petstore) {
         headers.insert(header::SET_COOKIE, HeaderValue::try_from(cookie).map_err(Problem::internal)?);
     }
     Ok(response)

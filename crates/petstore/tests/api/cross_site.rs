@@ -129,4 +129,20 @@ testkit::on_both_engines! {
         let other = users.0.anyone.with("origin", "https://trains.example").get(LOGIN).send().await;
         assert!(!sets_cookie(other.has_status(200)));
     }
+
+    /// Over plain HTTP beyond loopback browsers do not say which site caused a request.
+    async fn no_cookie_is_given_where_browsers_do_not_name_the_site(store: Store) {
+        let setup = Setup { address: Some("http://pets.example".into()), ..Setup::default() };
+        let users = Users::on(store, setup).await;
+        let beyond = users.0.anyone.with("host", "pets.example");
+        for caller in [&users.0.anyone, &beyond, &beyond.with("origin", "http://pets.example")] {
+            let answer = caller.get(LOGIN).send().await;
+            let secret = answer.has_status(200).json().as_str().unwrap().to_owned();
+            assert!(!sets_cookie(&answer), "{:?}", caller.headers);
+            assert!(users.is_logged_in(&secret).await);
+        }
+        // A browser that does say it reached the store over HTTPS, through a proxy that `address` does not know of.
+        let answer = beyond.with("sec-fetch-site", "same-origin").get(LOGIN).send().await;
+        assert!(sets_cookie(answer.has_status(200)));
+    }
 }

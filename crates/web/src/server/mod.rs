@@ -42,7 +42,7 @@ use permits::{Permit, Permits};
 pub use proxies::Proxies;
 pub use record::Learnt;
 use refusal::Refusal;
-pub use site::Site;
+pub use site::{Site, is_loopback_host};
 use socket::Socket;
 
 use crate::{chance::Chance, limits::ConnectionLimits};

@@ -75,12 +75,17 @@ impl Hosts {
 }
 
 fn is_here(host: &str, own: Option<&str>) -> bool {
+    let name = host.strip_suffix('.').unwrap_or(host);
+    is_loopback_host(name) || own.is_some_and(|own| own.eq_ignore_ascii_case(name))
+}
+
+/// Whether a host, without its port, leads to the machine of the client that names it.
+pub fn is_loopback_host(host: &str) -> bool {
     let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
     let ip = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(&name);
     match ip.parse::<IpAddr>() {
-        Ok(ip) if ip.to_canonical().is_loopback() => true,
-        Err(_) if name == "localhost" || name.ends_with(".localhost") => true,
-        _ => own.is_some_and(|own| own.eq_ignore_ascii_case(&name)),
+        Ok(ip) => ip.to_canonical().is_loopback(),
+        Err(_) => name == "localhost" || name.ends_with(".localhost"),
     }
 }
 
