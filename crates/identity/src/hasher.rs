@@ -1,8 +1,8 @@
 //! Argon2id over memory that is used again.
 //!
 //! A hash needs 19 MiB. Allocated anew for each, they would stay with the allocator, once for every thread that ever hashed. So
-//! buffers are kept and handed from one hash to the next: as many as there ever were hashes at once, which is bounded by
-//! [`Passwords`](crate::password::Passwords).
+//! buffers are kept and handed from one hash to the next. All services of a process share them: as many are kept as one
+//! service uses at once, which [`Passwords`](crate::password::Passwords) bounds, and further ones are freed after use.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,18 +13,26 @@ use argon2::{
 
 use crate::password::Failure;
 
+/// Buffers that are not in use.
+type Buffers = Mutex<Vec<Vec<Block>>>;
+
+/// Those of the process.
+static BUFFERS: Buffers = Mutex::new(Vec::new());
+
 pub(crate) struct Hasher {
     argon2: Argon2<'static>,
-    /// Buffers that are not in use.
-    memory: Mutex<Vec<Vec<Block>>>,
+    buffers: &'static Buffers,
+    /// How many of them are kept.
+    most: usize,
 }
 
 impl Hasher {
-    pub(crate) fn new() -> Result<Self, Failure> {
+    /// A hasher that keeps this many buffers after use.
+    pub(crate) fn new(most: usize) -> Result<Self, Failure> {
         // OWASP's first choice for argon2id: 19 MiB, two passes, one lane.
         let params = Params::new(19 * 1024, 2, 1, Some(Params::DEFAULT_OUTPUT_LEN)).map_err(broken)?;
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
-        Ok(Hasher { argon2, memory: Mutex::default() })
+        Ok(Hasher { argon2, buffers: &BUFFERS, most })
     }
 
     /// The hash of a password with this salt, as it is stored.
@@ -74,10 +82,12 @@ impl Hasher {
         let mut buffer = [0; Output::MAX_LENGTH];
         let out = buffer.get_mut(..length).ok_or_else(|| broken("the hash is too long"))?;
         let done = argon2.hash_password_into_with_memory(password, salt, out, &mut memory[..]);
+        let mut kept = self.lock();
         // One that was needed larger is not kept.
-        if memory.len() <= usual {
-            self.lock().push(memory);
+        if memory.len() <= usual && kept.len() < self.most {
+            kept.push(memory);
         }
+        drop(kept);
         done.map_err(broken)?;
         Output::new(out).map_err(broken)
     }
@@ -89,7 +99,7 @@ impl Hasher {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Vec<Block>>> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -106,9 +116,14 @@ mod tests {
 
     const SALT: &[u8; 16] = b"sixteen bytes ok";
 
+    /// A hasher with buffers of its own, which other tests do not use.
+    fn hasher(most: usize) -> Hasher {
+        Hasher { buffers: Box::leak(Box::default()), ..Hasher::new(most).unwrap() }
+    }
+
     #[test]
     fn hashes_are_those_of_the_library() {
-        let hasher = Hasher::new().unwrap();
+        let hasher = hasher(1);
         for password in ["correct horse", "", "pass wörd"] {
             let hash = hasher.hash(password.as_bytes(), SALT).unwrap();
             let theirs = hasher.argon2.hash_password_with_salt(password.as_bytes(), SALT).unwrap();
@@ -121,7 +136,7 @@ mod tests {
 
     #[test]
     fn hashes_with_other_parameters_are_verified_by_their_own() {
-        let hasher = Hasher::new().unwrap();
+        let hasher = hasher(1);
         for (memory, passes, lanes) in [(8, 1, 1), (64, 3, 2), (20 * 1024, 1, 1)] {
             let params = Params::new(memory, passes, lanes, None).unwrap();
             let other = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
@@ -137,7 +152,7 @@ mod tests {
 
     #[test]
     fn one_buffer_serves_one_hash_after_another() {
-        let hasher = Hasher::new().unwrap();
+        let hasher = hasher(1);
         let hash = hasher.hash(b"one", SALT).unwrap();
         let buffer = hasher.lock()[0].as_ptr();
         for _ in 0..3 {
@@ -147,5 +162,20 @@ mod tests {
         let kept = hasher.lock();
         assert_eq!((kept.len(), kept[0].len(), kept[0].capacity()), (1, 19 * 1024, 19 * 1024));
         assert_eq!(kept[0].as_ptr(), buffer);
+    }
+
+    #[test]
+    fn buffers_past_the_limit_are_freed() {
+        let none = hasher(0);
+        none.hash(b"one", SALT).unwrap();
+        assert_eq!(none.buffers(), 0);
+        let one = Hasher { buffers: none.buffers, ..Hasher::new(1).unwrap() };
+        for _ in 0..2 {
+            one.hash(b"one", SALT).unwrap();
+            // Shared by both, and taken by the one that does not keep any.
+            assert_eq!((one.buffers(), none.buffers()), (1, 1));
+        }
+        none.hash(b"one", SALT).unwrap();
+        assert_eq!((one.buffers(), none.buffers()), (0, 0));
     }
 }

@@ -1,7 +1,7 @@
 //! Who is calling: accounts, passwords, HTTP Basic.
 //!
 //! Each service has accounts of its own, in its own database. [`Accounts`] keeps them and checks passwords;
-//! [`Caller`] is the extractor by which an operation demands that somebody signed in:
+//! [`Caller`] is the extractor by which an operation requires a caller who has signed in:
 //!
 //! ```text
 //! async fn create(caller: Caller, …) -> Result<Created<SpecialEvent>>
@@ -18,6 +18,7 @@ mod api_key;
 mod basic;
 mod error;
 mod hasher;
+mod new_password;
 pub mod oauth;
 mod password;
 pub mod quota;
@@ -26,7 +27,7 @@ pub mod security;
 pub mod session;
 mod throttle;
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use db::{Db, Migrations, WriteTx};
 use hmac::{Hmac, KeyInit, Mac};
@@ -41,12 +42,13 @@ pub use account::Unfit;
 pub use api_key::ApiKeys;
 pub use basic::{Caller, unauthorized};
 pub use error::{ChangeError, SignInError};
+pub use new_password::SignUps;
 pub use password::PasswordHash;
-use password::{Passwords, Place};
+use password::{Passwords, Permit};
 pub use quota::Quota;
 use security::{Event, Origin, Outcome};
 pub use session::Sessions;
-use throttle::{Meter, Refusal, SIGN_UP, Subject, Throttle, Try};
+use throttle::{Refusal, SIGN_UP, Subject, Throttle, Try};
 
 /// The tables of this crate, to be migrated with those of the service.
 pub const MIGRATIONS: Migrations = db::migrations!("identity": "0001_accounts");
@@ -54,13 +56,6 @@ pub const MIGRATIONS: Migrations = db::migrations!("identity": "0001_accounts");
 /// How long a right password is remembered, and how many are.
 const REMEMBERED_FOR: Duration = Duration::from_secs(300);
 const REMEMBERED: u64 = 10_000;
-
-/// Accounts that are made from an address without signing in, and how many an hour there may be.
-#[derive(Debug, Clone, Copy)]
-pub struct SignUps {
-    pub address: IpAddr,
-    pub per_hour: u32,
-}
 
 /// The accounts of a service. Cloning it is cheap.
 #[derive(Clone)]
@@ -125,7 +120,7 @@ impl Accounts {
         let origin = origin.into();
         let name = &account::composed(name);
         let password = composed(&password);
-        // No account has such a name or password, and nobody learns anything from being told so at once.
+        // No account has such a name or password, so an answer at once tells nothing about accounts.
         if account::check_name(name).is_err() || password.expose_secret().len() > account::LONGEST_PASSWORD {
             origin.log(Event::SignIn, Outcome::Wrong, None, None);
             return Err(SignInError::Wrong);
@@ -133,7 +128,7 @@ impl Accounts {
         let account = account::by_name(&inner.db, name).await?.filter(|account| !account.demo || inner.demo);
         let known =
             account.as_ref().and_then(|account| Some((account.id, account.password_hash.as_deref()?)));
-        let stored = known.map_or(inner.passwords.nobody(), |(_, hash)| hash);
+        let stored = known.map_or(inner.passwords.decoy(), |(_, hash)| hash);
         let tried = Try::new(name, origin.address());
         let at = *tried.account_and_address();
         let key = inner.remembered_as(&[&at, password.expose_secret().as_bytes(), stored.as_bytes()]);
@@ -156,65 +151,6 @@ impl Accounts {
         Ok(found.filter(|account| !account.demo || self.0.demo).map(|account| account.id))
     }
 
-    /// Hashes a password that somebody chose, to be stored by the functions in [`account`].
-    pub async fn hash(&self, password: &SecretString) -> Result<PasswordHash, ChangeError> {
-        let password = composed(password);
-        account::check_password(&password)?;
-        self.0.hash(&self.0.passwords.place_to_set()?, password).await
-    }
-
-    /// The same for a service that takes any password, however short, as long as it is not empty.
-    pub async fn hash_any(&self, password: &SecretString) -> Result<PasswordHash, ChangeError> {
-        let password = composed(password);
-        account::check_any_password(&password)?;
-        self.0.hash(&self.0.passwords.place_to_set()?, password).await
-    }
-
-    /// The same for an account that has a password already; `None` if this is the one.
-    pub async fn hash_if_new(
-        &self,
-        account: Uuid,
-        password: &SecretString,
-    ) -> Result<Option<PasswordHash>, ChangeError> {
-        let password = composed(password);
-        account::check_any_password(&password)?;
-        let place = self.0.passwords.place_to_set()?;
-        if let Some(stored) = account::password_of(&self.0.db, account).await?
-            && self.0.passwords.verify(&place, password.clone(), stored).await?
-        {
-            return Ok(None);
-        }
-        self.0.hash(&place, password).await.map(Some)
-    }
-
-    /// Hashes several passwords, in one place of the queue. An address that has made too many accounts lately has to wait, if
-    /// they are counted.
-    pub async fn hash_all(
-        &self,
-        passwords: Vec<Option<SecretString>>,
-        counted: Option<SignUps>,
-    ) -> Result<Vec<Option<PasswordHash>>, ChangeError> {
-        // A place first: nothing is charged for what is not looked at.
-        let needs_place = passwords.iter().any(Option::is_some);
-        let place = needs_place.then(|| self.0.passwords.place_to_set()).transpose()?;
-        if let Some(SignUps { address, per_hour }) = counted {
-            let count = passwords.len().try_into().unwrap_or(i64::MAX);
-            self.0.throttle.charge_address_by(&Meter::sign_ups(per_hour), address, count).await?;
-        }
-        let mut hashes = Vec::with_capacity(passwords.len());
-        for password in passwords {
-            hashes.push(match (password, &place) {
-                (Some(password), Some(place)) => {
-                    let password = composed(&password);
-                    account::check_any_password(&password)?;
-                    Some(self.0.hash(place, password).await?)
-                }
-                _ => None,
-            });
-        }
-        Ok(hashes)
-    }
-
     /// Adds an account.
     pub async fn add(&self, name: &str, password: SecretString) -> Result<Uuid, ChangeError> {
         let name = Name::new(name)?;
@@ -222,7 +158,7 @@ impl Accounts {
         self.insert(name, hash, false).await?.ok_or(ChangeError::Taken)
     }
 
-    /// Adds an account for somebody at this address, where not too many were made lately.
+    /// Adds an account for a visitor at this address, unless too many were made from there lately.
     pub async fn sign_up(
         &self,
         name: &str,
@@ -233,14 +169,14 @@ impl Accounts {
         let name = Name::new(name)?;
         let password = composed(&password);
         account::check_password(&password)?;
-        // A place first: nobody is charged for what is not looked at.
-        let place = self.0.passwords.place_to_set()?;
+        // A permit first: what is refused for want of one is not charged.
+        let permit = self.0.passwords.permit_to_set(1)?;
         self.0.throttle.charge_address(&SIGN_UP, origin.address()).await.inspect_err(|refusal| {
             if let Refusal::Wait(_) = refusal {
                 origin.log(Event::AccountCreation, Outcome::Throttled, None, None);
             }
         })?;
-        let hash = self.0.hash(&place, password).await?;
+        let hash = self.0.hash(&permit, password).await?;
         let account = self.insert(name, hash, false).await?.ok_or(ChangeError::Taken)?;
         origin.log(Event::AccountCreation, Outcome::Ok, Some(account), None);
         Ok(account)
@@ -296,7 +232,7 @@ impl Accounts {
         name: &str,
         change: impl Fn(&mut WriteTx<'_>, Uuid) -> Result<bool, db::Error> + Send + 'static,
     ) -> Result<(), ChangeError> {
-        // Nobody has a name that nobody can have.
+        // No account has a name that breaks the rules.
         let Ok(name) = Name::new(name) else { return Err(ChangeError::Unknown) };
         let changed = self.0.db.write(move |tx| match account::id_of(tx, &name)? {
             Some(id) => change(tx, id),
@@ -334,8 +270,8 @@ impl Inner {
         stored: String,
         account: Option<Uuid>,
     ) -> Result<Uuid, SignInError> {
-        // A place first: nobody is charged for a try that is not looked at.
-        let place = self.passwords.place_to_check()?;
+        // A permit first: a try that is refused for want of one is not charged.
+        let permit = self.passwords.permit_to_check()?;
         let at = *tried.account_and_address();
         let charged = match self.throttle.charge(tried).await {
             Ok(charged) => charged,
@@ -345,7 +281,7 @@ impl Inner {
             }
             Err(Refusal::Db(error)) => return Err(error.into()),
         };
-        let right = self.passwords.verify(&place, password, stored.clone()).await?;
+        let right = self.passwords.verify(&permit, password, stored.clone()).await?;
         match account.filter(|_| right) {
             Some(id) => {
                 self.throttle.succeed(charged).await?;
@@ -360,8 +296,8 @@ impl Inner {
         }
     }
 
-    async fn hash(&self, place: &Place, password: SecretString) -> Result<PasswordHash, ChangeError> {
-        Ok(self.passwords.hash(place, password).await?)
+    async fn hash(&self, permit: &Permit, password: SecretString) -> Result<PasswordHash, ChangeError> {
+        Ok(self.passwords.hash(permit, password).await?)
     }
 
     fn remembered_as(&self, parts: &[&[u8]]) -> [u8; 32] {
@@ -382,7 +318,7 @@ fn composed(password: &SecretString) -> SecretString {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::net::{IpAddr, Ipv4Addr};
 
     use testkit::Store;
 
@@ -411,47 +347,6 @@ mod tests {
             assert_eq!(accounts.password_checks(), 1);
             let signed_in = accounts.sign_in("ada", "another horse".into(), IpAddr::from(Ipv4Addr::LOCALHOST)).await;
             assert_eq!(signed_in.unwrap(), id);
-        }
-
-        async fn signing_in_goes_on_while_the_queue_of_new_passwords_is_full(store: Store) {
-            let db = store.open("test", &[MIGRATIONS]);
-            let clock = Clock::manual("2026-05-13T10:00:00Z".parse().unwrap());
-            let accounts = Accounts::new("Test", false, db, clock, Chance::system()).unwrap();
-            let id = accounts.add("ada", "correct horse".into()).await.unwrap();
-            // Every place is taken, and nothing of it is done.
-            let _turns = accounts.0.passwords.all_changes().await;
-            let _places = accounts.0.passwords.free_places_to_set();
-            let refused = accounts.hash(&"another horse".into()).await;
-            assert!(matches!(refused, Err(ChangeError::Busy)), "{refused:?}");
-            let signed_in = accounts.sign_in("ada", "correct horse".into(), IpAddr::from(Ipv4Addr::LOCALHOST)).await;
-            assert_eq!(signed_in.unwrap(), id);
-            let wrong = accounts.sign_in("ada", "wrong horse".into(), IpAddr::from(Ipv4Addr::LOCALHOST)).await;
-            assert!(matches!(wrong, Err(SignInError::Wrong)), "{wrong:?}");
-        }
-
-        async fn a_list_of_passwords_takes_one_place(store: Store) {
-            let db = store.open("test", &[MIGRATIONS]);
-            let clock = Clock::manual("2026-05-13T10:00:00Z".parse().unwrap());
-            let accounts = Accounts::new("Test", false, db, clock, Chance::system()).unwrap();
-            let turns = accounts.0.passwords.all_changes().await;
-            let list = |count| (0..count).map(|at| Some(format!("password {at}").into())).collect();
-            let waiting = tokio::spawn({
-                let (accounts, list) = (accounts.clone(), list(5));
-                async move { accounts.hash_all(list, None).await }
-            });
-            accounts.0.passwords.a_change_waits().await;
-            let places = accounts.0.passwords.free_places_to_set();
-            // All that there are but one.
-            assert_eq!(places.len(), 63);
-            let refused = accounts.hash_all(list(1), None).await;
-            assert!(matches!(refused, Err(ChangeError::Busy)), "{refused:?}");
-            // A list without a password needs none.
-            assert_eq!(accounts.hash_all(vec![None, None], None).await.unwrap().len(), 2);
-            drop(turns);
-            let hashes = waiting.await.unwrap().unwrap();
-            assert_eq!(hashes.iter().flatten().count(), 5);
-            drop(places);
-            assert_eq!(accounts.0.passwords.free_places_to_set().len(), 64);
         }
     }
 }

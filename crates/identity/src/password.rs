@@ -17,10 +17,10 @@ use web::Chance;
 
 use crate::hasher::{Hasher, broken};
 
-/// How many may wait for a turn. Each turn takes some 20 ms, so a longer queue would only be a longer wait for a "busy". Who
-/// sets passwords may set fifty in one place, one after the other.
+/// How many passwords may wait for a turn, at most. Each takes some 20 ms, so these are a few seconds of work; a request for
+/// more is refused at once instead of timing out. A list of passwords has a permit for each.
 const CHECKS_WAITING: usize = 256;
-const CHANGES_WAITING: usize = 64;
+const CHANGES_WAITING: usize = 128;
 
 /// How many run at once, at most: each takes 19 MiB.
 const CHECKS_RUNNING: usize = 8;
@@ -33,7 +33,7 @@ pub(crate) struct Passwords {
     checks_queue: Queue,
     changes_queue: Queue,
     /// What an unknown name's password is verified against, so that it costs what a known name's costs.
-    nobody: Arc<str>,
+    decoy: Arc<str>,
     chance: Chance,
     realm: &'static str,
     /// How many passwords were hashed to be compared.
@@ -51,10 +51,11 @@ impl Queue {
         Queue { running: Arc::new(Semaphore::new(running)), waiting: Arc::new(Semaphore::new(waiting)) }
     }
 
-    /// A place in the queue, or "busy" at once.
-    fn place(&self) -> Result<Place, Failure> {
-        let permit = self.waiting.clone().try_acquire_owned().map_err(|_| Failure::Busy)?;
-        Ok(Place { _permit: Arc::new(permit), running: self.running.clone() })
+    /// A permit for so many passwords, or "busy" at once.
+    fn permit(&self, passwords: usize) -> Result<Permit, Failure> {
+        let passwords = u32::try_from(passwords).map_err(|_| Failure::Busy)?;
+        let permits = self.waiting.clone().try_acquire_many_owned(passwords).map_err(|_| Failure::Busy)?;
+        Ok(Permit { _permits: Arc::new(permits), running: self.running.clone() })
     }
 }
 
@@ -74,10 +75,10 @@ impl std::fmt::Debug for PasswordHash {
     }
 }
 
-/// A place in a queue, held until the last clone goes. Any number of passwords can be hashed in it, one after the other.
+/// A permit to hash some passwords, one after the other. It is held until the last clone is dropped.
 #[derive(Clone)]
-pub(crate) struct Place {
-    _permit: Arc<OwnedSemaphorePermit>,
+pub(crate) struct Permit {
+    _permits: Arc<OwnedSemaphorePermit>,
     running: Arc<Semaphore>,
 }
 
@@ -91,14 +92,14 @@ pub(crate) enum Failure {
 
 impl Passwords {
     pub(crate) fn new(realm: &'static str, chance: Chance) -> Result<Self, Failure> {
-        let hasher = Hasher::new()?;
-        let nobody = hasher.hash(&chance.bytes::<32>(), &chance.bytes())?;
-        let cores = available_parallelism().map_or(1, NonZero::get);
+        let (checks, changes) = running();
+        let hasher = Hasher::new(checks + changes)?;
+        let decoy = hasher.hash(&chance.bytes::<32>(), &chance.bytes())?;
         Ok(Passwords {
             hasher: Arc::new(hasher),
-            checks_queue: Queue::new(cores.min(CHECKS_RUNNING), CHECKS_WAITING),
-            changes_queue: Queue::new((cores / 2).clamp(1, CHANGES_RUNNING), CHANGES_WAITING),
-            nobody: nobody.into(),
+            checks_queue: Queue::new(checks, CHECKS_WAITING),
+            changes_queue: Queue::new(changes, CHANGES_WAITING),
+            decoy: decoy.into(),
             chance,
             realm,
             checks: Arc::default(),
@@ -109,35 +110,39 @@ impl Passwords {
         self.checks.load(Relaxed)
     }
 
-    pub(crate) fn nobody(&self) -> &str {
-        &self.nobody
+    pub(crate) fn decoy(&self) -> &str {
+        &self.decoy
     }
 
-    /// A place in the queue of passwords to be checked, or "busy" at once.
-    pub(crate) fn place_to_check(&self) -> Result<Place, Failure> {
-        self.checks_queue.place()
+    /// A permit to check a password, or "busy" at once.
+    pub(crate) fn permit_to_check(&self) -> Result<Permit, Failure> {
+        self.checks_queue.permit(1)
     }
 
-    /// A place in the queue of new passwords, or "busy" at once.
-    pub(crate) fn place_to_set(&self) -> Result<Place, Failure> {
-        self.changes_queue.place()
+    /// A permit to hash so many new passwords, or "busy" at once.
+    pub(crate) fn permit_to_set(&self, passwords: usize) -> Result<Permit, Failure> {
+        self.changes_queue.permit(passwords)
     }
 
-    pub(crate) async fn hash(&self, place: &Place, password: SecretString) -> Result<PasswordHash, Failure> {
+    pub(crate) async fn hash(
+        &self,
+        permit: &Permit,
+        password: SecretString,
+    ) -> Result<PasswordHash, Failure> {
         let salt = self.chance.bytes();
-        self.run(place, move |hasher| hasher.hash(password.expose_secret().as_bytes(), &salt))
+        self.run(permit, move |hasher| hasher.hash(password.expose_secret().as_bytes(), &salt))
             .await
             .map(PasswordHash)
     }
 
     pub(crate) async fn verify(
         &self,
-        place: &Place,
+        permit: &Permit,
         password: SecretString,
         stored: String,
     ) -> Result<bool, Failure> {
         let (realm, checks) = (self.realm, self.checks.clone());
-        self.run(place, move |hasher| {
+        self.run(permit, move |hasher| {
             let right = hasher.verify(password.expose_secret().as_bytes(), &stored)?;
             checks.fetch_add(1, Relaxed);
             metrics::counter!("triptych_password_checks_total", "realm" => realm).increment(1);
@@ -148,51 +153,55 @@ impl Passwords {
 
     async fn run<R: Send + 'static>(
         &self,
-        place: &Place,
+        permit: &Permit,
         work: impl FnOnce(&Hasher) -> Result<R, Failure> + Send + 'static,
     ) -> Result<R, Failure> {
-        let turn = place.running.clone().acquire_owned().await.map_err(broken)?;
-        let (hasher, place) = (self.hasher.clone(), place.clone());
+        let turn = permit.running.clone().acquire_owned().await.map_err(broken)?;
+        let (hasher, permit) = (self.hasher.clone(), permit.clone());
         let done = tokio::task::spawn_blocking(move || {
-            // Held until the work is done, also when the caller has gone.
-            let _held = (turn, place);
+            // Held until the work is done, also when the request was cancelled.
+            let _held = (turn, permit);
             work(&hasher)
         });
         done.await.map_err(broken)?
     }
 }
 
+/// How many checks and how many changes of a service run at once.
+fn running() -> (usize, usize) {
+    let cores = available_parallelism().map_or(1, NonZero::get);
+    (cores.min(CHECKS_RUNNING), (cores / 2).clamp(1, CHANGES_RUNNING))
+}
+
 #[cfg(test)]
 impl Passwords {
     /// All turns to check a password: while they are held, none is checked.
     pub(crate) async fn all_checks(&self) -> OwnedSemaphorePermit {
-        let cores = available_parallelism().map_or(1, NonZero::get);
-        let turns = cores.min(CHECKS_RUNNING) as u32;
+        let turns = running().0 as u32;
         let running = self.checks_queue.running.clone();
         running.acquire_many_owned(turns).await.unwrap_or_else(|_| unreachable!())
     }
 
     /// The same for setting passwords.
     pub(crate) async fn all_changes(&self) -> OwnedSemaphorePermit {
-        let cores = available_parallelism().map_or(1, NonZero::get);
-        let turns = (cores / 2).clamp(1, CHANGES_RUNNING) as u32;
+        let turns = running().1 as u32;
         let running = self.changes_queue.running.clone();
         running.acquire_many_owned(turns).await.unwrap_or_else(|_| unreachable!())
     }
 
-    /// All places in the queue of new passwords that are free.
-    pub(crate) fn free_places_to_set(&self) -> Vec<Place> {
-        std::iter::from_fn(|| self.place_to_set().ok()).collect()
+    /// All permits for new passwords that are free, one each.
+    pub(crate) fn free_permits_to_set(&self) -> Vec<Permit> {
+        std::iter::from_fn(|| self.permit_to_set(1).ok()).collect()
     }
 
-    /// Waits until a check has a place in the queue.
+    /// Waits until a check has a permit.
     pub(crate) async fn a_check_waits(&self) {
         while self.checks_queue.waiting.available_permits() == CHECKS_WAITING {
             tokio::task::yield_now().await;
         }
     }
 
-    /// Waits until a change has a place in the queue.
+    /// Waits until a change has a permit.
     pub(crate) async fn a_change_waits(&self) {
         while self.changes_queue.waiting.available_permits() == CHANGES_WAITING {
             tokio::task::yield_now().await;
@@ -208,19 +217,20 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn there_are_no_more_buffers_than_turns() {
-        let passwords = Passwords::new("Test", Chance::system()).unwrap();
+    async fn services_of_a_process_keep_no_more_buffers_than_one_needs() {
+        let services = [(); 3].map(|()| Passwords::new("Test", Chance::system()).unwrap());
         let hash = |at: usize| {
-            let place =
-                if at.is_multiple_of(2) { passwords.place_to_check() } else { passwords.place_to_set() };
-            let passwords = &passwords;
-            async move { passwords.hash(&place?, "secret".into()).await }
+            let passwords = &services[at % 3];
+            let permit =
+                if at.is_multiple_of(2) { passwords.permit_to_check() } else { passwords.permit_to_set(1) };
+            async move { passwords.hash(&permit?, "secret".into()).await }
         };
         for hash in join_all((0..24).map(hash)).await {
             hash.unwrap();
         }
-        let cores = available_parallelism().map_or(1, NonZero::get);
-        let turns = cores.min(CHECKS_RUNNING) + (cores / 2).clamp(1, CHANGES_RUNNING);
-        assert!((1..=turns).contains(&passwords.hasher.buffers()), "{}", passwords.hasher.buffers());
+        let (checks, changes) = running();
+        for Passwords { hasher, .. } in &services {
+            assert!((1..=checks + changes).contains(&hasher.buffers()), "{}", hasher.buffers());
+        }
     }
 }

@@ -152,7 +152,7 @@ mod tests {
                     .body("application/x-www-form-urlencoded", format!("name=ada&password=correct+horse&token={token}"))
                     .send()
             };
-            let places = accounts.0.passwords.free_places_to_set();
+            let permits = accounts.0.passwords.free_permits_to_set();
             let busy = sign_up().await;
             assert_eq!(busy.has_status(503).header("retry-after"), "1");
             let text = busy.text();
@@ -160,7 +160,7 @@ mod tests {
             assert!(text.contains("value=\"ada\"") && !text.contains("aria-invalid"), "{text}");
             let changed = accounts.set_password("ada", "correct horse".into()).await;
             assert!(matches!(changed, Err(ChangeError::Busy)), "{changed:?}");
-            drop(places);
+            drop(permits);
             sign_up().await.has_status(303);
         }
     }

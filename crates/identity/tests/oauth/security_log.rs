@@ -80,7 +80,7 @@ testkit::on_both_engines! {
         }
         let account = house.account.to_string();
         are_lines(("account", &account), &[("sign_in", "wrong"), ("sign_in", "ok")], Some(&account), None);
-        // A name that nobody has may be a password.
+        // An unknown name may be a password that was typed into the wrong field.
         for (id, name) in [("unknown-name", "hunter2-typed"), ("unfit-name", "hunter2\u{202e}typed")] {
             let id = format!("{id}-{}", house.account);
             let call = client.signed_in(name, "hunter2-too").get("/").header("x-request-id", &id);
