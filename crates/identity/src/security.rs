@@ -20,6 +20,10 @@ use web::{Client, RequestId, ServiceName};
 pub enum Event {
     /// A password was checked: on a page, by HTTP Basic or by a log-in. What is remembered of it is not checked again.
     SignIn,
+    /// A client's id or secret was wrong where it must authenticate. Those that are right are not logged.
+    ClientAuthentication,
+    /// An API key was unknown. Those that are valid are not logged.
+    ApiKey,
     /// A code came a second time: its grant is revoked.
     CodeReuse,
     /// So is that of a refresh token.
@@ -38,6 +42,8 @@ impl Event {
     fn word(self) -> &'static str {
         match self {
             Event::SignIn => "sign_in",
+            Event::ClientAuthentication => "client_authentication",
+            Event::ApiKey => "api_key",
             Event::CodeReuse => "code_reuse",
             Event::RefreshTokenReuse => "refresh_token_reuse",
             Event::Consent => "consent",
@@ -56,7 +62,7 @@ impl Event {
 pub enum Outcome {
     /// It was done, or given.
     Ok,
-    /// The name or the password was wrong.
+    /// The name, the password or the secret was wrong.
     Wrong,
     /// There were too many before.
     Throttled,

@@ -8,7 +8,11 @@ use axum::{
     response::Response,
 };
 use http::{HeaderValue, header, request::Parts};
-use identity::{oauth::bearer, quota};
+use identity::{
+    oauth::bearer,
+    quota,
+    security::{Event, Origin, Outcome},
+};
 use web::{
     Learnt, Problem, Result,
     problem::{INVALID_REQUEST, UNAUTHORIZED},
@@ -126,6 +130,9 @@ async fn sent_key(parts: &Parts, store: &Petstore) -> Result<Key> {
             return Ok(Key::Valid);
         }
         found = Key::Unknown;
+    }
+    if found == Key::Unknown {
+        Origin::of(parts).log(Event::ApiKey, Outcome::Wrong, None, None);
     }
     Ok(found)
 }

@@ -25,7 +25,7 @@ pub(super) async fn revoke(
     form: Result<Form, Problem>,
 ) -> Result<StatusCode, Refusal> {
     let parameters = Parameters::of_form(form)?;
-    let client = server.authenticate(&headers, &parameters).await?;
+    let client = server.authenticate(&headers, &parameters, &origin).await?;
     let token = required_token(&parameters)?;
     let log = |outcome, account| origin.log(Event::TokenRevocation, outcome, account, Some(&client.id));
     match server.revoke_if_own(&client.id, token).await? {
@@ -80,11 +80,12 @@ impl AuthorizationServer {
 
 pub(super) async fn introspect(
     State(server): State<AuthorizationServer>,
+    origin: Origin,
     headers: HeaderMap,
     form: Result<Form, Problem>,
 ) -> Result<Response, Refusal> {
     let parameters = Parameters::of_form(form)?;
-    let client = server.authenticate(&headers, &parameters).await?;
+    let client = server.authenticate(&headers, &parameters, &origin).await?;
     if !client.is_confidential() {
         return Err(Refusal::invalid_client("only a client with a secret may ask about tokens"));
     }

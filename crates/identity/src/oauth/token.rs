@@ -18,7 +18,10 @@ use super::{
     redeem::ByCode,
     request::Parameters,
 };
-use crate::{secret, security::Origin};
+use crate::{
+    secret,
+    security::{Event, Origin, Outcome},
+};
 
 pub(super) const CODE_LIFETIME: SignedDuration = SignedDuration::from_secs(60);
 
@@ -32,7 +35,7 @@ pub(super) async fn redeem(
     let get = |name| parameters.get(name).map_err(Refusal::invalid_request);
     let required = |name| get(name)?.ok_or_else(|| Refusal::invalid_request(format!("{name} is required")));
     let grant_type = required("grant_type")?;
-    let client = server.authenticate(&headers, &parameters).await?;
+    let client = server.authenticate(&headers, &parameters, &origin).await?;
     let grant_type = GrantType::from_word(grant_type).ok_or_else(|| {
         Refusal::new(
             "unsupported_grant_type",
@@ -80,6 +83,7 @@ impl AuthorizationServer {
         &self,
         headers: &HeaderMap,
         parameters: &Parameters<'_>,
+        origin: &Origin,
     ) -> Result<Client, Refusal> {
         let get = |name| parameters.get(name).map_err(Refusal::invalid_request);
         let (id, secret) = (get("client_id")?, get("client_secret")?);
@@ -98,14 +102,18 @@ impl AuthorizationServer {
                 (id.to_owned(), secret.map(str::to_owned))
             }
         };
-        let wrong = || Refusal::invalid_client("the client is unknown, or its secret is wrong");
-        let client = self.client(&id).await.map_err(Refusal::Problem)?.ok_or_else(wrong)?;
+        // An unknown id is not logged: it may be a secret in the wrong parameter.
+        let wrong = |known: Option<&str>| {
+            origin.log(Event::ClientAuthentication, Outcome::Wrong, None, known);
+            Refusal::invalid_client("the client is unknown, or its secret is wrong")
+        };
+        let client = self.client(&id).await.map_err(Refusal::Problem)?.ok_or_else(|| wrong(None))?;
         let right = match (&client.secret_hash, secret) {
             (Some(stored), Some(secret)) => bool::from(stored.ct_eq(&secret::hash(&secret))),
             (None, None) => true,
             _ => false,
         };
-        if right { Ok(client) } else { Err(wrong()) }
+        if right { Ok(client) } else { Err(wrong(Some(&client.id))) }
     }
 }
 

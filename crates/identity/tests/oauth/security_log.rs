@@ -145,6 +145,34 @@ testkit::on_both_engines! {
         are_lines(("client", &other), &[("token_revocation", "refused"); 2], Some(&account), Some(&other));
     }
 
+    async fn wrong_client_credentials_are_logged(house: House) {
+        Log::start();
+        let service = &house.service;
+        let (id, secret) = service.register("App", &[], true).await;
+        let request = |what: &str| format!("{what}-{}", house.account);
+        for path in ["/oauth/token", "/oauth/revoke", "/oauth/introspect"] {
+            let send = async |what: &str, client: &str, secret: &str| {
+                let form = format!("grant_type=client_credentials&token=x&client_id={client}&client_secret={secret}");
+                let call = service.client.post(path).body("application/x-www-form-urlencoded", form);
+                call.header("x-request-id", &request(what)).send().await
+            };
+            let at = path.trim_start_matches("/oauth/");
+            let what = format!("wrong-secret-{at}");
+            send(&what, &id, "wrong-client-secret").await.has_status(401);
+            are_lines(("id", &request(&what)), &[("client_authentication", "wrong")], None, Some(&id));
+            // An unknown id may be a secret that was sent in the wrong parameter.
+            let what = format!("unknown-client-{at}");
+            send(&what, "unknown-client-id", "wrong-client-secret").await.has_status(401);
+            are_lines(("id", &request(&what)), &[("client_authentication", "wrong")], None, None);
+            // A right one is logged with what it does, if that is an event.
+            let what = format!("right-secret-{at}");
+            send(&what, &id, &secret).await.has_status(200);
+            are_lines(("id", &request(&what)), &[], None, None);
+        }
+        let log = Log::start().text();
+        assert!(!log.contains("wrong-client-secret") && !log.contains("unknown-client-id"), "{log}");
+    }
+
     async fn registering_and_removing_a_client_is_logged(house: House) {
         Log::start();
         let service = &house.service;

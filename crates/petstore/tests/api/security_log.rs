@@ -6,6 +6,29 @@ use testkit::{Log, Store};
 use crate::fixture::{Open, Setup};
 
 testkit::on_both_engines! {
+    async fn an_unknown_api_key_is_logged(store: Store) {
+        Log::start();
+        let open = Open::on(store, Setup::default()).await;
+        let id = |what: &str| format!("{what}-{}", open.address);
+        for (what, caller, status, lines) in [
+            ("unknown-key", open.anyone.with("api_key", "unknown-key-text"), 401, 1),
+            ("both-unknown", open.anyone.with("api_key", "unknown-key-text").with("x-api-key", "other"), 401, 1),
+            ("beside-a-token", open.pets.with("api_key", "unknown-key-text"), 404, 1),
+            ("one-is-valid", open.key.with("x-api-key", "unknown-key-text"), 404, 0),
+            ("no-key", open.anyone.clone(), 401, 0),
+        ] {
+            let id = id(what).replace([':', '/'], "-");
+            caller.get("/v3/pet/1").header("x-request-id", &id).send().await.has_status(status);
+            let fields = json!({
+                "message": "security", "event": "api_key", "outcome": "wrong", "service": "test",
+                "address": "127.0.0.1", "id": id,
+            });
+            let line = json!({"level": "INFO", "target": "security", "fields": fields});
+            assert_eq!(Log::start().security("id", &id), vec![line; lines], "{what}");
+        }
+        assert!(!Log::start().text().contains("unknown-key-text"));
+    }
+
     async fn what_happens_to_a_user_is_logged(store: Store) {
         Log::start();
         let open = Open::on(store, Setup { demo: true, ..Setup::default() }).await;
