@@ -127,19 +127,20 @@ pub(super) async fn introspect(
                 return Ok(None);
             }
             let grant = store::grant(tx, family.grant, now, demo)?;
-            Ok::<_, db::Error>(grant.map(|(grant, _)| (grant, family.expires_at)))
+            Ok::<_, db::Error>(grant.map(|(grant, _)| (grant, family)))
         })
         .await?;
     // Only its own client learns anything about a refresh token: nobody else has any use for one.
     Ok(json_no_store(&match found.filter(|(grant, _)| grant.client == client.id) {
-        Some((grant, expires_at)) => json!({
+        Some((grant, family)) => json!({
             "active": true,
             "iss": inner.settings.issuer,
             "aud": grant.audience,
             "sub": grant.account.map(|account| account.to_string()),
             "client_id": grant.client,
             "scope": grant.scopes.join(" "),
-            "exp": expires_at.as_second(),
+            "iat": family.granted_at.as_second(),
+            "exp": family.expires_at.as_second(),
         }),
         None => json!({"active": false}),
     }))

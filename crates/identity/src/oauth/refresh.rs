@@ -29,6 +29,8 @@ pub(super) struct Family {
     pub(super) grant: Uuid,
     pub(super) client: String,
     pub(super) account: Option<Uuid>,
+    /// When the grant was made that all tokens of the family are for.
+    pub(super) granted_at: Timestamp,
     pub(super) expires_at: Timestamp,
 }
 
@@ -89,7 +91,7 @@ pub(super) fn insert(
 /// The family that a token is of.
 pub(super) fn family(tx: &mut Tx<'_>, token: &Hashes) -> Result<Option<Family>, Error> {
     tx.row(
-        "SELECT g.id, g.client_id, g.account_id, r.expires_at
+        "SELECT g.id, g.client_id, g.account_id, g.created_at, r.expires_at
          FROM oauth_refresh_token AS r JOIN oauth_grant AS g ON g.id = r.grant_id
          WHERE r.hash = $1 AND (r.current_hash IS NULL) = $2",
         &[token.family.as_slice().into(), token.current.is_none().into()],
@@ -98,7 +100,8 @@ pub(super) fn family(tx: &mut Tx<'_>, token: &Hashes) -> Result<Option<Family>, 
                 grant: row.get(0)?,
                 client: row.get(1)?,
                 account: row.get(2)?,
-                expires_at: row.get(3)?,
+                granted_at: row.get(3)?,
+                expires_at: row.get(4)?,
             })
         },
     )

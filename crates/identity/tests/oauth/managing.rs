@@ -92,6 +92,32 @@ testkit::on_both_engines! {
         refused("a revoked one", &service.refresh(&refresh).await, 400, "invalid_grant");
     }
 
+    async fn introspection_of_a_refresh_token_says_when_its_grant_was_made(house: House) {
+        let service = &house.service;
+        let owner = service.register("Owner", &[], true).await;
+        let code = service.code(&[("client_id", &owner.0), ("redirect_uri", APP)]).await;
+        let me = [("client_id", owner.0.as_str()), ("client_secret", owner.1.as_str())];
+        let form = [
+            ("grant_type", "authorization_code"),
+            me[0],
+            me[1],
+            ("code", &code),
+            ("redirect_uri", APP),
+            ("code_verifier", crate::fixture::VERIFIER),
+        ];
+        let granted_at = house.clock.now().as_second();
+        let first = text(&service.token(&form).await.has_status(200).json()["refresh_token"]);
+        house.clock.advance(SignedDuration::from_secs(700));
+        let form = [("grant_type", "refresh_token"), me[0], me[1], ("refresh_token", &first)];
+        let next = text(&service.token(&form).await.has_status(200).json()["refresh_token"]);
+        let about = introspect(service, &owner, &next).await;
+        let expected = json!({
+            "active": true, "iss": service.issuer, "sub": house.account.to_string(), "client_id": owner.0,
+            "scope": "read", "aud": service.issuer, "iat": granted_at, "exp": about["exp"],
+        });
+        assert_eq!(about, expected);
+    }
+
     async fn what_another_process_revoked_is_refused_within_five_seconds(house: House) {
         let (service, other) = (&house.service, another(&house).await);
         let asking = gateway(service).await;
