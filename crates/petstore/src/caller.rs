@@ -47,6 +47,7 @@ impl FromRequestParts<Petstore> for KeyOrPetsCaller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, store: &Petstore) -> Result<Self> {
+        bearer::not_in_address(parts).map_err(|fault| fault.problem(&store.verifier))?;
         let key = sent_key(parts, store).await?;
         if key == Key::Valid {
             return Ok(KeyOrPetsCaller);
@@ -71,6 +72,7 @@ impl FromRequestParts<Petstore> for KeyCaller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, store: &Petstore) -> Result<Self> {
+        bearer::not_in_address(parts).map_err(|fault| fault.problem(&store.verifier))?;
         let detail = match sent_key(parts, store).await? {
             Key::Valid => return Ok(KeyCaller),
             Key::Unknown => UNKNOWN_KEY,

@@ -16,6 +16,7 @@ use utoipa::openapi::{
 use crate::{
     input::{Unknown, unknown_parameters},
     negotiate::{JSON, choose},
+    openapi::needs_nothing,
     problem::Problem,
 };
 
@@ -31,6 +32,8 @@ struct Operation {
     /// Whether it answers with a body when all is well.
     has_answer: bool,
     has_parameters: bool,
+    /// Whether it can be called without credentials.
+    is_open: bool,
     /// What is read of a request besides the query, if anything is.
     read: Read,
 }
@@ -46,7 +49,8 @@ impl Operations {
     /// What a document says, whose paths begin at `prefix`.
     pub(crate) fn new(document: &OpenApi, prefix: &str, json_only: bool) -> Self {
         let paths = document.paths.paths.iter();
-        let by_route = paths.map(|(path, item)| (format!("{prefix}{path}"), operations(item))).collect();
+        let by_route =
+            paths.map(|(path, item)| (format!("{prefix}{path}"), operations(item, document))).collect();
         Operations { by_route, json_only }
     }
 
@@ -66,8 +70,10 @@ impl Operations {
         match found {
             // The operation knows its parameters, and lists unknown ones with whatever else is wrong.
             None | Some(Operation { has_parameters: true, .. }) => {}
-            Some(Operation { read, .. }) => {
-                let errors = unknown_parameters(request.uri().query().unwrap_or_default());
+            Some(Operation { read, is_open, .. }) => {
+                // Here the caller is not known yet, whose extractor refuses a token in the address.
+                let leave_token = matches!(read, Read::Nothing) && !is_open;
+                let errors = unknown_parameters(request.uri().query().unwrap_or_default(), leave_token);
                 match read {
                     _ if errors.is_empty() => {}
                     Read::Nothing => return Err(Problem::invalid(errors)),
@@ -92,7 +98,7 @@ pub(crate) async fn check(
     }
 }
 
-fn operations(item: &PathItem) -> Vec<(Method, Operation)> {
+fn operations(item: &PathItem, document: &OpenApi) -> Vec<(Method, Operation)> {
     let PathItem { get, put, post, delete, patch, .. } = item;
     let all = [
         (Method::GET, get),
@@ -102,12 +108,12 @@ fn operations(item: &PathItem) -> Vec<(Method, Operation)> {
         (Method::PATCH, patch),
     ];
     all.into_iter()
-        .filter_map(|(method, one)| one.as_ref().map(|one| (method, Operation::new(one))))
+        .filter_map(|(method, one)| one.as_ref().map(|one| (method, Operation::new(one, document))))
         .collect()
 }
 
 impl Operation {
-    fn new(operation: &path::Operation) -> Self {
+    fn new(operation: &path::Operation, document: &OpenApi) -> Self {
         let has = |place: ParameterIn| {
             operation.parameters.iter().flatten().any(|one| match one {
                 RefOr::T(one) => one.parameter_in == place,
@@ -119,7 +125,12 @@ impl Operation {
             None if has(ParameterIn::Path) => Read::Path,
             None => Read::Nothing,
         };
-        Operation { has_answer: has_answer(operation), has_parameters: has(ParameterIn::Query), read }
+        Operation {
+            has_answer: has_answer(operation),
+            has_parameters: has(ParameterIn::Query),
+            is_open: needs_nothing(operation, document),
+            read,
+        }
     }
 }
 

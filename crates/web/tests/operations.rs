@@ -108,6 +108,19 @@ async fn unknown_parameter_is_refused_with_the_nearest_name() {
 }
 
 #[tokio::test]
+async fn access_token_in_the_address_is_refused_where_none_is_needed() {
+    let (_store, _server, client) = start().await;
+    let said = "is not a parameter of this operation: an access token belongs in the Authorization header";
+    for path in ["/v1/list", "/v1/count", "/v1/things/7"] {
+        let answer = client.get(&format!("{path}?access_token=secret-in-the-address")).send().await;
+        answer.is_invalid(&[("?access_token", said)]);
+    }
+    let call = client.call(Method::PUT, "/v1/things/7?access_token=x").json(&json!({"name": "Rex"}));
+    call.send().await.is_invalid(&[("?access_token", said)]);
+    client.delete("/v1/things/7?access_token=x").send().await.is_invalid(&[("?access_token", said)]);
+}
+
+#[tokio::test]
 async fn operation_without_parameters_takes_none() {
     let (_store, _server, client) = start().await;
     for method in [Method::GET, Method::DELETE] {

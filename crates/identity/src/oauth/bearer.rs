@@ -80,14 +80,20 @@ impl TokenError {
     }
 }
 
-/// The bearer token of a request, if it has one. A token in the address is refused: addresses end up in logs.
-pub fn bearer_token(parts: &Parts) -> Result<Option<&str>, Fault> {
+/// Refuses a token in the address, whether or not the operation takes one: addresses end up in logs.
+pub fn not_in_address(parts: &Parts) -> Result<(), Fault> {
     let query = parts.uri.query().unwrap_or_default();
     if query.split('&').any(|pair| pair.split('=').next() == Some("access_token")) {
         return Err(Fault::Request(
             "an access token must be in the Authorization header, not in the address",
         ));
     }
+    Ok(())
+}
+
+/// The bearer token of a request, if it has one.
+pub fn bearer_token(parts: &Parts) -> Result<Option<&str>, Fault> {
+    not_in_address(parts)?;
     let mut sent = parts.headers.get_all(header::AUTHORIZATION).iter();
     let Some(value) = sent.next() else { return Ok(None) };
     if sent.next().is_some() {

@@ -290,6 +290,16 @@ testkit::on_both_engines! {
             open.bearer_challenge(&format!(", error=\"invalid_request\", error_description=\"{why}\""));
         let inside = open.anyone.get(&format!("/v3/pet/findByStatus?access_token={token}")).send().await;
         is_refused(&inside, 400, &format!("The credentials cannot be read: {why}."), &[&challenge]);
+        for path in ["/v3/pet/1", "/v3/store/inventory"] {
+            let inside = open.key.get(&format!("{path}?access_token={token}")).send().await;
+            let said = inside.is_problem(400, "invalid-request");
+            assert!(said.contains("in the Authorization header"), "{path}: {said}");
+        }
+        for path in ["/v3/user/ada", "/v3/user/logout", "/v3/store/order/1"] {
+            let inside = open.anyone.get(&format!("{path}?access_token={token}")).send().await;
+            let said = "is not a parameter of this operation: an access token belongs in the Authorization header";
+            inside.is_invalid(&[("?access_token", said)]);
+        }
         // Another scheme is none of ours.
         let basic =
             open.anyone.with("authorization", "Basic ZGVtbzpkZW1v").get("/v3/pet/findByStatus").send().await;

@@ -38,11 +38,17 @@ impl Unknown {
     }
 }
 
-/// What is wrong with the query string of an operation without parameters.
-pub(crate) fn unknown_parameters(query: &str) -> Vec<Invalid> {
+/// A parameter that older clients send access tokens in (RFC 6750, 2.3).
+const ACCESS_TOKEN: &str = "access_token";
+
+/// What is wrong with the query string of an operation without parameters. Where an access token in it is left to the
+/// extractor of the caller, that answers with a challenge of its own.
+pub(crate) fn unknown_parameters(query: &str, leave_token: bool) -> Vec<Invalid> {
     match form::pairs(query) {
-        // Whatever reads access tokens refuses one in the address with words of its own.
-        Ok(pairs) => among(&pairs.into_iter().filter(|(name, _)| name != "access_token").collect(), &[]),
+        Ok(mut pairs) => {
+            pairs.retain(|(name, _)| !(leave_token && name == ACCESS_TOKEN));
+            among(&pairs, &[])
+        }
         Err(why) => vec![Invalid { pointer: "?".into(), detail: why.into() }],
     }
 }
@@ -59,6 +65,9 @@ pub(super) fn among(parameters: &Pairs<'_>, known: &[String]) -> Vec<Invalid> {
 
 fn advice(name: &str, known: &[String]) -> String {
     let not_one = "is not a parameter of this operation";
+    if name == ACCESS_TOKEN {
+        return format!("{not_one}: an access token belongs in the Authorization header");
+    }
     if let Some(near) = nearest(name, known) {
         return format!("{not_one}; did you mean `{near}`?");
     }
