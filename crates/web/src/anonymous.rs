@@ -1,4 +1,5 @@
-//! How many calls an hour may come from an address to operations that need no credentials.
+//! How many calls an hour may come from an address without valid credentials: to operations that need none, to the sign-in
+//! at `/oauth/`, and with credentials that are refused.
 //!
 //! Each process counts for itself, in memory: a caller that is not known must not cause a write to the database with its calls.
 
@@ -13,7 +14,7 @@ use axum::{
     middleware::Next,
     response::Response,
 };
-use http::Method;
+use http::{Method, StatusCode};
 use utoipa::openapi::{OpenApi, path::PathItem};
 
 use crate::{
@@ -28,7 +29,7 @@ const REMEMBERED: usize = 100_000;
 
 const HOUR: i64 = 3600;
 
-/// The limit on a service's operations that need no credentials. Cloning it is cheap.
+/// The limit on a service's calls without valid credentials. Cloning it is cheap.
 #[derive(Clone)]
 pub(crate) struct Anonymous(Arc<Inner>);
 
@@ -94,8 +95,8 @@ impl Anonymous {
         let limit = self.0.limit;
         if *calls >= limit {
             let detail = format!(
-                "{limit} calls an hour may come from this address to operations that need no credentials, and have. The \
-                 next hour starts in {reset} seconds."
+                "This address may make {limit} calls an hour without valid credentials or to operations that need none, and \
+                 has. The next hour starts in {reset} seconds."
             );
             return Err(Problem::new(&TOO_MANY_REQUESTS, detail).retry_after(reset.unsigned_abs()));
         }
@@ -104,16 +105,28 @@ impl Anonymous {
     }
 }
 
-/// Counts each call of an operation that needs no credentials, whatever credentials it has.
+/// Counts each call of an operation that needs no credentials, whatever credentials it has, each call to the sign-in, and each
+/// answer that refuses the credentials. Past the limit, valid credentials still count: others may share the address.
 pub(crate) async fn meter(
     State(anonymous): State<Anonymous>,
     request: Request,
     next: Next,
 ) -> Result<Response> {
-    if let Some(Client(address)) = request.extensions().get()
-        && anonymous.is_open(&request)
-    {
-        anonymous.spend(*address)?;
+    let Some(Client(address)) = request.extensions().get().copied() else {
+        return Ok(next.run(request).await);
+    };
+    let counted = anonymous.is_open(&request) || is_sign_in(&request);
+    if counted {
+        anonymous.spend(address)?;
     }
-    Ok(next.run(request).await)
+    let response = next.run(request).await;
+    if !counted && response.status() == StatusCode::UNAUTHORIZED {
+        anonymous.spend(address)?;
+    }
+    Ok(response)
+}
+
+/// Whether a request is for the authorization server. What a browser asks before a call of a page is not the call.
+fn is_sign_in(request: &Request) -> bool {
+    request.uri().path().starts_with("/oauth/") && request.method() != Method::OPTIONS
 }

@@ -43,7 +43,7 @@ pub struct RequestLimits {
     pub body_time: Duration,
     /// How much of a body that is too large is read and thrown away, so that its sender gets to read why.
     pub discarded_bytes: usize,
-    /// How many calls an hour may come from an address to operations that need no credentials.
+    /// How many calls an hour may come from an address without valid credentials, or to operations that need none.
     pub anonymous_calls_per_hour: u32,
 }
 

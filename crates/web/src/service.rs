@@ -111,12 +111,15 @@ impl Service {
             .route_layer(middleware::from_fn_with_state(operations, operations::check))
             // Its own rather than the whole service's, so that a page elsewhere can read that there is nothing.
             .fallback(nothing)
-            .layer(middleware::from_fn_with_state(anonymous, meter))
+            .layer(middleware::from_fn_with_state(anonymous.clone(), meter))
             .layer(cors(self.exposed))
             .layer(middleware::from_fn_with_state(memory.clone(), hold))
             .layer(Extension(self.limits));
-        let beside =
-            self.beside.layer(middleware::from_fn_with_state(memory, hold)).layer(Extension(self.limits));
+        let beside = self
+            .beside
+            .layer(middleware::from_fn_with_state(anonymous, meter))
+            .layer(middleware::from_fn_with_state(memory, hold))
+            .layer(Extension(self.limits));
         let api = match self.prefix {
             "" => api,
             prefix => Router::new().nest(prefix, api).fallback(nothing),

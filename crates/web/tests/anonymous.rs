@@ -1,15 +1,22 @@
-//! How many calls an hour may come from an address to operations that need no credentials.
+//! How many calls an hour may come from an address without valid credentials.
 
 #![allow(clippy::unwrap_used)]
 
 mod support;
 
-use axum::Router;
+use axum::{
+    Router,
+    routing::{get, post},
+};
+use http::{HeaderMap, StatusCode};
 use jiff::SignedDuration;
 use testkit::{Answer, Client, Engine, Store};
 use tokio::{net::TcpListener, sync::oneshot};
 use utoipa_axum::{router::OpenApiRouter, routes};
-use web::{Background, Chance, Clock, ConnectionLimits, Proxies, Reply, RequestLimits, Service, Site};
+use web::{
+    Background, Chance, Clock, ConnectionLimits, Problem, Proxies, Reply, RequestLimits, Result, Service,
+    Site, problem::UNAUTHORIZED,
+};
 
 #[utoipa::path(get, path = "/orders/{id}", security(()))]
 async fn read() -> Reply<&'static str> {
@@ -19,6 +26,14 @@ async fn read() -> Reply<&'static str> {
 #[utoipa::path(delete, path = "/orders/{id}", security(("key" = [])))]
 async fn delete() -> Reply<&'static str> {
     Reply("deleted")
+}
+
+#[utoipa::path(get, path = "/secrets", security(("key" = [])))]
+async fn secret(headers: HeaderMap) -> Result<Reply<&'static str>> {
+    match headers.get("key") {
+        Some(key) if key == "right" => Ok(Reply("a secret")),
+        _ => Err(Problem::new(&UNAUTHORIZED, "The key is wrong.")),
+    }
 }
 
 #[utoipa::path(post, path = "/orders", security((), ("key" = [])))]
@@ -36,8 +51,11 @@ struct Open {
 
 async fn start() -> Open {
     let (store, clock) = (Store::new(Engine::Sqlite), Clock::manual("2026-05-13T10:10:00Z".parse().unwrap()));
-    let (api, openapi) =
-        OpenApiRouter::new().routes(routes!(read, delete)).routes(routes!(place)).split_for_parts();
+    let (api, openapi) = OpenApiRouter::new()
+        .routes(routes!(read, delete))
+        .routes(routes!(place))
+        .routes(routes!(secret))
+        .split_for_parts();
     let service = Service {
         title: "Sample",
         about: "A service for tests.",
@@ -49,7 +67,9 @@ async fn start() -> Open {
         background: Background::new("sample", clock.clone()),
         limits: RequestLimits { anonymous_calls_per_hour: 3, ..RequestLimits::default() },
         xml: false,
-        beside: Router::new(),
+        beside: Router::new()
+            .route("/oauth/token", post(async || StatusCode::UNAUTHORIZED))
+            .route("/.well-known/server", get(async || "metadata")),
         exposed: &[],
         documentation_client: None,
     };
@@ -74,13 +94,11 @@ impl Open {
 #[track_caller]
 fn is_used_up(answer: &Answer, seconds: u32) {
     let said = format!(
-        "3 calls an hour may come from this address to operations that need no credentials, and have. The next hour \
-         starts in {seconds} seconds."
+        "This address may make 3 calls an hour without valid credentials or to operations that need none, and has. The next \
+         hour starts in {seconds} seconds."
     );
     assert_eq!(answer.is_problem(429, "too-many-requests"), said);
     assert_eq!(answer.header("retry-after"), seconds.to_string());
-    // A page of another site can read why.
-    assert_eq!(answer.header("access-control-allow-origin"), "*");
 }
 
 #[tokio::test]
@@ -96,7 +114,10 @@ async fn so_many_calls_come_from_an_address_until_the_hour_ends() {
         .send()
         .await
         .has_status(200);
-    is_used_up(&open.read_from(from).await, 3000);
+    let refused = open.read_from(from).await;
+    is_used_up(&refused, 3000);
+    // A page of another site can read why.
+    assert_eq!(refused.header("access-control-allow-origin"), "*");
     is_used_up(&open.client.post("/v1/orders").header("x-forwarded-for", from).send().await, 3000);
     // Credentials that nobody asked for change nothing.
     let signed_in = open.client.get("/v1/orders/7").header("authorization", "Bearer x");
@@ -109,6 +130,42 @@ async fn so_many_calls_come_from_an_address_until_the_hour_ends() {
     is_used_up(&open.read_from(from).await, 1);
     open.clock.advance(SignedDuration::from_secs(1));
     open.read_from(from).await.has_status(200);
+}
+
+#[tokio::test]
+async fn wrong_credentials_count() {
+    let open = start().await;
+    let from = "203.0.113.7";
+    let call = async |key: &str| {
+        open.client.get("/v1/secrets").header("key", key).header("x-forwarded-for", from).send().await
+    };
+    for _ in 0..4 {
+        call("right").await.has_status(200);
+    }
+    for _ in 0..3 {
+        call("wrong").await.is_problem(401, "unauthorized");
+    }
+    is_used_up(&call("wrong").await, 3000);
+    is_used_up(&open.read_from(from).await, 3000);
+    // Callers behind the same address whose credentials are valid have limits of their own.
+    call("right").await.has_status(200);
+}
+
+#[tokio::test]
+async fn calls_to_the_sign_in_count_once_each() {
+    let open = start().await;
+    let from = "203.0.113.7";
+    let call = async || open.client.post("/oauth/token").header("x-forwarded-for", from).send().await;
+    for _ in 0..3 {
+        call().await.has_status(401);
+    }
+    is_used_up(&call().await, 3000);
+    is_used_up(&open.read_from(from).await, 3000);
+    let metadata = open.client.get("/.well-known/server").header("x-forwarded-for", from);
+    metadata.send().await.has_status(200);
+    for _ in 0..4 {
+        open.client.post("/oauth/token").send().await.has_status(401);
+    }
 }
 
 #[tokio::test]

@@ -1,10 +1,11 @@
 //! How many calls an hour a user may make: exactly so many, in all processes together.
 
 use futures_util::future::join_all;
-use identity::ApiKeys;
+use identity::{ApiKeys, oauth::Elsewhere};
+use petstore::{MIGRATIONS, Petstore, Settings};
 use serde_json::json;
-use testkit::{Answer, Store};
-use web::Chance;
+use testkit::{Answer, Client, Server, Store};
+use web::{Chance, ConnectionLimits, RequestLimits};
 
 use crate::{
     answers::pet_with,
@@ -120,6 +121,42 @@ testkit::on_both_engines! {
         open.anyone.get("/v3/store/order/1").send().await.has_status(404);
         open.advance(3600);
         open.key.get(INVENTORY).send().await.has_status(200);
+    }
+
+    async fn tokens_of_another_issuer_are_counted_by_their_subject(store: Store) {
+        let issuer = Open::on(Store::new(store.engine()), Setup::default()).await;
+        let settings = Settings {
+            address: "http://localhost".into(),
+            issuer: Some(Elsewhere {
+                url: issuer.address.clone(),
+                audience: issuer.address.clone(),
+                types: vec!["at+jwt".into()],
+                scope_claim: "scope".into(),
+            }),
+            registration_token: None,
+            calls_per_hour: 2,
+            open_sign_up: false,
+            sign_ups_per_hour: 20,
+            demo: false,
+        };
+        let db = store.open("petstore", MIGRATIONS);
+        let petstore = Petstore::open(settings, db, issuer.clock.clone(), Chance::system()).await.unwrap();
+        let router = petstore.router(RequestLimits::default());
+        let server = Server::start(ConnectionLimits::default(), |_| router).await;
+        let anyone = As { client: Client::new(server.address()), headers: Vec::new() };
+        let (ada, ben) = (issuer.token_of("ada", None).await, issuer.token_of("ben", None).await);
+        for token in [ada.as_str(), &ben, &issuer.token_of_a_client().await] {
+            let caller = anyone.bearer(token);
+            for _ in 0..2 {
+                caller.get(FIND).send().await.has_status(200);
+            }
+            is_used_up(&caller.get(FIND).send().await, 2, 3600);
+        }
+        // Another token of the same user counts with the first.
+        let another = anyone.bearer(&issuer.token_of("ada", None).await);
+        is_used_up(&another.get(FIND).send().await, 2, 3600);
+        // There they are users of the store's own, who have calls of their own.
+        issuer.pets.get(FIND).send().await.has_status(200);
     }
 
     async fn of_many_at_once_exactly_so_many_pass(store: Store) {
