@@ -6,6 +6,7 @@ use std::{
 };
 
 use serde_json::Value;
+use tracing_subscriber::filter::LevelFilter;
 
 /// What has been logged since the first call of [`Log::start`].
 #[derive(Clone, Default)]
@@ -22,15 +23,31 @@ impl io::Write for Log {
 }
 
 impl Log {
-    /// Keeps what is logged from now on.
+    /// Keeps what is logged from now on, as the program would log it by default.
     pub fn start() -> &'static Log {
+        Log::start_at(LevelFilter::INFO)
+    }
+
+    /// Keeps everything, the libraries' lines included: for tests of what may be in no line.
+    pub fn start_with_everything() -> &'static Log {
+        Log::start_at(LevelFilter::TRACE)
+    }
+
+    fn start_at(level: LevelFilter) -> &'static Log {
         static LOG: OnceLock<Log> = OnceLock::new();
         LOG.get_or_init(|| {
             let log = Log::default();
             let writer = log.clone();
-            tracing_subscriber::fmt().json().with_writer(move || writer.clone()).init();
+            tracing_subscriber::fmt().json().with_max_level(level).with_writer(move || writer.clone()).init();
             log
         })
+    }
+
+    /// The lines about the request with this id.
+    pub fn about(&self, id: &str) -> Vec<Value> {
+        let text = self.text();
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.filter(|line| line["fields"]["id"] == id).collect()
     }
 
     pub fn text(&self) -> String {

@@ -4,19 +4,15 @@
 
 mod support;
 
-use std::{
-    io,
-    sync::{Arc, Mutex, OnceLock},
-};
-
 use axum::{
     Router,
     extract::{Path, Request},
     routing::{get, post},
 };
-use serde_json::{Value, json};
+use metrics_exporter_prometheus::PrometheusBuilder;
+use serde_json::json;
 use support::{Wire, serve, soon};
-use testkit::Client;
+use testkit::{Client, Log};
 use tokio::sync::mpsc;
 use web::{
     Body, Learnt, Problem, Query, Reply, Result,
@@ -25,46 +21,9 @@ use web::{
     reply::{self, Batch},
 };
 
-/// What has been logged by all tests of this file, each of which knows its own lines by their ids.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
+/// The log of all tests of this file, each of which knows its own lines by their ids.
 fn log() -> &'static Log {
-    static LOG: OnceLock<Log> = OnceLock::new();
-    LOG.get_or_init(|| {
-        let log = Log::default();
-        let writer = log.clone();
-        // Everything, the libraries' lines included: none of it may tell what it should not.
-        tracing_subscriber::fmt()
-            .json()
-            .with_max_level(tracing::Level::TRACE)
-            .with_writer(move || writer.clone())
-            .init();
-        log
-    })
-}
-
-impl Log {
-    fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-    }
-
-    /// The lines of our own about the request with this id.
-    fn about(&self, id: &str) -> Vec<Value> {
-        let lines = self.text();
-        let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        lines.filter(|line| line["fields"]["id"] == id).collect()
-    }
+    Log::start_with_everything()
 }
 
 struct Secret;
@@ -193,8 +152,10 @@ impl Drop for Guard {
 }
 
 #[tokio::test]
-async fn a_client_that_hangs_up_leaves_a_line() {
+async fn a_client_that_hangs_up_leaves_a_line_and_counts_as_499() {
     log();
+    // No other test of this file asks for the metrics.
+    let metrics = PrometheusBuilder::new().install_recorder().unwrap();
     let (begun, mut begins) = mpsc::unbounded_channel();
     let (dropped, mut drops) = mpsc::unbounded_channel();
     let handler = async move || -> &'static str {
@@ -221,6 +182,10 @@ async fn a_client_that_hangs_up_leaves_a_line() {
             "client": "127.0.0.1", "id": "hung-up", "ms": fields["ms"],
         })
     );
+    let rendered = metrics.render();
+    let count =
+        r#"triptych_http_request_seconds_count{service="test",method="GET",route="/wait",status="499"} 1"#;
+    assert!(rendered.lines().any(|line| line == count), "{rendered}");
 }
 
 #[tokio::test]

@@ -91,6 +91,26 @@ testkit::on_both_engines! {
         assert!(!log.contains("hunter2"), "{log}");
     }
 
+    async fn basic_credentials_name_their_user_in_the_access_log(house: House) {
+        let log = Log::start();
+        let router = Router::new().route("/", get(async |_: Caller| "in"));
+        let router = router.with_state(State(house.service.accounts.clone()));
+        let server = Address::free().await.serve(ConnectionLimits::default(), router);
+        let client = Client::new(server.address());
+        for (what, password, status, user) in
+            [("right", PASSWORD, 200, Some(NAME)), ("wrong", "a wrong password", 401, None)]
+        {
+            let id = format!("basic-{what}-{}", house.account);
+            let call = client.signed_in(NAME, password).get("/").header("x-request-id", &id);
+            call.send().await.has_status(status);
+            let lines = log.about(&id);
+            let requests: Vec<_> =
+                lines.iter().map(|line| &line["fields"]).filter(|line| line["message"] == "request").collect();
+            assert_eq!(requests.len(), 1, "{lines:?}");
+            assert_eq!((requests[0]["user"].as_str(), requests[0].get("client_id")), (user, None), "{lines:?}");
+        }
+    }
+
     async fn what_a_person_decides_is_logged(house: House) {
         Log::start();
         let service = &house.service;

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod access_log;
 mod all_faults;
 mod answers;
 mod bad_bodies;

@@ -13,48 +13,15 @@ mod fixture;
 #[path = "../api/person.rs"]
 mod person;
 
-use std::{
-    fs, io,
-    path::Path,
-    sync::{Arc, Mutex, OnceLock},
-};
+use std::{fs, path::Path};
 
 use fixture::{Open, Setup, TRIP, booking, card, payment, text};
 use jiff::SignedDuration;
 use person::Person;
 use serde_json::{Value, json};
-use testkit::{Answer, Client, Server, Store};
+use testkit::{Answer, Client, Log, Server, Store};
 use train::Train;
 use web::{Chance, ConnectionLimits, RequestLimits};
-
-/// What has been logged by all tests of this program.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-fn log() -> &'static Log {
-    static LOG: OnceLock<Log> = OnceLock::new();
-    LOG.get_or_init(|| {
-        let log = Log::default();
-        let writer = log.clone();
-        // Everything, the libraries' lines included: none of it may tell what it should not.
-        tracing_subscriber::fmt()
-            .json()
-            .with_max_level(tracing::Level::TRACE)
-            .with_writer(move || writer.clone())
-            .init();
-        log
-    })
-}
 
 /// Each of these decides otherwise; the last two are no card's.
 const CARDS: [&str; 7] = [
@@ -170,7 +137,7 @@ fn broken() -> Vec<String> {
 
 testkit::on_both_engines! {
     async fn what_pays_is_told_to_nobody(open: Open) {
-        log();
+        Log::start_with_everything();
         let task = tokio::spawn(open.train.clone().run(std::future::pending()));
         let mut answers = Vec::new();
         for (at, number) in CARDS.iter().enumerate() {
@@ -208,7 +175,7 @@ testkit::on_both_engines! {
             tells_nothing("a header", &format!("{:?}", answer.headers));
         }
         // The client of the test is in the same program, and logs as little as the service.
-        let logged = String::from_utf8(log().0.lock().unwrap().clone()).unwrap();
+        let logged = Log::start_with_everything().text();
         assert!(logged.contains("/payment"), "requests are logged");
         for line in logged.lines() {
             let mut line: Value = serde_json::from_str(line).unwrap();
