@@ -19,18 +19,6 @@ def fits(entry, **found):
 
 
 @schemathesis.hook
-def map_body(context, body):
-    """Writes whole numbers without a fraction: JSON Schema counts 4.0 as an integer, the services do not."""
-    if isinstance(body, float) and body.is_integer():
-        return int(body)
-    if isinstance(body, list):
-        return [map_body(context, item) for item in body]
-    if isinstance(body, dict):
-        return {name: map_body(context, item) for name, item in body.items()}
-    return body
-
-
-@schemathesis.hook
 def filter_failure(context, failure, case, response):
     operation = context.operation.label
     if failure.code == REFUSED_THOUGH_VALID:
