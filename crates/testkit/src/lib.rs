@@ -7,6 +7,7 @@
 //! - [`receiver`] has a subscriber of webhooks.
 //! - [`Log`] keeps what is logged.
 //! - [`openapi`] looks into the documents of services.
+//! - [`xml`] reads XML answers by the names in these.
 //! - [`Browser`] is a real browser, for pages that people see.
 
 #![allow(clippy::unwrap_used)]
@@ -24,6 +25,7 @@ mod proxy;
 pub mod receiver;
 mod server;
 mod tls;
+pub mod xml;
 
 pub use browser::{Browser, ENTER, TAB};
 pub use engine::{Engine, Fixture, Store, private_folder, run};

@@ -8,7 +8,14 @@ use http::{HeaderName, HeaderValue, StatusCode, header, request::Parts};
 use identity::{SignInError, security::Origin, session::Kind};
 use jiff::SignedDuration;
 use secrecy::SecretString;
-use utoipa::IntoParams;
+use utoipa::{
+    IntoParams, PartialSchema, ToSchema,
+    openapi::{
+        RefOr,
+        schema::{ObjectBuilder, Schema, Type},
+        xml::XmlBuilder,
+    },
+};
 use web::{
     Problem, Query, Result,
     input::{Fields, Input, rules},
@@ -61,7 +68,7 @@ impl Input for Login {
     params(LoginParameters),
     responses((
         status = 200, description = "The session, as a string.",
-        content((String = "application/json"), (String = "application/xml"), (String = "text/plain")),
+        content((String = "application/json"), (inline(SessionInXml) = "application/xml"), (String = "text/plain")),
         headers(
             ("X-Rate-Limit" = i32, description = "How many calls an hour this user may make."),
             ("X-Expires-After" = jiff::Timestamp, description = "When the session ends, in UTC."),
@@ -109,6 +116,18 @@ pub(crate) async fn login(
     }
     Ok(response)
 }
+
+/// A session in XML, as the document describes it.
+pub(crate) struct SessionInXml;
+
+impl PartialSchema for SessionInXml {
+    fn schema() -> RefOr<Schema> {
+        let root = XmlBuilder::new().name(Some(Session::ROOT)).build();
+        ObjectBuilder::new().schema_type(Type::String).xml(Some(root)).into()
+    }
+}
+
+impl ToSchema for SessionInXml {}
 
 /// A session as an element of XML.
 struct Session<'a>(&'a str);

@@ -39,3 +39,4 @@ mod sign_in;
 mod sign_up;
 mod user;
 mod user_list;
+mod xml_answers;

@@ -40,7 +40,7 @@ pub(crate) fn operations() -> Vec<Operation> {
     operations
 }
 
-fn document() -> Value {
+pub(crate) fn document() -> Value {
     serde_json::from_str(&web::document_text(&petstore::openapi("http://127.0.0.1:8080"))).unwrap()
 }
 
