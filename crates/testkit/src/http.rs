@@ -196,4 +196,17 @@ impl Answer {
             .collect();
         assert_eq!(found, errors, "{problem}");
     }
+
+    /// Asserts that an invalid request has this parameter among its errors, as one that the operation does not have.
+    #[track_caller]
+    pub fn has_unknown_parameter(&self, name: &str) {
+        self.is_problem(400, "invalid-request");
+        let problem = self.json();
+        let errors = problem["errors"].as_array().unwrap_or_else(|| panic!("no errors in {problem}"));
+        let pointer = format!("?{name}");
+        let about: Vec<_> = errors.iter().filter(|error| error["pointer"] == pointer.as_str()).collect();
+        assert_eq!(about.len(), 1, "{problem}");
+        let detail = about[0]["detail"].as_str().unwrap_or("");
+        assert!(detail.starts_with("is not a parameter of this operation"), "{problem}");
+    }
 }

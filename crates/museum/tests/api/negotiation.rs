@@ -25,21 +25,11 @@ fn is_unacceptable(answer: &Answer, accept: &str) {
 
 testkit::on_both_engines! {
     async fn no_operation_takes_a_parameter_that_it_does_not_have(open: Open) {
-        let mut refused = 0;
         for operation in operations() {
             let path = format!("{}?bogus=1", operation.path);
             let call = open.ada.call(operation.method.clone(), &path);
-            let answer = call.json(&json!({})).send().await;
-            answer.is_problem(400, "invalid-request");
-            let problem = answer.json();
-            let errors = problem["errors"].as_array().unwrap();
-            let bogus: Vec<_> = errors.iter().filter(|error| error["pointer"] == "?bogus").collect();
-            assert_eq!(bogus.len(), 1, "{}: {problem}", operation.id);
-            let detail = bogus[0]["detail"].as_str().unwrap();
-            assert!(detail.starts_with("is not a parameter of this operation"), "{}: {detail}", operation.id);
-            refused += 1;
+            call.json(&json!({})).send().await.has_unknown_parameter("bogus");
         }
-        assert_eq!(refused, operations().len());
     }
 
     async fn deleting_suits_every_client(open: Open) {

@@ -22,7 +22,6 @@ fn caller<'a>(open: &'a Open, id: &str) -> &'a As {
 
 testkit::on_both_engines! {
     async fn no_operation_takes_a_parameter_that_it_does_not_have(open: Open) {
-        let mut refused = 0;
         for operation in operations() {
             let path = format!("{}?bogus=1", operation.path);
             let call = caller(&open, &operation.id).call(operation.method.clone(), &path);
@@ -30,17 +29,8 @@ testkit::on_both_engines! {
                 "uploadFile" => call.body("image/png", "x"),
                 _ => call.json(&json!({})),
             };
-            let answer = call.send().await;
-            answer.is_problem(400, "invalid-request");
-            let problem = answer.json();
-            let errors = problem["errors"].as_array().unwrap();
-            let bogus: Vec<_> = errors.iter().filter(|error| error["pointer"] == "?bogus").collect();
-            assert_eq!(bogus.len(), 1, "{}: {problem}", operation.id);
-            let detail = bogus[0]["detail"].as_str().unwrap();
-            assert!(detail.starts_with("is not a parameter of this operation"), "{}: {detail}", operation.id);
-            refused += 1;
+            call.send().await.has_unknown_parameter("bogus");
         }
-        assert_eq!(refused, operations().len());
     }
 
     async fn the_form_that_the_client_likes_best_is_answered(open: Open) {
@@ -144,15 +134,20 @@ testkit::on_both_engines! {
             open.add(&pet_with("Rex", "id", 1)).await;
             let order = json!({"id": 1, "petId": 1});
             open.anyone.post("/v3/store/order").json(&order).send().await.has_status(200);
+            let user = json!({"username": "max", "password": "correct-horse-7"});
+            open.ada.post("/v3/user").json(&user).send().await.has_status(200);
+            let max = open.anyone.bearer(&open.session_of("max").await);
             for call in [
                 open.anyone.delete("/v3/store/order/1"),
                 open.pets.delete("/v3/pet/1"),
                 open.ada.put("/v3/user/ada").json(&json!({"firstName": "Ada"})),
                 open.anyone.get("/v3/user/logout"),
+                max.delete("/v3/user/max"),
             ] {
                 let answer = call.header("accept", accept).send().await;
                 assert_eq!(answer.has_status(200).text(), "", "{accept}");
             }
+            open.user("max").await.is_problem(404, "not-found");
         }
     }
 
