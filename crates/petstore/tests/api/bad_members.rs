@@ -97,7 +97,7 @@ testkit::on_both_engines! {
             ("phone", json!(12345), "must be text"),
             ("userStatus", json!("1"), INT32),
             ("userStatus", json!(2_147_483_648_i64), INT32),
-            ("userStatus", json!(1.0), INT32),
+            ("userStatus", json!(1.5), INT32),
             ("userStatus", json!(null), INT32),
         ] {
             let body = with(json!({"username": "new"}), member, &value);
