@@ -31,10 +31,13 @@ mod long;
 mod migration;
 mod postgres;
 pub mod private;
+mod record;
 mod row;
 mod sites;
 mod sql;
 mod sqlite;
+#[doc(hidden)]
+pub mod statement;
 pub mod tx;
 mod unit;
 mod value;
@@ -43,6 +46,7 @@ use std::{any::TypeId, path::PathBuf, sync::Arc, time::Duration};
 
 pub use error::Error;
 pub use migration::{Migrations, Script};
+pub use record::{Bind, Record, Word, to_json, to_json_or_null};
 pub use row::{Column, Json, Row};
 pub use tx::{Tx, WriteTx};
 pub use value::Value;

@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 use tokio_postgres::types::{FromSql, Type};
 use uuid::Uuid;
 
-use crate::Error;
+use crate::{Error, Word};
 
 /// A row being read. Columns are taken by position, counted from 0, in the order the statement names them.
 pub struct Row<'a>(pub(crate) Source<'a>);
@@ -27,6 +27,37 @@ impl Row<'_> {
             Source::Postgres(row) => T::from_postgres(row, index),
         };
         found.map_err(|cause| Error::Column { index, cause })
+    }
+
+    /// Checks, in a debug build, that the columns from `first` on have these names. A record whose statement names them in
+    /// another order would otherwise be read wrongly where their types are alike.
+    #[doc(hidden)]
+    pub fn expect_columns(&self, first: usize, names: &[&str]) {
+        let has = |(index, name): (usize, &&str)| match self.0 {
+            Source::Sqlite(row) => row.as_ref().column_name(first + index).is_ok_and(|found| found == *name),
+            Source::Postgres(row) => {
+                row.columns().get(first + index).is_some_and(|found| found.name() == *name)
+            }
+        };
+        debug_assert!(names.iter().enumerate().all(has), "the statement does not name {names:?} at {first}");
+    }
+
+    /// How many bytes the row's columns have in all.
+    pub fn bytes(&self) -> usize {
+        match self.0 {
+            Source::Sqlite(row) => {
+                let columns = 0..row.as_ref().column_count();
+                columns.map(|index| row.get_ref(index).map_or(0, size)).sum()
+            }
+            Source::Postgres(row) => row.raw_size_bytes(),
+        }
+    }
+}
+
+fn size(value: ValueRef<'_>) -> usize {
+    match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len(),
+        _ => 8,
     }
 }
 
@@ -118,6 +149,28 @@ impl Column for i64 {
             Some(&Type::INT2) => fetch::<i16>(row, index).map(i64::from),
             _ => fetch(row, index),
         }
+    }
+}
+
+impl Column for i32 {
+    fn from_sqlite(value: ValueRef<'_>) -> Result<Self, &'static str> {
+        integer(value)?.try_into().map_err(|_| "expected an integer of 32 bits")
+    }
+
+    fn from_postgres(row: &tokio_postgres::Row, index: usize) -> Result<Self, String> {
+        let number = i64::from_postgres(row, index)?;
+        number.try_into().map_err(|_| "expected an integer of 32 bits".into())
+    }
+}
+
+impl<T: Word> Column for T {
+    fn from_sqlite(value: ValueRef<'_>) -> Result<Self, &'static str> {
+        T::from_word(text(value)?).ok_or("a word that the enumeration does not have")
+    }
+
+    fn from_postgres(row: &tokio_postgres::Row, index: usize) -> Result<Self, String> {
+        let word = fetch::<&str>(row, index)?;
+        T::from_word(word).ok_or_else(|| format!("the enumeration has no word {word}"))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use crate::{
-    Error, Value,
+    Error, Record, Value,
     postgres::Session,
     row::{Row, Source},
     sqlite::Connection as Sqlite,
@@ -102,6 +102,16 @@ impl<'c> Tx<'c> {
                 rows.first().map(|row| read(&Row(Source::Postgres(row)))).transpose()
             }
         })
+    }
+
+    /// The record in the first row of a statement whose columns are those of `T`, if it has a row.
+    pub fn record<T: Record>(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<Option<T>, Error> {
+        self.row(sql, params, T::from_row)
+    }
+
+    /// The records in all rows of a statement whose columns are those of `T`.
+    pub fn records<T: Record>(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<Vec<T>, Error> {
+        self.rows(sql, params, T::from_row)
     }
 
     fn statement<R>(&mut self, run: impl FnOnce(&mut Engine<'c>) -> Result<R, Error>) -> Result<R, Error> {

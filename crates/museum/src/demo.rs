@@ -1,16 +1,13 @@
 //! Demo data: an account, and events whose dates lie around today, whenever that is.
 
-use db::{Error, WriteTx};
+use db::{Error, WriteTx, to_json};
 use jiff::{Timestamp, ToSpan, civil::Date};
 use rust_decimal::Decimal;
 use uuid::{Uuid, uuid};
 
 use crate::{
     Museum,
-    event::{
-        SpecialEvent,
-        store::{self, dates_as_json, dates_from_json},
-    },
+    event::{SpecialEvent, store},
     hours::Hours,
 };
 
@@ -129,7 +126,7 @@ impl Museum {
             .write(move |tx| {
                 let first_time = tx.execute(
                     "INSERT INTO demo_event (event_id, dates) VALUES ($1, $2) ON CONFLICT (event_id) DO NOTHING",
-                    &[MARK.into(), dates_as_json(&[])],
+                    &[MARK.into(), to_json::<[Date]>(&[])?],
                 )?;
                 for event in EVENTS {
                     let dates = dates_around(today, event.days, &hours);
@@ -181,7 +178,7 @@ fn dates_around(today: Date, days: &[i32], hours: &Hours) -> Vec<Date> {
 fn bring(tx: &mut WriteTx<'_>, event: &DemoEvent, dates: Vec<Date>) -> Result<(), Error> {
     tx.execute(
         "INSERT INTO demo_event (event_id, dates) VALUES ($1, $2)",
-        &[event.id.into(), dates_as_json(&dates)],
+        &[event.id.into(), to_json(&dates)?],
     )?;
     store::insert(
         tx,
@@ -197,12 +194,13 @@ fn bring(tx: &mut WriteTx<'_>, event: &DemoEvent, dates: Vec<Date>) -> Result<()
 }
 
 fn refresh(tx: &mut WriteTx<'_>, id: Uuid, today: Date, dates: &[Date]) -> Result<(), Error> {
-    let given = tx.row("SELECT dates FROM demo_event WHERE event_id = $1", &[id.into()], |row| row.get(0))?;
-    let given = given.as_ref().map(dates_from_json).transpose()?.unwrap_or_default();
+    let given =
+        tx.row("SELECT dates FROM demo_event WHERE event_id = $1", &[id.into()], |row| row.json(0))?;
+    let given: Vec<Date> = given.unwrap_or_default();
     if given.last().is_none_or(|last| *last >= today) {
         return Ok(());
     }
     let Some(event) = store::by_id(tx, id)?.filter(|event| event.dates == given) else { return Ok(()) };
-    tx.execute("UPDATE demo_event SET dates = $2 WHERE event_id = $1", &[id.into(), dates_as_json(dates)])?;
+    tx.execute("UPDATE demo_event SET dates = $2 WHERE event_id = $1", &[id.into(), to_json(dates)?])?;
     store::set_dates(tx, &event, dates)
 }

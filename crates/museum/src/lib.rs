@@ -101,6 +101,11 @@ impl Museum {
         &self.accounts
     }
 
+    /// What day it is where the museum is.
+    pub(crate) fn today(&self) -> jiff::civil::Date {
+        self.hours.today(self.clock.now())
+    }
+
     /// Where something below the API's prefix is.
     pub(crate) fn location(&self, path: &str) -> String {
         format!("{}{PREFIX}{path}", self.address)

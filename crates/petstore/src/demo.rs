@@ -13,7 +13,7 @@ use web::Chance;
 use crate::{
     OpenError, Petstore, ids,
     order::{self, Order, OrderStatus},
-    pet::{self, Named, Pet, Status},
+    pet::{self, Category, Pet, Status, Tag},
     user::{self, Profile},
 };
 
@@ -154,13 +154,14 @@ fn profiles() -> [(i64, Profile); 3] {
 
 impl DemoPet {
     fn as_pet(&self) -> Pet {
-        let named = |(id, name): (i64, &str)| Named { id: Some(id), name: Some(name.into()) };
+        let (category, name) = self.category;
+        let tag = |(id, name): (i64, &str)| Tag { id: Some(id), name: Some(name.into()) };
         Pet {
             id: self.id,
-            category: Some(named(self.category)),
+            category: Some(Category { id: Some(category), name: Some(name.into()) }),
             name: self.name.into(),
             photo_urls: vec![format!("https://example.com/pets/{}.jpg", self.id)],
-            tags: Some(self.tags.iter().copied().map(named).collect()),
+            tags: Some(self.tags.iter().copied().map(tag).collect()),
             status: Some(self.status),
         }
     }

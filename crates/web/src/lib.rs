@@ -25,6 +25,7 @@ mod operations;
 mod paging;
 pub mod problem;
 pub mod reply;
+pub mod schema;
 mod sentence;
 mod server;
 mod service;

@@ -18,6 +18,10 @@
 
 use std::fmt::{self, Display, Write};
 
+use jiff::{Timestamp, civil::Date};
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
 /// A type that can be written as an XML element.
 pub trait ToXml {
     /// The name of its element, where it stands alone or in a list.
@@ -27,11 +31,61 @@ pub trait ToXml {
     fn content(&self, xml: &mut Xml);
 }
 
+/// A type of which several can stand in a list.
+pub trait Listed: ToXml {
+    /// The name of the element that holds them.
+    const LIST: &'static str;
+}
+
 impl<T: ToXml + ?Sized> ToXml for &T {
     const ROOT: &'static str = T::ROOT;
 
     fn content(&self, xml: &mut Xml) {
         (**self).content(xml);
+    }
+}
+
+/// A type that can be written as an element of any name: a member of a resource.
+pub trait Element {
+    fn write(&self, name: &'static str, xml: &mut Xml);
+}
+
+macro_rules! element {
+    ($($type:ty),* $(,)?) => {$(
+        impl Element for $type {
+            fn write(&self, name: &'static str, xml: &mut Xml) {
+                xml.value(name, self);
+            }
+        }
+    )*};
+}
+
+element! { i64, i32, u16, f64, bool, Decimal, Uuid, Date, Timestamp }
+
+impl Element for str {
+    fn write(&self, name: &'static str, xml: &mut Xml) {
+        xml.text(name, self);
+    }
+}
+
+impl Element for String {
+    fn write(&self, name: &'static str, xml: &mut Xml) {
+        xml.text(name, self);
+    }
+}
+
+/// Nothing, where it is absent.
+impl<T: Element> Element for Option<T> {
+    fn write(&self, name: &'static str, xml: &mut Xml) {
+        if let Some(value) = self {
+            value.write(name, xml);
+        }
+    }
+}
+
+impl<T: Element + ?Sized> Element for &T {
+    fn write(&self, name: &'static str, xml: &mut Xml) {
+        (**self).write(name, xml);
     }
 }
 
@@ -111,6 +165,18 @@ impl Xml {
         items: I,
     ) {
         self.each(list, item, items, |xml, text| xml.characters(text.as_ref()));
+    }
+
+    /// An element that holds an element of a name for each item, if there is a list.
+    pub fn list<'a, T: Element + 'a>(
+        &mut self,
+        name: &'static str,
+        item: &'static str,
+        items: Option<impl IntoIterator<Item = &'a T>>,
+    ) {
+        if let Some(items) = items {
+            self.element(name, |xml| items.into_iter().for_each(|one| one.write(item, xml)));
+        }
     }
 
     /// A value under its own name.

@@ -24,7 +24,7 @@ impl Input for Search {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let words = fields.each("word", rules::text(1..=5));
         let ids = fields.each("id", rules::integer(0..=9));
-        let deep = fields.optional("deep", rules::boolean);
+        let deep = fields.optional("deep", rules::boolean());
         Some(Search(words?, ids?, deep?))
     }
 }

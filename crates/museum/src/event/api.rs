@@ -3,11 +3,11 @@
 use axum::{extract::State, response::Response};
 use http::StatusCode;
 use jiff::{ToSpan, civil::Date};
-use utoipa::IntoParams;
+use model::Parameters;
 use uuid::Uuid;
 use web::{
     Body, Created, Paging, Path, Problem, Query, Reply, Result, Together,
-    input::{Fields, Input, rules},
+    input::Fields,
     problem::NOT_FOUND,
     reply::{self, Batch},
 };
@@ -37,63 +37,52 @@ pub(crate) async fn create(
     State(museum): State<Museum>,
     Body(new): Body<NewSpecialEvent>,
 ) -> Result<Created<SpecialEvent>> {
-    let event = new.with_id(museum.chance.uuid(museum.clock.now()));
+    let event = new.with_event_id(museum.chance.uuid(museum.clock.now()));
     let stored = event.clone();
     museum.db.write(move |tx| store::insert(tx, &stored)).await?;
     let location = museum.location(&format!("/special-events/{}", event.event_id));
     Ok(Created { location: Some(location), body: event })
 }
 
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "the OpenAPI document reads it")]
-pub(crate) struct EventParameters {
+#[derive(Parameters)]
+#[resource(case = "camelCase", check = is_a_range)]
+pub(crate) struct EventQuery {
     /// The first day of the range. Today, where the museum is, if absent.
-    #[param(rename = "startDate", required = false, example = "2026-09-11")]
-    start_date: Date,
+    #[field(example = "2026-09-11")]
+    start_date: Option<Date>,
     /// The last day of the range. Seven days after `startDate` if absent.
-    #[param(rename = "endDate", required = false, example = "2026-09-18")]
-    end_date: Date,
+    #[field(example = "2026-09-18")]
+    end_date: Option<Date>,
     /// Which page, from 1: page *p* covers the *p*-th stretch of `limit` days of the range.
-    #[param(minimum = 1, required = false, default = 1)]
+    #[field(rule = page(), default = 1)]
     page: i64,
     /// How many days a page covers.
-    #[param(minimum = 1, maximum = 30, required = false, default = 10)]
+    #[field(rule = limit(30), default = 10)]
     limit: i64,
 }
 
-pub(crate) struct EventQuery {
-    start: Date,
-    end: Date,
-    paging: Paging,
-}
-
-impl Input for EventQuery {
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let start = fields.optional("startDate", rules::date);
-        let end = fields.optional("endDate", rules::date);
-        let paging = Paging::read(fields, 10, 30);
-        let museum = fields.facts::<Museum>()?;
-        let today = || museum.hours.today(museum.clock.now());
-        // Only where both are known can one be before the other.
-        let start = start.map(|start| start.unwrap_or_else(today));
-        let end = start.zip(end).map(|(start, end)| end.unwrap_or_else(|| start.saturating_add(7.days())));
-        if let (Some(start), Some(end)) = (start, end)
-            && end < start
-        {
-            return fields.fail("endDate", format!("must not be before startDate, which is {start}"));
+/// The last day is not before the first.
+fn is_a_range(query: &PartialEventQuery<'_>, fields: &mut Fields<'_>) {
+    if let (Some(start), Some(Some(end)), Some(museum)) =
+        (query.start_date, query.end_date, fields.facts::<Museum>())
+    {
+        let start = start.unwrap_or_else(|| museum.today());
+        if *end < start {
+            fields.fail::<()>("endDate", format!("must not be before startDate, which is {start}"));
         }
-        Some(EventQuery { start: start?, end: end?, paging: paging? })
     }
 }
 
 impl EventQuery {
     /// The days that the page covers; `None` past the end of the range.
-    fn days(&self) -> Option<(Date, Date)> {
-        let first = self.paging.skipped().and_then(|days| self.start.checked_add(days_span(days)?).ok());
-        let first = first.filter(|first| *first <= self.end)?;
-        let last = first.saturating_add((self.paging.limit() - 1).days());
-        Some((first, last.min(self.end)))
+    fn days(&self, today: Date) -> Option<(Date, Date)> {
+        let start = self.start_date.unwrap_or(today);
+        let end = self.end_date.unwrap_or_else(|| start.saturating_add(7.days()));
+        let skipped = Paging::new(self.page, self.limit).skipped();
+        let first = skipped.and_then(|days| start.checked_add(days_span(days)?).ok());
+        let first = first.filter(|first| *first <= end)?;
+        let last = first.saturating_add((self.limit - 1).days());
+        Some((first, last.min(end)))
     }
 }
 
@@ -108,7 +97,7 @@ fn days_span(days: i64) -> Option<jiff::Span> {
 /// They come in order of their first date on the page, then by name.
 #[utoipa::path(
     get, path = "/special-events", operation_id = "listSpecialEvents", tag = "Events",
-    params(EventParameters),
+    params(EventQuery),
     responses((status = 200, description = "The events of this page.", body = [SpecialEvent])),
 )]
 pub(crate) async fn list(
@@ -116,7 +105,7 @@ pub(crate) async fn list(
     State(museum): State<Museum>,
     Query(query): Query<EventQuery>,
 ) -> Result<Response> {
-    let days = query.days();
+    let days = query.days(museum.today());
     let start = days.map(|(first, last)| (first, last, Position::before(first)));
     reply::list(start, move |cursor| {
         let museum = museum.clone();

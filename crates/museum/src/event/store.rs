@@ -1,17 +1,14 @@
 //! Special events in the database.
 
-use db::{Error, Json, Row, Tx, Value, WriteTx};
+use db::{Error, Record, Tx, WriteTx};
 use jiff::civil::Date;
+use model::sql;
 use uuid::Uuid;
 
 use super::{SpecialEvent, SpecialEventChanges};
 
 pub(crate) fn by_id(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<SpecialEvent>, Error> {
-    tx.row(
-        "SELECT id, name, location, description, dates, price FROM special_event WHERE id = $1",
-        &[id.into()],
-        |row| read(row, 0),
-    )
+    tx.record(sql!("SELECT {SpecialEvent} FROM special_event WHERE id = $1"), &[id.into()])
 }
 
 /// Where a listing has got to: after this event on this date.
@@ -38,17 +35,19 @@ pub(crate) fn between(
     most: i64,
 ) -> Result<Vec<(Position, SpecialEvent)>, Error> {
     tx.rows(
-        "SELECT day.date, event.id, event.name, event.location, event.description, event.dates, event.price
-         FROM special_event_date AS day JOIN special_event AS event ON event.id = day.event_id
-         WHERE (day.date, day.name, day.event_id) > ($1, $2, $3) AND day.date <= $4
-         AND NOT EXISTS (
-             SELECT 1 FROM special_event_date AS earlier
-             WHERE earlier.event_id = day.event_id AND earlier.date >= $5 AND earlier.date < day.date)
-         ORDER BY day.date, day.name, day.event_id
-         LIMIT $6",
+        sql!(
+            "SELECT day.date, {SpecialEvent as event}
+             FROM special_event_date AS day JOIN special_event AS event ON event.id = day.event_id
+             WHERE (day.date, day.name, day.event_id) > ($1, $2, $3) AND day.date <= $4
+             AND NOT EXISTS (
+                 SELECT 1 FROM special_event_date AS earlier
+                 WHERE earlier.event_id = day.event_id AND earlier.date >= $5 AND earlier.date < day.date)
+             ORDER BY day.date, day.name, day.event_id
+             LIMIT $6"
+        ),
         &[after.date.into(), (&after.name).into(), after.id.into(), last.into(), first.into(), most.into()],
         |row| {
-            let event = read(row, 1)?;
+            let event = SpecialEvent::read(row, 1)?;
             let position = Position { date: row.get(0)?, name: event.name.clone(), id: event.event_id };
             Ok((position, event))
         },
@@ -58,15 +57,8 @@ pub(crate) fn between(
 /// Adds an event; its id is new.
 pub(crate) fn insert(tx: &mut WriteTx<'_>, event: &SpecialEvent) -> Result<(), Error> {
     tx.execute(
-        "INSERT INTO special_event (id, name, location, description, dates, price) VALUES ($1, $2, $3, $4, $5, $6)",
-        &[
-            event.event_id.into(),
-            (&event.name).into(),
-            (&event.location).into(),
-            (&event.event_description).into(),
-            dates_as_json(&event.dates),
-            event.price.into(),
-        ],
+        sql!("INSERT INTO special_event ({SpecialEvent}) VALUES ({SpecialEvent.values})"),
+        &event.values()?,
     )?;
     insert_dates(tx, event)
 }
@@ -93,17 +85,7 @@ pub(crate) fn set_dates(tx: &mut WriteTx<'_>, before: &SpecialEvent, dates: &[Da
 
 fn replace(tx: &mut WriteTx<'_>, before: &SpecialEvent, event: &SpecialEvent) -> Result<(), Error> {
     let id = event.event_id;
-    tx.execute(
-        "UPDATE special_event SET name = $2, location = $3, description = $4, dates = $5, price = $6 WHERE id = $1",
-        &[
-            id.into(),
-            (&event.name).into(),
-            (&event.location).into(),
-            (&event.event_description).into(),
-            dates_as_json(&event.dates),
-            event.price.into(),
-        ],
-    )?;
+    tx.execute(sql!("UPDATE special_event SET {SpecialEvent.set} WHERE id = $1"), &event.values()?)?;
     if (&event.name, &event.dates) == (&before.name, &before.dates) {
         return Ok(());
     }
@@ -124,24 +106,4 @@ fn insert_dates(tx: &mut WriteTx<'_>, event: &SpecialEvent) -> Result<(), Error>
         )?;
     }
     Ok(())
-}
-
-pub(crate) fn dates_as_json(dates: &[Date]) -> Value<'static> {
-    // Dates always serialise.
-    Value::json(serde_json::to_string(dates).unwrap_or_default())
-}
-
-pub(crate) fn dates_from_json(Json(text): &Json) -> Result<Vec<Date>, Error> {
-    serde_json::from_str(text).map_err(|error| Error::Engine(format!("stored dates cannot be read: {error}")))
-}
-
-fn read(row: &Row<'_>, at: usize) -> Result<SpecialEvent, Error> {
-    Ok(SpecialEvent {
-        event_id: row.get(at)?,
-        name: row.get(at + 1)?,
-        location: row.get(at + 2)?,
-        event_description: row.get(at + 3)?,
-        dates: dates_from_json(&row.get(at + 4)?)?,
-        price: row.get(at + 5)?,
-    })
 }

@@ -4,54 +4,47 @@ use axum::extract::State;
 use db::WriteTx;
 use identity::account;
 use jiff::{Timestamp, civil::Date};
-use serde::Serialize;
-use utoipa::ToSchema;
+use model::Resource;
 use uuid::Uuid;
 use web::{Body, Created, Path, Problem, Reply, Result, problem::NOT_FOUND};
 
-use super::{Purchase, PurchaseDocument, Ticket, TicketEvent, TicketType, Visit, confirmation_code, store};
+use super::{Purchase, Ticket, TicketType, Visit, confirmation_code, store};
 use crate::{Museum, caller::Caller, event};
 
 /// A ticket that was bought.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
+#[derive(Resource)]
+#[resource(case = "camelCase")]
 pub(crate) struct MuseumTicketsConfirmation {
-    #[schema(min_length = 1)]
+    #[field(rule = text(1..))]
     message: String,
     /// The name of the event, where the ticket is for one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, nullable = false, min_length = 1, max_length = 200)]
+    #[field(rule = text(1..=200))]
     event_name: Option<String>,
     ticket_id: Uuid,
     ticket_type: TicketType,
     ticket_date: Date,
     /// The event, where the ticket is for one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, nullable = false)]
     event_id: Option<Uuid>,
     /// Shows that the ticket was bought.
-    #[schema(
-        pattern = r"^ticket-(general|event)-[0-9a-z]{6}-[0-9a-z]{5}$",
-        examples("ticket-event-a98c8f-7eb12")
-    )]
+    #[field(rule = text(..).pattern(r"^ticket-(general|event)-[0-9a-z]{6}-[0-9a-z]{5}$"))]
+    #[field(example = "ticket-event-a98c8f-7eb12")]
     confirmation_code: String,
 }
 
 impl From<Ticket> for MuseumTicketsConfirmation {
     fn from(ticket: Ticket) -> Self {
         let ticket_type = ticket.ticket_type();
-        let (event_id, event_name) = ticket.event.map(|event| (event.id, event.name)).unzip();
-        let message = match &event_name {
+        let message = match &ticket.event_name {
             Some(name) => format!("Your ticket for {name} on {} is confirmed", ticket.date),
             None => format!("Your general admission ticket for {} is confirmed", ticket.date),
         };
         MuseumTicketsConfirmation {
             message,
-            event_name,
+            event_name: ticket.event_name,
             ticket_id: ticket.id,
             ticket_type,
             ticket_date: ticket.date,
-            event_id,
+            event_id: ticket.event_id,
             confirmation_code: ticket.confirmation_code,
         }
     }
@@ -62,7 +55,7 @@ impl From<Ticket> for MuseumTicketsConfirmation {
 /// For general entry on a day, or for a special event on one of its dates.
 #[utoipa::path(
     post, path = "/tickets", operation_id = "buyMuseumTickets", tag = "Tickets",
-    request_body = PurchaseDocument,
+    request_body = Purchase,
     responses(
         (
             status = 201, description = "The ticket was bought.", body = MuseumTicketsConfirmation,
@@ -77,7 +70,7 @@ pub(crate) async fn buy(
     Body(purchase): Body<Purchase>,
 ) -> Result<Created<MuseumTicketsConfirmation>> {
     let now = museum.clock.now();
-    let Visit { date, opens_at } = purchase.visit;
+    let Visit { date, opens_at } = purchase.ticket_date;
     let id = museum.chance.uuid(now);
     let (chance, accounts) = (museum.chance.clone(), museum.accounts.clone());
     let sell = move |tx: &mut WriteTx<'_>| {
@@ -85,11 +78,12 @@ pub(crate) async fn buy(
         if !account::lock(tx, caller.account)? {
             return Err(identity::unauthorized(&accounts, "This account was removed."));
         }
-        let event = purchase.event_id.map(|id| event_on(tx, id, date)).transpose()?;
+        let event_name = purchase.event_id.map(|id| name_of_event_on(tx, id, date)).transpose()?;
         let mut ticket = Ticket {
             id,
             account: caller.account,
-            event,
+            event_id: purchase.event_id,
+            event_name,
             date,
             opens_at,
             email: purchase.email.clone(),
@@ -97,7 +91,7 @@ pub(crate) async fn buy(
             bought_at: now,
         };
         loop {
-            ticket.confirmation_code = confirmation_code(&chance, ticket.ticket_type());
+            ticket.confirmation_code = confirmation_code(&chance, purchase.ticket_type);
             if store::insert(tx, &ticket)? {
                 return Ok::<_, Problem>(ticket);
             }
@@ -108,23 +102,23 @@ pub(crate) async fn buy(
     Ok(Created { location: Some(location), body: ticket.into() })
 }
 
-/// The event, if it takes place on that day.
-fn event_on(tx: &mut WriteTx<'_>, id: Uuid, date: Date) -> Result<TicketEvent> {
+/// The name of an event, if it takes place on that day.
+fn name_of_event_on(tx: &mut WriteTx<'_>, id: Uuid, date: Date) -> Result<String> {
     let event = event::store::by_id(tx, id)?.ok_or_else(event::api::unknown)?;
     if !event.dates.contains(&date) {
         let days: Vec<_> = event.dates.iter().map(ToString::to_string).collect();
         let detail = format!("must be a date of this event: {}", days.join(", "));
         return Err(Problem::invalid_at("#/ticketDate", detail));
     }
-    Ok(TicketEvent { id, name: event.name })
+    Ok(event.name)
 }
 
 /// What a wallet application shows of a ticket.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
+#[derive(Resource)]
+#[resource(case = "camelCase")]
 pub(crate) struct DigitalTicket {
     /// The event, or "General admission".
-    #[schema(min_length = 1, max_length = 200, examples("General admission"))]
+    #[field(rule = text(1..=200), example = "General admission")]
     event_name: String,
     /// When the museum opens on the day of the visit.
     ticket_date: Timestamp,

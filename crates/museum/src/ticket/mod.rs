@@ -3,26 +3,28 @@
 pub(crate) mod api;
 pub(crate) mod store;
 
-use std::borrow::Cow;
-
+use db::Word;
 use jiff::{Timestamp, civil::Date};
-use serde::Serialize;
+use model::{Input, Record, Words};
 use serde_json::json;
-use utoipa::{
-    PartialSchema, ToSchema,
-    openapi::{RefOr, schema::Schema},
+use utoipa::openapi::{
+    Object, RefOr,
+    schema::{OneOfBuilder, Schema},
 };
 use uuid::Uuid;
 use web::{
     Chance,
-    input::{Field, Fields, Input, rules},
+    input::{
+        Fields,
+        rules::{Rule, date},
+    },
+    schema::words,
 };
 
 use crate::Museum;
 
 /// What a ticket is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Words)]
 pub(crate) enum TicketType {
     /// Regular entry to the museum.
     General,
@@ -30,69 +32,53 @@ pub(crate) enum TicketType {
     Event,
 }
 
-impl TicketType {
-    fn word(self) -> &'static str {
-        match self {
-            TicketType::General => "general",
-            TicketType::Event => "event",
-        }
-    }
-}
-
 /// A ticket to be bought: for an event, or for general entry.
-#[derive(Serialize, ToSchema)]
-#[serde(tag = "ticketType", rename_all = "lowercase")]
-#[expect(dead_code, reason = "the OpenAPI document reads it")]
-enum PurchaseKinds {
-    #[schema(title = "Event")]
-    Event {
-        /// Which event the ticket is for.
-        #[serde(rename = "eventId")]
-        event_id: Uuid,
-        /// One of the event's dates, not in the past, not a day on which the museum is closed.
-        #[serde(rename = "ticketDate")]
-        ticket_date: Date,
-        #[schema(format = Email, examples("todd@example.com"))]
-        email: String,
-    },
-    #[schema(title = "General")]
-    General {
-        /// The day of the visit: not in the past, not a day on which the museum is closed.
-        #[serde(rename = "ticketDate")]
-        ticket_date: Date,
-        #[schema(format = Email, examples("todd@example.com"))]
-        email: String,
-    },
-}
-
-/// The same with what the derive cannot say: a general ticket has no event.
-pub(crate) struct PurchaseDocument;
-
-impl PartialSchema for PurchaseDocument {
-    fn schema() -> RefOr<Schema> {
-        let mut schema = PurchaseKinds::schema();
-        if let RefOr::T(Schema::OneOf(kinds)) = &mut schema
-            && let Some(RefOr::T(Schema::Object(general))) = kinds.items.last_mut()
-        {
-            let no_event = json!({"properties": {"eventId": {}}, "required": ["eventId"]});
-            general.extensions.get_or_insert_default().insert("not".into(), no_event);
-        }
-        schema
-    }
-}
-
-impl ToSchema for PurchaseDocument {
-    fn name() -> Cow<'static, str> {
-        "BuyMuseumTickets".into()
-    }
-}
-
-/// A ticket to be bought, as it was read.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[resource(name = "BuyMuseumTickets", case = "camelCase", check = has_its_event, described = one_of_two)]
 pub(crate) struct Purchase {
-    event_id: Option<Uuid>,
-    visit: Visit,
+    ticket_type: TicketType,
+    /// The day of the visit: not in the past, not a day on which the museum is closed.
+    #[field(rule = visit())]
+    ticket_date: Visit,
+    #[field(rule = email(), example = "todd@example.com")]
     email: String,
+    /// Which event the ticket is for.
+    event_id: Option<Uuid>,
+}
+
+/// A ticket for an event names it; one for general entry names none.
+fn has_its_event(purchase: &PartialPurchase<'_>, fields: &mut Fields<'_>) {
+    match (purchase.ticket_type, purchase.event_id) {
+        (Some(TicketType::Event), Some(None)) => {
+            fields.fail::<()>("eventId", "is required when ticketType is event");
+        }
+        (Some(TicketType::General), Some(Some(_))) => {
+            fields.fail::<()>("eventId", "must be left out when ticketType is general");
+        }
+        _ => {}
+    }
+}
+
+/// The two kinds of purchase, each as a schema of its own: only an object cannot say when `eventId` is required.
+fn one_of_two(mut purchase: Object) -> Schema {
+    let description = purchase.description.take();
+    let kind = |title: &str, word: &'static [&'static str]| {
+        let mut kind = purchase.clone();
+        kind.title = Some(title.into());
+        kind.properties.insert("ticketType".into(), words("", word));
+        kind
+    };
+    let mut event = kind("Event", &["event"]);
+    event.required.insert(0, "eventId".into());
+    if let Some(RefOr::T(Schema::Object(date))) = event.properties.get_mut("ticketDate") {
+        let one = "One of the event's dates, not in the past, not a day on which the museum is closed.";
+        date.description = Some(one.into());
+    }
+    let mut general = kind("General", &["general"]);
+    general.properties.shift_remove("eventId");
+    let no_event = json!({"properties": {"eventId": {}}, "required": ["eventId"]});
+    general.extensions.get_or_insert_default().insert("not".into(), no_event);
+    OneOfBuilder::new().description(description).item(event).item(general).into()
 }
 
 /// A day on which a visitor can be let in.
@@ -103,46 +89,30 @@ pub(crate) struct Visit {
     opens_at: Timestamp,
 }
 
-impl Museum {
-    /// The day of a visit: not in the past, and not one on which the museum is closed.
-    fn visit(&self, field: &mut Field<'_>) -> Option<Visit> {
-        let date = rules::date(field)?;
-        let today = self.hours.today(self.clock.now());
+/// The day of a visit: not in the past, and not one on which the museum is closed.
+fn visit() -> impl Rule<Value = Visit> {
+    date().then(|field, date| {
+        let museum = field.facts::<Museum>()?;
+        let today = museum.today();
         if date < today {
             return field.fail(format!("must not be in the past; today is {today}"));
         }
-        match self.hours.opening(date) {
+        match museum.hours.opening(date) {
             Some(opens_at) => Some(Visit { date, opens_at }),
             None => field.fail(format!("must be a day on which the museum is open; on {date} it is closed")),
         }
-    }
-}
-
-impl Input for Purchase {
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let types: &[_] = &[("general", TicketType::General), ("event", TicketType::Event)];
-        let ticket_type = fields.required("ticketType", rules::one_of(types));
-        let museum = fields.facts::<Museum>()?;
-        let visit = fields.required("ticketDate", |field| museum.visit(field));
-        let email = fields.required("email", rules::email);
-        let event_id = fields.optional("eventId", rules::uuid)?;
-        let event_id = match (ticket_type?, event_id) {
-            (TicketType::Event, None) => fields.fail("eventId", "is required when ticketType is event")?,
-            (TicketType::General, Some(_)) => {
-                fields.fail("eventId", "must be left out when ticketType is general")?
-            }
-            (_, event_id) => event_id,
-        };
-        Some(Purchase { event_id, visit: visit?, email: email? })
-    }
+    })
 }
 
 /// A ticket as it was sold.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Record)]
 pub(crate) struct Ticket {
     pub(crate) id: Uuid,
+    #[field(column = "account_id")]
     pub(crate) account: Uuid,
-    pub(crate) event: Option<TicketEvent>,
+    pub(crate) event_id: Option<Uuid>,
+    /// The event's name when the ticket was sold.
+    pub(crate) event_name: Option<String>,
     pub(crate) date: Date,
     /// When the museum opens on that day, as it stood when the ticket was sold.
     pub(crate) opens_at: Timestamp,
@@ -151,20 +121,13 @@ pub(crate) struct Ticket {
     pub(crate) bought_at: Timestamp,
 }
 
-/// The event that a ticket is for, as it was called when the ticket was sold.
-#[derive(Debug, Clone)]
-pub(crate) struct TicketEvent {
-    pub(crate) id: Uuid,
-    pub(crate) name: String,
-}
-
 impl Ticket {
     fn ticket_type(&self) -> TicketType {
-        if self.event.is_some() { TicketType::Event } else { TicketType::General }
+        if self.event_id.is_some() { TicketType::Event } else { TicketType::General }
     }
 }
 
-/// A code like `ticket-event-a98c8f-7eb12`: 57 bits that nobody can guess.
+/// A code like `ticket-event-a98c8f-7eb12`: 57 random bits.
 fn confirmation_code(chance: &Chance, ticket_type: TicketType) -> String {
     format!("ticket-{}-{}-{}", ticket_type.word(), chance.code(6), chance.code(5))
 }

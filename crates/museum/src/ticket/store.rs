@@ -1,29 +1,20 @@
 //! Tickets in the database.
 
-use db::{Error, Tx, WriteTx};
+use db::{Error, Record, Tx, WriteTx};
 use jiff::Timestamp;
+use model::sql;
 use uuid::Uuid;
 
 use super::Ticket;
 
 /// Adds a ticket; `false` when its confirmation code is taken.
 pub(crate) fn insert(tx: &mut WriteTx<'_>, ticket: &Ticket) -> Result<bool, Error> {
-    let event = ticket.event.as_ref();
     let added = tx.execute(
-        "INSERT INTO ticket (id, account_id, event_id, event_name, date, opens_at, email, confirmation_code, bought_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-         ON CONFLICT (confirmation_code) DO NOTHING",
-        &[
-            ticket.id.into(),
-            ticket.account.into(),
-            event.map(|event| event.id).into(),
-            event.map(|event| event.name.as_str()).into(),
-            ticket.date.into(),
-            ticket.opens_at.into(),
-            (&ticket.email).into(),
-            (&ticket.confirmation_code).into(),
-            ticket.bought_at.into(),
-        ],
+        sql!(
+            "INSERT INTO ticket ({Ticket}) VALUES ({Ticket.values})
+             ON CONFLICT (confirmation_code) DO NOTHING"
+        ),
+        &ticket.values()?,
     )?;
     Ok(added == 1)
 }

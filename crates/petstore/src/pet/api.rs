@@ -2,14 +2,10 @@
 
 use axum::{extract::State, response::Response};
 use http::StatusCode;
-use utoipa::IntoParams;
-use web::{
-    Body, Both, Path, Problem, Query, Result, Wanted,
-    input::{Fields, Input, rules},
-    problem::NOT_FOUND,
-};
+use model::Parameters;
+use web::{Body, Both, Path, Problem, Query, Result, Wanted, input::Fields, problem::NOT_FOUND};
 
-use super::{LONGEST_NAME, NewPet, Pet, PetUpdate, Replacement, Status, store};
+use super::{LONGEST_NAME, NewPet, Pet, PetUpdate, Status, store};
 use crate::{
     Petstore,
     caller::{KeyOrPetsCaller, PetsCaller},
@@ -90,7 +86,7 @@ pub(crate) async fn replace(
     _caller: PetsCaller,
     wanted: Wanted,
     State(petstore): State<Petstore>,
-    Body(Replacement(pet)): Body<Replacement>,
+    Body(PetUpdate(pet)): Body<PetUpdate>,
 ) -> Result<Response> {
     let stored = pet.clone();
     let replaced = petstore.db.write(move |tx| store::replace(tx, &stored)).await?;
@@ -119,39 +115,27 @@ pub(crate) async fn get(
     Ok(wanted.reply(&pet.ok_or_else(unknown)?))
 }
 
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "the OpenAPI document reads it")]
-pub(crate) struct ChangeParameters {
-    /// The pet's new name.
-    #[param(min_length = 1, max_length = 200, required = false, example = "doggie")]
-    name: String,
-    /// The pet's new status.
-    #[param(required = false, inline, example = "sold")]
-    status: Status,
-}
-
+#[derive(Parameters)]
+#[resource(check = has_a_change)]
 pub(crate) struct Change {
+    /// The pet's new name.
+    #[field(rule = text(1..=LONGEST_NAME), example = "doggie")]
     name: Option<String>,
+    /// The pet's new status.
+    #[field(rule = word::<Status>().inline(), example = "sold")]
     status: Option<Status>,
 }
 
-impl Input for Change {
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let name = fields.optional("name", rules::text(1..=LONGEST_NAME));
-        let status = fields.optional("status", rules::one_of(Status::WORDS));
-        let (name, status) = (name?, status?);
-        if name.is_none() && status.is_none() {
-            return fields.fail("name", "is required, or a status is: there is nothing to change");
-        }
-        Some(Change { name, status })
+fn has_a_change(change: &PartialChange<'_>, fields: &mut Fields<'_>) {
+    if let (Some(None), Some(None)) = (change.name, change.status) {
+        fields.fail::<()>("name", "is required, or a status is: there is nothing to change");
     }
 }
 
 /// Change a pet's name or status
 #[utoipa::path(
     post, path = "/pet/{petId}", operation_id = "updatePetWithForm", tag = "pet",
-    params(("petId" = i64, Path, description = "The pet's id."), ChangeParameters),
+    params(("petId" = i64, Path, description = "The pet's id."), Change),
     responses(
         (status = 200, description = "The pet as it is now.",
             content((Pet = "application/json"), (Pet = "application/xml"))),

@@ -2,21 +2,16 @@
 
 use axum::{extract::State, response::Response};
 use db::{Error, Tx};
-use utoipa::{
-    IntoParams, PartialSchema, ToSchema,
-    openapi::{
-        RefOr,
-        schema::{ObjectBuilder, Schema, Type},
-    },
-};
+use model::Parameters;
 use web::{
     Query, Result, Wanted,
-    input::{Fields, Input, rules},
+    input::rules::{Rule, text, text_object},
     openapi::text_pattern,
     reply::Batch,
+    schema::ListOf,
 };
 
-use super::{LONGEST_NAME, Pet, PetList, Status, store};
+use super::{LONGEST_NAME, Pet, Status, store};
 use crate::{Petstore, caller::PetsCaller};
 
 /// How many pets are on a page while a list is written: so many, or fewer if they are so many bytes.
@@ -25,25 +20,15 @@ const PAGE_BYTES: usize = 256 * 1024;
 /// How many tags can be asked for at once: each is a look-up of its own.
 const MOST_TAGS: usize = 100;
 
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "the OpenAPI document reads it")]
-pub(crate) struct StatusParameters {
+/// Several pets, as the document describes them in XML.
+type PetList = ListOf<Pet>;
+
+#[derive(Parameters)]
+pub(crate) struct ByStatus {
     /// The statuses to find, with commas between them or each as a parameter of its own. Available ones if absent.
-    #[param(inline, required = false, style = Form, explode, default = json!(["available"]),
-        example = json!(["available", "pending"]))]
+    #[field(rule = values(word::<Status>().inline()), default = vec![Status::Available],
+        example = [Status::Available, Status::Pending])]
     status: Vec<Status>,
-}
-
-pub(crate) struct ByStatus(Vec<Status>);
-
-impl Input for ByStatus {
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let mut statuses = fields.each("status", rules::one_of(Status::WORDS))?;
-        statuses.sort_unstable();
-        statuses.dedup();
-        Some(ByStatus(if statuses.is_empty() { vec![Status::Available] } else { statuses }))
-    }
 }
 
 /// Find pets by status
@@ -51,7 +36,7 @@ impl Input for ByStatus {
 /// In order of their ids.
 #[utoipa::path(
     get, path = "/pet/findByStatus", operation_id = "findPetsByStatus", tag = "pet",
-    params(StatusParameters),
+    params(ByStatus),
     responses(
         (status = 200, description = "The pets that have one of the statuses.",
             content((Vec<Pet> = "application/json"), (inline(PetList) = "application/xml"))),
@@ -64,48 +49,23 @@ pub(crate) async fn by_status(
     _caller: PetsCaller,
     wanted: Wanted,
     State(petstore): State<Petstore>,
-    Query(ByStatus(statuses)): Query<ByStatus>,
+    Query(ByStatus { status }): Query<ByStatus>,
 ) -> Result<Response> {
-    list(wanted, petstore, statuses, |tx, status, after| {
-        store::ids_of_status(tx, *status, after, PAGE as i64)
-    })
-    .await
+    list(wanted, petstore, status, |tx, status, after| store::ids_of_status(tx, *status, after, PAGE as i64))
+        .await
 }
 
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "the OpenAPI document reads it")]
-pub(crate) struct TagParameters {
+#[derive(Parameters)]
+pub(crate) struct ByTags {
     /// The tags to find, with commas between them or each as a parameter of its own.
-    #[param(value_type = Vec<TagName>, inline, style = Form, explode, min_items = 1, max_items = 100, example = json!(["tag1", "tag2"]))]
+    #[field(rule = values(tag()).named(1..=MOST_TAGS, "tag"), example = ["tag1", "tag2"])]
     tags: Vec<String>,
 }
 
 /// One tag: a comma is the end of it.
-struct TagName;
-
-impl PartialSchema for TagName {
-    fn schema() -> RefOr<Schema> {
-        let name = ObjectBuilder::new().schema_type(Type::String).max_length(Some(LONGEST_NAME));
-        name.pattern(Some(text_pattern(",", false))).into()
-    }
-}
-
-impl ToSchema for TagName {}
-
-pub(crate) struct ByTags(Vec<String>);
-
-impl Input for ByTags {
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let mut tags = fields.each("tags", rules::text(1..=LONGEST_NAME))?;
-        tags.sort_unstable();
-        tags.dedup();
-        match tags.len() {
-            0 => fields.fail("tags", "must name at least one tag"),
-            1..=MOST_TAGS => Some(ByTags(tags)),
-            found => fields.fail("tags", format!("must name at most {MOST_TAGS} tags, not {found}")),
-        }
-    }
+fn tag() -> impl Rule<Value = String> {
+    let described = text_object().max_length(Some(LONGEST_NAME)).pattern(Some(text_pattern(",", false)));
+    text(1..=LONGEST_NAME).described_as(described)
 }
 
 /// Find pets by tags
@@ -113,7 +73,7 @@ impl Input for ByTags {
 /// Those with any of the tags, each once, in order of their ids.
 #[utoipa::path(
     get, path = "/pet/findByTags", operation_id = "findPetsByTags", tag = "pet",
-    params(TagParameters),
+    params(ByTags),
     responses(
         (status = 200, description = "The pets that have one of the tags.",
             content((Vec<Pet> = "application/json"), (inline(PetList) = "application/xml"))),
@@ -126,7 +86,7 @@ pub(crate) async fn by_tags(
     _caller: PetsCaller,
     wanted: Wanted,
     State(petstore): State<Petstore>,
-    Query(ByTags(tags)): Query<ByTags>,
+    Query(ByTags { tags }): Query<ByTags>,
 ) -> Result<Response> {
     list(wanted, petstore, tags, |tx, tag, after| store::ids_tagged(tx, tag, after, PAGE as i64)).await
 }
@@ -135,15 +95,17 @@ pub(crate) async fn by_tags(
 type NextOf<K> = fn(&mut Tx<'_>, &K, Option<i64>) -> Result<Vec<i64>, Error>;
 
 /// Lists the pets that `next` finds for any of the keys, each once, in order of their ids.
-async fn list<K: Send + Sync + 'static>(
+async fn list<K: Ord + Send + Sync + 'static>(
     wanted: Wanted,
     petstore: Petstore,
-    keys: Vec<K>,
+    mut keys: Vec<K>,
     next: NextOf<K>,
 ) -> Result<Response> {
+    keys.sort_unstable();
+    keys.dedup();
     let keys = std::sync::Arc::new(keys);
     wanted
-        .list("pets", None, move |after| {
+        .list(None, move |after| {
             let (db, keys) = (petstore.db.clone(), keys.clone());
             async move { Ok(db.read_long(move |tx| page(tx, &keys, after, next)).await?) }
         })

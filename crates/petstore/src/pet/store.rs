@@ -1,21 +1,20 @@
 //! Pets in the database.
 
-use db::{Error, Json, Row, Tx, Value, WriteTx};
+use db::{Error, Record, Tx, Value, Word, WriteTx, to_json};
+use model::sql;
 
 use super::{Pet, Status};
 use crate::image;
 
 pub(crate) fn by_id(tx: &mut Tx<'_>, id: i64) -> Result<Option<Pet>, Error> {
-    tx.row("SELECT id, name, category, photo_urls, tags, status FROM pet WHERE id = $1", &[id.into()], read)
+    tx.record(sql!("SELECT {Pet} FROM pet WHERE id = $1"), &[id.into()])
 }
 
 /// Adds a pet; `false` when its id is taken.
 pub(crate) fn insert(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<bool, Error> {
-    let json = JsonColumns::of(pet)?;
     let added = tx.execute(
-        "INSERT INTO pet (id, name, category, photo_urls, tags, status) VALUES ($1, $2, $3, $4, $5, $6)
-         ON CONFLICT (id) DO NOTHING",
-        &json.row(pet),
+        sql!("INSERT INTO pet ({Pet}) VALUES ({Pet.values}) ON CONFLICT (id) DO NOTHING"),
+        &pet.values()?,
     )?;
     if added == 1 {
         insert_tags(tx, pet)?;
@@ -25,11 +24,7 @@ pub(crate) fn insert(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<bool, Error> {
 
 /// Replaces a pet; `false` when there is none of its id.
 pub(crate) fn replace(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<bool, Error> {
-    let json = JsonColumns::of(pet)?;
-    let changed = tx.execute(
-        "UPDATE pet SET name = $2, category = $3, photo_urls = $4, tags = $5, status = $6 WHERE id = $1",
-        &json.row(pet),
-    )?;
+    let changed = tx.execute(sql!("UPDATE pet SET {Pet.set} WHERE id = $1"), &pet.values()?)?;
     if changed == 1 {
         tx.execute("DELETE FROM pet_tag WHERE pet_id = $1", &[pet.id.into()])?;
         insert_tags(tx, pet)?;
@@ -52,11 +47,11 @@ pub(crate) fn change(
     name: Option<&str>,
     status: Option<Status>,
 ) -> Result<Option<Pet>, Error> {
-    tx.row(
-        "UPDATE pet SET name = COALESCE($2, name), status = COALESCE($3, status) WHERE id = $1
-         RETURNING id, name, category, photo_urls, tags, status",
+    tx.record(
+        sql!(
+            "UPDATE pet SET name = COALESCE($2, name), status = COALESCE($3, status) WHERE id = $1 RETURNING {Pet}"
+        ),
         &[id.into(), name.into(), status.map(Status::word).into()],
-        read,
     )
 }
 
@@ -130,13 +125,11 @@ pub(crate) fn some(tx: &mut Tx<'_>, ids: &[i64]) -> Result<(Vec<Pet>, usize), Er
     }
     let mut bytes = 0;
     let pets = tx.rows(
-        "SELECT id, name, category, photo_urls, tags, status FROM pet
-         WHERE id IN ($1, $2, $3, $4, $5, $6, $7, $8) ORDER BY id",
+        sql!("SELECT {Pet} FROM pet WHERE id IN ($1, $2, $3, $4, $5, $6, $7, $8) ORDER BY id"),
         &params,
         |row| {
-            let (pet, size) = read_sized(row)?;
-            bytes += size;
-            Ok(pet)
+            bytes += row.bytes();
+            Pet::from_row(row)
         },
     )?;
     Ok((pets, bytes))
@@ -144,9 +137,7 @@ pub(crate) fn some(tx: &mut Tx<'_>, ids: &[i64]) -> Result<(Vec<Pet>, usize), Er
 
 /// Adds an address to a pet's photos.
 pub(crate) fn set_photo_urls(tx: &mut WriteTx<'_>, id: i64, photo_urls: &[String]) -> Result<(), Error> {
-    let photo_urls = json(photo_urls)?;
-    tx.execute("UPDATE pet SET photo_urls = $2 WHERE id = $1", &[id.into(), Value::json(photo_urls)])
-        .map(drop)
+    tx.execute("UPDATE pet SET photo_urls = $2 WHERE id = $1", &[id.into(), to_json(photo_urls)?]).map(drop)
 }
 
 fn insert_tags(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<(), Error> {
@@ -157,62 +148,4 @@ fn insert_tags(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<(), Error> {
         )?;
     }
     Ok(())
-}
-
-/// The members of a pet that are kept as JSON.
-struct JsonColumns {
-    category: Option<String>,
-    photo_urls: String,
-    tags: Option<String>,
-}
-
-impl JsonColumns {
-    fn of(pet: &Pet) -> Result<Self, Error> {
-        Ok(JsonColumns {
-            category: pet.category.as_ref().map(json).transpose()?,
-            photo_urls: json(&pet.photo_urls)?,
-            tags: pet.tags.as_ref().map(json).transpose()?,
-        })
-    }
-
-    fn row<'a>(&'a self, pet: &'a Pet) -> [Value<'a>; 6] {
-        [
-            pet.id.into(),
-            (&pet.name).into(),
-            self.category.as_deref().map(Value::json).into(),
-            Value::json(self.photo_urls.as_str()),
-            self.tags.as_deref().map(Value::json).into(),
-            pet.status.map(Status::word).into(),
-        ]
-    }
-}
-
-fn json<T: serde::Serialize + ?Sized>(value: &T) -> Result<String, Error> {
-    serde_json::to_string(value).map_err(|error| Error::Fault(error.to_string()))
-}
-
-fn parsed<T: serde::de::DeserializeOwned>(Json(text): &Json) -> Result<T, Error> {
-    serde_json::from_str(text).map_err(|error| Error::Fault(error.to_string()))
-}
-
-fn read(row: &Row<'_>) -> Result<Pet, Error> {
-    read_sized(row).map(|(pet, _)| pet)
-}
-
-/// A pet, and how many bytes it is.
-fn read_sized(row: &Row<'_>) -> Result<(Pet, usize), Error> {
-    let (id, name) = (row.get(0)?, row.get::<String>(1)?);
-    let (category, photo_urls, tags) =
-        (row.get::<Option<Json>>(2)?, row.get::<Json>(3)?, row.get::<Option<Json>>(4)?);
-    let size = |json: &Option<Json>| json.as_ref().map_or(0, |Json(text)| text.len());
-    let bytes = name.len() + size(&category) + photo_urls.0.len() + size(&tags);
-    let pet = Pet {
-        id,
-        name,
-        category: category.as_ref().map(parsed).transpose()?,
-        photo_urls: parsed(&photo_urls)?,
-        tags: tags.as_ref().map(parsed).transpose()?,
-        status: row.get::<Option<String>>(5)?.as_deref().and_then(Status::from_word),
-    };
-    Ok((pet, bytes))
 }

@@ -23,7 +23,10 @@ use utoipa::{
 };
 use uuid::Uuid;
 use web::{
-    input::{Field, Fields, Input, rules},
+    input::{
+        Field, Fields, Input,
+        rules::{self, Rule},
+    },
     openapi::text_pattern,
     problem::{Kind, UNPROCESSABLE},
 };
@@ -120,7 +123,7 @@ struct Seen {
 impl NewUser {
     /// Reads a user of a list, whose name and id no other user in it may have.
     fn read_among(fields: &mut Fields<'_>, seen: &RefCell<Seen>) -> Option<Self> {
-        let id = fields.optional("id", rules::id);
+        let id = fields.optional("id", rules::id());
         let username = fields.required("username", username);
         let password = fields.optional("password", password);
         let profile = Profile::read(fields);
@@ -141,13 +144,13 @@ impl Input for Profile {
         let last_name = fields.optional("lastName", rules::text(0..=LONGEST));
         let email = fields.optional("email", rules::text(0..=LONGEST));
         let phone = fields.optional("phone", rules::text(0..=LONGEST));
-        let user_status = fields.optional("userStatus", rules::integer(i32::MIN.into()..=i32::MAX.into()));
+        let user_status = fields.optional("userStatus", rules::integer::<i32>(..));
         Some(Profile {
             first_name: first_name?,
             last_name: last_name?,
             email: email?,
             phone: phone?,
-            user_status: user_status?.and_then(|status| i32::try_from(status).ok()),
+            user_status: user_status?,
         })
     }
 }
@@ -173,7 +176,8 @@ impl Input for NewUsers {
 
     fn read_value(field: &mut Field<'_>) -> Option<Self> {
         let seen = RefCell::default();
-        rules::list(1..=MOST, |field| NewUser::read_among(&mut field.fields()?, &seen))(field).map(NewUsers)
+        let user = |field: &mut Field<'_>| NewUser::read_among(&mut field.fields()?, &seen);
+        rules::list(1..=MOST, user).read(field).map(NewUsers)
     }
 }
 
@@ -200,7 +204,7 @@ impl Input for ChangedUser {
     const BROKEN: &'static Kind = &UNPROCESSABLE;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let id = fields.optional("id", rules::id);
+        let id = fields.optional("id", rules::id());
         let username = fields.optional("username", username);
         let password = fields.optional("password", password);
         let profile = Profile::read(fields);
@@ -242,7 +246,7 @@ const UNREACHABLE: &[&str] = &["login", "logout", "createWithList", ".", ".."];
 
 /// What an account can be called.
 fn username(field: &mut Field<'_>) -> Option<Name> {
-    let name = rules::text(1..=100)(field)?;
+    let name = rules::text(1..=100).read(field)?;
     match Name::new(&name) {
         Ok(name) if UNREACHABLE.contains(&name.as_str()) => {
             field.fail("cannot be used: no address could lead to a user of this name")
@@ -254,7 +258,7 @@ fn username(field: &mut Field<'_>) -> Option<Name> {
 
 /// Any password but an empty one: the store's own examples have short ones.
 fn password(field: &mut Field<'_>) -> Option<SecretString> {
-    let password = SecretString::from(rules::text(1..=1000)(field)?);
+    let password = SecretString::from(rules::text(1..=1000).read(field)?);
     match account::check_any_password(&password) {
         Ok(()) => Some(password),
         Err(unfit) => field.fail(format!("cannot be used: {unfit}")),

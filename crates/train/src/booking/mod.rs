@@ -159,10 +159,10 @@ impl Input for NewBooking {
     const XML_ROOT: Option<&'static str> = Some("booking");
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let trip_id = fields.required("trip_id", rules::uuid);
+        let trip_id = fields.required("trip_id", rules::uuid());
         let passenger_name = fields.required("passenger_name", rules::text(1..=200));
-        let has_bicycle = fields.optional("has_bicycle", rules::boolean);
-        let has_dog = fields.optional("has_dog", rules::boolean);
+        let has_bicycle = fields.optional("has_bicycle", rules::boolean());
+        let has_dog = fields.optional("has_dog", rules::boolean());
         Some(NewBooking {
             trip_id: trip_id?,
             passenger_name: passenger_name?,

@@ -18,7 +18,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 use web::{
-    input::{Field, Fields, Input, rules},
+    input::{
+        Field, Fields, Input,
+        rules::{self, Rule as _},
+    },
     xml::{ToXml, Xml},
 };
 
@@ -128,7 +131,7 @@ impl Input for NewPayment {
 }
 
 fn currency(field: &mut Field<'_>) -> Option<String> {
-    let text = rules::text(1..=100)(field)?;
+    let text = rules::text(1..=100).read(field)?;
     if text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
         Some(text.to_ascii_lowercase())
     } else {

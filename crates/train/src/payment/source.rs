@@ -5,7 +5,10 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use web::{
-    input::{Field, Fields, Input, rules},
+    input::{
+        Field, Fields, Input,
+        rules::{self, Rule as _},
+    },
     xml::Xml,
 };
 
@@ -152,7 +155,7 @@ pub(super) fn has_expired(year: i64, month: i64, now: Timestamp) -> bool {
 /// So many digits. What was sent is never told back.
 fn digits(length: std::ops::RangeInclusive<usize>) -> impl Fn(&mut Field<'_>) -> Option<SecretString> {
     move |field| {
-        let text = rules::text(0..=1000)(field)?;
+        let text = rules::text(0..=1000).read(field)?;
         if length.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit()) {
             return Some(text.into());
         }

@@ -6,7 +6,10 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 use web::{
     Paging, Path, Problem, Query, Result, Wanted,
-    input::{Field, Fields, Input, rules},
+    input::{
+        Field, Fields, Input,
+        rules::{self, Rule as _},
+    },
     problem::NOT_FOUND,
 };
 
@@ -68,7 +71,7 @@ impl Input for StationQuery {
 fn coordinates(field: &mut Field<'_>) -> Option<Place> {
     const WANTED: &str =
         "must be a latitude from -90 to 90 and a longitude from -180 to 180, like 52.5200,13.4050";
-    let text = rules::text(1..=100)(field)?;
+    let text = rules::text(1..=100).read(field)?;
     let place = text.split_once(',').and_then(|(latitude, longitude)| {
         Some(Place { latitude: degrees(latitude, 90.0)?, longitude: degrees(longitude, 180.0)? })
     });
@@ -83,7 +86,7 @@ fn degrees(text: &str, most: f64) -> Option<f64> {
 }
 
 pub(crate) fn country(field: &mut Field<'_>) -> Option<String> {
-    let text = rules::text(1..=100)(field)?;
+    let text = rules::text(1..=100).read(field)?;
     if text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
         Some(text.to_ascii_uppercase())
     } else {

@@ -15,7 +15,10 @@ use utoipa::{
 use uuid::Uuid;
 use web::{
     Paging, Path, Problem, Query, Result, Wanted,
-    input::{Field, Fields, Input, rules},
+    input::{
+        Field, Fields, Input,
+        rules::{self, Rule as _},
+    },
     problem::NOT_FOUND,
 };
 
@@ -76,8 +79,8 @@ impl Input for TripQuery {
         let origin = fields.required("origin", station);
         let destination = fields.required("destination", station);
         let date = fields.required("date", when);
-        let bicycles = fields.optional("bicycles", rules::boolean);
-        let dogs = fields.optional("dogs", rules::boolean);
+        let bicycles = fields.optional("bicycles", rules::boolean());
+        let dogs = fields.optional("dogs", rules::boolean());
         let paging = page::paging(fields);
         if origin.is_some() && origin == destination {
             fields.fail::<()>("destination", "must be another station than origin");
@@ -126,7 +129,7 @@ enum When {
 
 fn when(field: &mut Field<'_>) -> Option<When> {
     const WANTED: &str = "must be a day like 2026-05-17, or a day and time like 2026-05-17T09:00:00";
-    let text = rules::text(1..=100)(field)?;
+    let text = rules::text(1..=100).read(field)?;
     let digits = |range: std::ops::Range<usize>| {
         text.get(range).is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
     };
@@ -210,7 +213,7 @@ pub(crate) async fn list(
 impl Timetable {
     /// A station by its id, as where it stands in the list.
     fn station_field(&self, field: &mut Field<'_>) -> Option<usize> {
-        let id = rules::uuid(field)?;
+        let id = rules::uuid().read(field)?;
         self.station_at(id).map_or_else(|| field.fail("must be the id of a station; see /stations"), Some)
     }
 }

@@ -15,7 +15,10 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 use web::{
     Clock,
-    input::{Field, Fields, Input, rules},
+    input::{
+        Field, Fields, Input,
+        rules::{self, Rule as _},
+    },
     xml::{ToXml, Xml},
 };
 use webhooks::{Attempt, MaySend, Subscription, TokenFor};
@@ -244,7 +247,7 @@ impl Input for NewWebhook {
 const LONGEST_URL: usize = 2000;
 
 fn url(field: &mut Field<'_>) -> Option<Url> {
-    let text = rules::text(1..=LONGEST_URL)(field)?;
+    let text = rules::text(1..=LONGEST_URL).read(field)?;
     match Url::parse(&text) {
         Ok(url) if url.as_str().len() > LONGEST_URL => {
             field.fail("must be at most 2000 characters long when it is percent-encoded")
@@ -278,7 +281,7 @@ impl Input for Redeliver {
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let event_id = fields.optional("event_id", event_id);
-        let since = fields.optional("since", rules::timestamp);
+        let since = fields.optional("since", rules::timestamp());
         match (event_id?, since?) {
             (Some(event), None) => Some(Redeliver::Event(event)),
             (None, Some(since)) => Some(Redeliver::Since(since)),
@@ -288,7 +291,7 @@ impl Input for Redeliver {
 }
 
 fn event_id(field: &mut Field<'_>) -> Option<Uuid> {
-    let text = rules::text(1..=100)(field)?;
+    let text = rules::text(1..=100).read(field)?;
     match Uuid::try_parse(text.strip_prefix("msg_").unwrap_or(&text)) {
         Ok(id) => Some(id),
         Err(_) => field.fail("must be the id of an event, as a delivery or the header webhook-id has it"),

@@ -1,6 +1,6 @@
 //! One member, while a rule looks at it.
 
-use std::borrow::Cow;
+use std::{any::Any, borrow::Cow, sync::Arc};
 
 use serde_json::Value;
 
@@ -22,6 +22,8 @@ pub(super) enum Given<'a> {
     Text(&'a str),
     Xml(&'a Element),
     Form(&'a Pairs<'a>),
+    /// The values of a list in a form or a query string.
+    Values(&'a [&'a str]),
 }
 
 /// What is wrong so far.
@@ -58,12 +60,17 @@ impl<'a> Field<'a> {
         self.fail(detail)
     }
 
+    /// What the service knows, for rules that depend on it; see [`Fields::facts`].
+    pub fn facts<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.faults.facts.as_ref()?.get()
+    }
+
     /// The members of the object that stands here.
     pub fn fields(&mut self) -> Option<Fields<'_>> {
         let members = match self.given {
             Given::Json(Value::Object(members)) => Members::Json(members),
             Given::Json(_) => return self.fail("must be a JSON object"),
-            Given::Text(_) => return self.fail("must be an object"),
+            Given::Text(_) | Given::Values(_) => return self.fail("must be an object"),
             Given::Xml(_) => Members::Xml(self.elements("must hold elements, not text")?),
             Given::Form(pairs) => Members::Form(pairs),
         };
@@ -93,7 +100,7 @@ impl<'a> Field<'a> {
             Given::Json(Value::Null) => self.fail("must not be null"),
             Given::Xml(element) if element.nil => self.fail("must not be null"),
             Given::Xml(element) if element.children.is_empty() => Some(&element.text),
-            Given::Json(_) | Given::Xml(_) | Given::Form(_) => self.fail(wanted),
+            Given::Json(_) | Given::Xml(_) | Given::Form(_) | Given::Values(_) => self.fail(wanted),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The members of an object, asked for by name and rule.
 
-use std::{any::Any, borrow::Cow, ops::RangeInclusive, sync::Arc};
+use std::{any::Any, borrow::Cow, sync::Arc};
 
 use serde_json::Value;
 
@@ -8,13 +8,11 @@ use super::{
     Facts, Input,
     field::{Faults, Field, Given},
     form::Pairs,
-    rules, unknown,
+    rules::{self, Arity, Rule},
+    unknown,
     xml::Element,
 };
 use crate::problem::{INVALID_REQUEST, Invalid, Problem};
-
-/// How many values [`Fields::each`] takes.
-const MOST_VALUES: usize = 1000;
 
 /// The members of an object, or the parameters of a query.
 pub struct Fields<'a> {
@@ -53,80 +51,47 @@ pub(super) fn read_query<T: Input>(parameters: &Pairs<'_>, facts: Option<Facts>)
 
 impl<'a> Fields<'a> {
     /// A member that must be there.
-    pub fn required<T>(&mut self, name: &str, rule: impl Fn(&mut Field<'_>) -> Option<T>) -> Option<T> {
-        match self.given(name)? {
-            Some(given) => rule(&mut self.field(name, given)),
+    pub fn required<R: Rule>(&mut self, name: &str, rule: R) -> Option<R::Value> {
+        match self.sent(name, &rule)? {
+            Some(value) => Some(value),
+            None if rule.arity() == Arity::Separated => rule.read(&mut self.field(name, Given::Values(&[]))),
             None => self.fail(name, "is required"),
         }
     }
 
-    /// A member that may be left out. The outer `None` is a fault, the inner one an absent member.
-    pub fn optional<T>(
-        &mut self,
-        name: &str,
-        rule: impl Fn(&mut Field<'_>) -> Option<T>,
-    ) -> Option<Option<T>> {
-        match self.given(name)? {
-            Some(given) => rule(&mut self.field(name, given)).map(Some),
-            None => Some(None),
-        }
+    /// A member that may be left out. The outer `None` is a validation error, the inner one an absent member.
+    pub fn optional<R: Rule>(&mut self, name: &str, rule: R) -> Option<Option<R::Value>> {
+        self.sent(name, &rule)
     }
 
-    /// A list by [`rules::list_of`] that may be left out. In a form each of its items is a value of this name, and an empty
-    /// value is no item.
-    pub fn optional_list<T>(
-        &mut self,
-        name: &str,
-        item: &'static str,
-        length: RangeInclusive<usize>,
-        rule: impl Fn(&mut Field<'_>) -> Option<T>,
-    ) -> Option<Option<Vec<T>>> {
-        let Members::Form(pairs) = self.members else {
-            return self.optional(name, rules::list_of(item, length, rule));
-        };
-        let sent: Vec<_> = pairs.iter().filter(|(found, _)| found == name).collect();
-        if sent.is_empty() {
-            return Some(None);
-        }
-        let items: Vec<_> = sent.iter().filter(|(_, value)| !value.is_empty()).collect();
-        let items = items.iter().map(|(_, value)| Given::Text(value));
-        rules::read_list(&mut self.field(name, Given::Text("")), items, &length, rule).map(Some)
-    }
-
-    /// The same for one that must be there.
-    pub fn required_list<T>(
-        &mut self,
-        name: &str,
-        item: &'static str,
-        length: RangeInclusive<usize>,
-        rule: impl Fn(&mut Field<'_>) -> Option<T>,
-    ) -> Option<Vec<T>> {
-        match self.optional_list(name, item, length, rule)? {
-            Some(list) => Some(list),
-            None => self.fail(name, "is required"),
-        }
-    }
-
-    /// Every value of a parameter that may be repeated, may hold several values with commas between them
-    /// (`?status=sold,pending`), or both. Absent or empty, it has none.
-    pub fn each<T>(&mut self, name: &str, rule: impl Fn(&mut Field<'_>) -> Option<T>) -> Option<Vec<T>> {
-        // One more than are taken, to see that there are more.
-        const LOOKED_AT: usize = MOST_VALUES + 1;
-        self.ask(name);
-        let values: Vec<_> = match self.members {
-            Members::Json(members) => members.get(name).map(Given::Json).into_iter().collect(),
-            Members::Xml(elements) => named(elements, name).take(LOOKED_AT).collect(),
-            Members::Form(pairs) | Members::Query(pairs) => {
-                let given = pairs.iter().filter(|(found, value)| found == name && !value.is_empty());
-                let values = given.flat_map(|(_, value)| value.split(','));
-                values.map(Given::Text).take(LOOKED_AT).collect()
+    fn sent<R: Rule>(&mut self, name: &str, rule: &R) -> Option<Option<R::Value>> {
+        match (rule.arity(), self.members) {
+            (Arity::Items, Members::Form(pairs)) => {
+                let sent: Vec<_> = pairs.iter().filter(|(found, _)| found == name).collect();
+                if sent.is_empty() {
+                    return Some(None);
+                }
+                // An empty value is no item: it is how a form sends a list of none.
+                let values = sent.iter().map(|(_, value)| value.as_ref()).filter(|value| !value.is_empty());
+                let values: Vec<_> = values.collect();
+                rule.read(&mut self.field(name, Given::Values(&values))).map(Some)
             }
-        };
-        if values.len() > MOST_VALUES {
-            return self.fail(name, format!("must have at most {MOST_VALUES} values"));
+            (Arity::Separated, Members::Form(pairs) | Members::Query(pairs)) => {
+                self.ask(name);
+                let sent = pairs.iter().filter(|(found, value)| found == name && !value.is_empty());
+                let values = sent.flat_map(|(_, value)| value.split(','));
+                // One more than are taken, to see that there are more.
+                let values: Vec<_> = values.take(rules::MOST_VALUES + 1).collect();
+                if values.is_empty() {
+                    return Some(None);
+                }
+                rule.read(&mut self.field(name, Given::Values(&values))).map(Some)
+            }
+            _ => match self.given(name)? {
+                Some(given) => rule.read(&mut self.field(name, given)).map(Some),
+                None => Some(None),
+            },
         }
-        // All of them have the same pointer, so that the first that is wrong speaks for the others.
-        values.into_iter().map(|given| rule(&mut self.field(name, given))).collect()
     }
 
     /// Notes a fault that no single rule sees, such as two members that do not go together.

@@ -11,7 +11,7 @@
 //!
 //! impl Input for Visit {
 //!     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-//!         let date = fields.required("date", rules::date);
+//!         let date = fields.required("date", rules::date());
 //!         let guests = fields.optional("guests", rules::integer(1..=20));
 //!         Some(Visit { date: date?, guests: guests?.unwrap_or(1) })
 //!     }

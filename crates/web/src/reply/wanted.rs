@@ -14,7 +14,7 @@ use super::{
 use crate::{
     negotiate::{self, JSON, TEXT_XML, XML, vary},
     problem::{NOT_ACCEPTABLE, Problem, Result},
-    xml::{DECLARATION, ToXml, Xml},
+    xml::{DECLARATION, Listed, ToXml, Xml},
 };
 
 /// How the client wants to be answered, by its `Accept` header. Taken by an operation, it refuses a client that
@@ -58,18 +58,17 @@ impl Wanted {
         created(location, self.reply(value))
     }
 
-    /// A list whose length the data decides, as [`super::list`] writes it; in XML, an element `root` that holds the
-    /// items.
-    pub async fn list<T, C, F, Fut>(self, root: &'static str, first: C, fetch: F) -> Result<Response>
+    /// A list whose length the data decides, as [`super::list`] writes it.
+    pub async fn list<T, C, F, Fut>(self, first: C, fetch: F) -> Result<Response>
     where
-        T: Serialize + ToXml + Send + 'static,
+        T: Serialize + Listed + Send + 'static,
         C: Send + 'static,
         F: Fn(C) -> Fut + Send + 'static,
         Fut: Future<Output = Result<Batch<T, C>>> + Send + 'static,
     {
         let mut response = match self.xml {
             None => written(InJson, first, fetch).await?,
-            Some(media_type) => written(InXml { media_type, root }, first, fetch).await?,
+            Some(media_type) => written(InXml { media_type, root: T::LIST }, first, fetch).await?,
         };
         vary(&mut response);
         Ok(response)

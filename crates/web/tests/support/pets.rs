@@ -21,20 +21,20 @@ impl Input for Pet {
     const BROKEN: &'static Kind = &UNPROCESSABLE;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let id = fields.optional("id", rules::id);
+        let id = fields.optional("id", rules::id());
         let name = fields.required("name", rules::text(1..=40));
         let category = fields.optional("category", Named::read_value);
         let photos = fields.optional("photoUrls", rules::list_of("photoUrl", 1..=3, rules::text(1..=40)));
         let tags = fields.optional("tags", rules::list_of("tag", 0..=3, Named::read_value));
-        let days = fields.optional("days", rules::list(0..=3, rules::date));
+        let days = fields.optional("days", rules::list(0..=3, rules::date()));
         let status = fields.optional("status", rules::one_of(STATES));
-        let tame = fields.optional("tame", rules::boolean);
-        let born = fields.optional("born", rules::timestamp);
-        let seen = fields.optional("seen", rules::date);
-        let chip = fields.optional("chip", rules::uuid);
+        let tame = fields.optional("tame", rules::boolean());
+        let born = fields.optional("born", rules::timestamp());
+        let seen = fields.optional("seen", rules::date());
+        let chip = fields.optional("chip", rules::uuid());
         let legs = fields.optional("legs", rules::integer(0..=1000));
         let price = fields.optional("price", rules::decimal(Decimal::ZERO..=Decimal::ONE_HUNDRED));
-        let mail = fields.optional("mail", rules::email);
+        let mail = fields.optional("mail", rules::email());
         let names = |named: Vec<Named>| named.into_iter().map(|Named(value)| value).collect::<Vec<_>>();
         let mut read = json!({
             "id": id?,
@@ -64,7 +64,7 @@ pub struct Named(Value);
 
 impl Input for Named {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let id = fields.optional("id", rules::id);
+        let id = fields.optional("id", rules::id());
         let name = fields.required("name", rules::text(1..=10));
         Some(Named(json!([id?, name?])))
     }

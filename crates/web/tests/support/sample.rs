@@ -26,12 +26,12 @@ impl Input for Sample {
         let colour = fields.optional("colour", rules::one_of(COLOURS));
         let integer = fields.optional("integer", rules::integer(-5..=1000));
         let large = fields.optional("large", rules::integer(0..=i64::MAX));
-        let date = fields.optional("date", rules::date);
-        let uuid = fields.optional("uuid", rules::uuid);
+        let date = fields.optional("date", rules::date());
+        let uuid = fields.optional("uuid", rules::uuid());
         let percent = fields.optional("percent", rules::decimal(percent));
         let price = fields.optional("price", rules::decimal(Decimal::ZERO..=Decimal::MAX));
-        let email = fields.optional("email", rules::email);
-        let days = fields.optional("days", rules::list(1..=3, rules::date));
+        let email = fields.optional("email", rules::email());
+        let days = fields.optional("days", rules::list(1..=3, rules::date()));
         let grid = fields.optional("grid", rules::list(0..=2, rules::list(2..=2, rules::integer(0..=9))));
         let mut read = Map::new();
         let mut keep = |name: &str, value: Option<Value>| value.map(|value| read.insert(name.into(), value));

@@ -1,61 +1,168 @@
 //! Rules for lists.
 
-use std::ops::RangeInclusive;
+use std::{collections::HashSet, ops::RangeInclusive};
 
 use serde_json::Value;
+use utoipa::openapi::{
+    RefOr,
+    schema::{ArrayBuilder, Schema},
+    xml::XmlBuilder,
+};
 
-use super::super::{Field, field::Given};
+use super::{
+    super::{Field, field::Given},
+    Arity, Components, Describe, Rule,
+};
 
-/// A list of so many items, each by a rule; every item that breaks it is noted. In XML there is no such thing: see
-/// [`list_of`].
-pub fn list<T>(
+/// How many values a query string may have for one parameter.
+pub(in super::super) const MOST_VALUES: usize = 1000;
+
+/// A list of so many items, each by a rule; every item that breaks it is noted. XML has no lists: see [`List::of`].
+pub fn list<R: Describe>(length: RangeInclusive<usize>, item: R) -> List<R> {
+    List { length, item, element: None }
+}
+
+pub struct List<R> {
     length: RangeInclusive<usize>,
-    item: impl Fn(&mut Field<'_>) -> Option<T>,
-) -> impl Fn(&mut Field<'_>) -> Option<Vec<T>> {
-    move |field| match field.given {
-        Given::Json(Value::Array(items)) => read(field, items.iter().map(Given::Json), &length, &item),
-        _ => field.fail("must be a list"),
+    item: R,
+    element: Option<&'static str>,
+}
+
+impl<R> List<R> {
+    /// The same, and in XML the elements of this name: `photoUrls` that holds `photoUrl`.
+    #[must_use]
+    pub fn of(self, element: &'static str) -> Self {
+        List { element: Some(element), ..self }
     }
 }
 
-/// The same, and in XML the elements named `item`: `photoUrls` that holds `photoUrl`.
-pub fn list_of<T>(
-    item: &'static str,
-    length: RangeInclusive<usize>,
-    rule: impl Fn(&mut Field<'_>) -> Option<T>,
-) -> impl Fn(&mut Field<'_>) -> Option<Vec<T>> {
-    move |field| match field.given {
-        Given::Json(Value::Array(items)) => read(field, items.iter().map(Given::Json), &length, &rule),
-        Given::Xml(_) => {
-            let elements = field.elements("must be a list, of elements rather than text")?;
-            let items = elements.iter().filter(|element| *element.name == *item);
-            read(field, items.map(Given::Xml), &length, &rule)
+impl<R: Describe> Describe for List<R> {
+    fn schema(&self) -> RefOr<Schema> {
+        let least = Some(*self.length.start()).filter(|least| *least > 0);
+        let most = Some(*self.length.end()).filter(|most| *most < usize::MAX);
+        let mut item = self.item.schema();
+        if let (Some(name), RefOr::T(Schema::Object(item))) = (self.element, &mut item) {
+            item.xml = Some(XmlBuilder::new().name(Some(name)).build());
         }
-        _ => field.fail("must be a list"),
+        let xml = self.element.map(|_| XmlBuilder::new().wrapped(Some(true)).build());
+        ArrayBuilder::new().items(item).min_items(least).max_items(most).xml(xml).into()
+    }
+
+    fn components(&self, components: &mut Components) {
+        self.item.components(components);
     }
 }
 
-pub(in super::super) fn read<'a, T>(
-    field: &mut Field<'_>,
-    items: impl Iterator<Item = Given<'a>> + Clone,
-    length: &RangeInclusive<usize>,
-    rule: impl Fn(&mut Field<'_>) -> Option<T>,
-) -> Option<Vec<T>> {
-    let found = items.clone().count();
-    if !length.contains(&found) {
-        return field.fail(match length.start() {
-            1 if found == 0 => "must have at least one item".to_owned(),
-            least if found < *least => format!("must have at least {least} items, not {found}"),
-            _ => format!("must have at most {} items, not {found}", length.end()),
-        });
+impl<R: Rule> Rule for List<R> {
+    type Value = Vec<R::Value>;
+
+    fn read(&self, field: &mut Field<'_>) -> Option<Self::Value> {
+        match (field.given, self.element) {
+            (Given::Json(Value::Array(items)), _) => self.items(field, items.iter().map(Given::Json)),
+            (Given::Xml(_), Some(element)) => {
+                let elements = field.elements("must be a list, of elements rather than text")?;
+                let items = elements.iter().filter(|found| *found.name == *element);
+                self.items(field, items.map(Given::Xml))
+            }
+            (Given::Values(values), _) => self.items(field, values.iter().map(|value| Given::Text(value))),
+            _ => field.fail("must be a list"),
+        }
     }
-    let read: Vec<_> = items
-        .enumerate()
-        .map(|(index, given)| {
-            let pointer = format!("{}/{index}", field.pointer);
-            rule(&mut Field { given, pointer, faults: field.faults })
-        })
-        .collect();
-    // Only now, since a fault ends it: every item has been looked at.
-    read.into_iter().collect()
+
+    fn arity(&self) -> Arity {
+        Arity::Items
+    }
+}
+
+impl<R: Rule> List<R> {
+    fn items<'a>(
+        &self,
+        field: &mut Field<'_>,
+        items: impl Iterator<Item = Given<'a>> + Clone,
+    ) -> Option<Vec<R::Value>> {
+        let found = items.clone().count();
+        if !self.length.contains(&found) {
+            return field.fail(match self.length.start() {
+                1 if found == 0 => "must have at least one item".to_owned(),
+                least if found < *least => format!("must have at least {least} items, not {found}"),
+                _ => format!("must have at most {} items, not {found}", self.length.end()),
+            });
+        }
+        let read: Vec<_> = items
+            .enumerate()
+            .map(|(index, given)| {
+                let pointer = format!("{}/{index}", field.pointer);
+                self.item.read(&mut Field { given, pointer, faults: field.faults })
+            })
+            .collect();
+        // Only now, since `None` ends it: every item has been read.
+        read.into_iter().collect()
+    }
+}
+
+/// All values of a parameter that may be repeated, may have several values with commas between them
+/// (`?status=sold,pending`), or both. An absent or empty one has none.
+pub fn values<R: Rule>(each: R) -> Values<R> {
+    Values { each, named: None }
+}
+
+pub struct Values<R> {
+    each: R,
+    named: Option<(RangeInclusive<usize>, &'static str)>,
+}
+
+impl<R> Values<R> {
+    /// So many of them, repeated ones not counted, called by this name in messages.
+    #[must_use]
+    pub fn named(self, length: RangeInclusive<usize>, name: &'static str) -> Self {
+        Values { named: Some((length, name)), ..self }
+    }
+}
+
+impl<R: Describe> Describe for Values<R> {
+    fn schema(&self) -> RefOr<Schema> {
+        let length = self.named.as_ref().map(|(length, _)| length);
+        let (least, most) = (length.map(|length| *length.start()), length.map(|length| *length.end()));
+        ArrayBuilder::new().items(self.each.schema()).min_items(least).max_items(most).into()
+    }
+
+    fn components(&self, components: &mut Components) {
+        self.each.components(components);
+    }
+}
+
+impl<R: Rule> Rule for Values<R> {
+    type Value = Vec<R::Value>;
+
+    fn read(&self, field: &mut Field<'_>) -> Option<Self::Value> {
+        let Given::Values(values) = field.given else { return field.fail("must be a list") };
+        if values.len() > MOST_VALUES {
+            return field.fail(format!("must have at most {MOST_VALUES} values"));
+        }
+        if let Some((length, name)) = &self.named {
+            let found = values.iter().collect::<HashSet<_>>().len();
+            match length.start() {
+                1 if found == 0 => return field.fail(format!("must name at least one {name}")),
+                least if found < *least => return field.fail(format!("must name at least {least} {name}s")),
+                _ if found > *length.end() => {
+                    return field.fail(format!("must name at most {} {name}s, not {found}", length.end()));
+                }
+                _ => {}
+            }
+        }
+        // All of them have the same pointer, so the first that is wrong stands for the others.
+        let pointer = &field.pointer;
+        let faults = &mut *field.faults;
+        values
+            .iter()
+            .map(|value| {
+                let given = Given::Text(value);
+                self.each.read(&mut Field { given, pointer: pointer.clone(), faults })
+            })
+            .collect()
+    }
+
+    fn arity(&self) -> Arity {
+        Arity::Separated
+    }
 }

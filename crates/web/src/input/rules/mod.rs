@@ -1,166 +1,163 @@
-//! Rules for members: each turns what was sent into a value, or notes what to change.
+//! Rules for members. A rule turns what was sent into a value or notes what to change, and describes in the OpenAPI document
+//! what it takes.
+//!
+//! The rules are values: `text(1..=200)`, `integer(1..=20)`, `list(0..=100, uuid())`. [`Rule::then`] adds a check or a
+//! conversion, [`Rule::described_as`] states the schema of a rule that says more than the one it is made of.
 
 mod list;
 mod number;
+mod object;
+mod text;
 mod time;
+mod word;
 
-use std::ops::RangeInclusive;
+use utoipa::openapi::{
+    RefOr,
+    schema::{Object, Schema, SchemaType},
+};
 
-use serde_json::Value;
-use uuid::Uuid;
+use super::Field;
 
-use super::{Field, field::Given, repeats};
-use crate::xml::is_allowed;
-
-pub(super) use list::read as read_list;
-pub use list::{list, list_of};
+pub(super) use list::MOST_VALUES;
+pub use list::{List, Values, list, values};
+pub use number::{Decimals, Fraction, Id, Integer, Whole, decimal, id, integer, limit, number, page};
 pub(super) use number::{NOT_AN_ID, whole};
-pub use number::{decimal, id, integer};
-pub use time::{date, timestamp, timestamp_or_utc};
+pub use object::{Component, Nested, component, nested};
+pub use text::{Boolean, Email, OneOf, Text, Uuids, boolean, email, one_of, text, text_object, uuid};
+pub(super) use text::{NOT_A_UUID, parse_uuid};
+pub use time::{Dates, Timestamps, date, timestamp, timestamp_or_utc};
+pub use word::{WordRule, word};
 
-/// Text of so many characters, without the ones that no database or terminal takes well, or XML has no way to
-/// write: what is taken here can be told back in every form.
-pub fn text(length: RangeInclusive<usize>) -> impl Fn(&mut Field<'_>) -> Option<String> {
-    move |field| {
-        let text = field.text("must be text")?;
-        if let Some(control) = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
-            return field
-                .fail(format!("must not contain the control character U+{:04X}", u32::from(control)));
-        }
-        if let Some(odd) = text.chars().find(|c| !is_allowed(*c)) {
-            return field.fail(format!("must not contain the character U+{:04X}", u32::from(odd)));
-        }
-        if *length.start() > 0 && text.trim().is_empty() {
-            return field.fail("must not be empty");
-        }
-        let found = text.chars().count();
-        if found > *length.end() {
-            return field.fail(format!("must be at most {} characters long, not {found}", length.end()));
-        }
-        if found < *length.start() {
-            return field.fail(format!("must be at least {} characters long", length.start()));
-        }
-        Some(text.to_owned())
+/// The schemas of components that a rule or a type refers to, by name.
+pub type Components = Vec<(String, RefOr<Schema>)>;
+
+/// What the OpenAPI document says of a member.
+pub trait Describe {
+    /// What is taken or answered, as far as a schema can say it.
+    fn schema(&self) -> RefOr<Schema> {
+        Object::builder().schema_type(SchemaType::AnyValue).build().into()
+    }
+
+    /// Adds the components that the schema refers to.
+    fn components(&self, _: &mut Components) {}
+}
+
+/// What is taken for a member of a body or a query string.
+pub trait Rule: Describe {
+    type Value;
+
+    /// Reads a value; `None` means that a validation error was noted.
+    fn read(&self, field: &mut Field<'_>) -> Option<Self::Value>;
+
+    /// How a form or a query string gives the values of this member.
+    fn arity(&self) -> Arity {
+        Arity::One
+    }
+
+    /// The same rule with a further check or conversion.
+    fn then<T, F>(self, convert: F) -> Then<Self, F>
+    where
+        Self: Sized,
+        F: Fn(&mut Field<'_>, Self::Value) -> Option<T>,
+    {
+        Then { rule: self, convert }
+    }
+
+    /// The same rule with another schema.
+    fn described_as(self, schema: impl Into<Schema>) -> DescribedAs<Self>
+    where
+        Self: Sized,
+    {
+        DescribedAs { rule: self, schema: schema.into() }
     }
 }
 
-/// One of a few words.
-pub fn one_of<T: Copy>(words: &'static [(&'static str, T)]) -> impl Fn(&mut Field<'_>) -> Option<T> {
-    move |field| {
-        let found = field.word("must be text").map(|text| words.iter().find(|(word, _)| *word == text))?;
-        match found {
-            Some((_, value)) => Some(*value),
-            None => {
-                let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
-                field.fail(format!("must be one of: {}", words.join(", ")))
-            }
-        }
+/// How many values of a name a form or a query string may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arity {
+    One,
+    /// In a form, each item of a list is a value.
+    Items,
+    /// Values may be repeated, have commas between them, or both.
+    Separated,
+}
+
+/// A type that has a rule of its own.
+pub trait HasRule: Sized {
+    fn rule() -> impl Rule<Value = Self>;
+}
+
+/// A type that has a schema of its own, whether it can be read or only be answered.
+pub trait HasSchema {
+    fn description() -> impl Describe;
+}
+
+impl<T, F> Describe for F where F: Fn(&mut Field<'_>) -> Option<T> {}
+
+impl<T, F> Rule for F
+where
+    F: Fn(&mut Field<'_>) -> Option<T>,
+{
+    type Value = T;
+
+    fn read(&self, field: &mut Field<'_>) -> Option<T> {
+        self(field)
     }
 }
 
-/// What is an object by this rule; in a form it is the text of a JSON object, as OpenAPI has it.
-pub fn object<T>(rule: impl Fn(&mut Field<'_>) -> Option<T>) -> impl Fn(&mut Field<'_>) -> Option<T> {
-    move |field| {
-        let Given::Text(text) = field.given else { return rule(field) };
-        match serde_json::from_str::<Value>(text) {
-            Ok(value) if repeats::first(text.as_bytes()).is_none() => {
-                let pointer = field.pointer.clone();
-                rule(&mut Field { given: Given::Json(&value), pointer, faults: field.faults })
-            }
-            _ => field.fail("must be a JSON object, as text"),
-        }
+/// A rule with a further check or conversion.
+pub struct Then<R, F> {
+    rule: R,
+    convert: F,
+}
+
+impl<R: Describe, F> Describe for Then<R, F> {
+    fn schema(&self) -> RefOr<Schema> {
+        self.rule.schema()
+    }
+
+    fn components(&self, components: &mut Components) {
+        self.rule.components(components);
     }
 }
 
-/// True or false; in XML also as `1` or `0`.
-pub fn boolean(field: &mut Field<'_>) -> Option<bool> {
-    const WANTED: &str = "must be true or false";
-    let word = match field.given {
-        Given::Json(Value::Bool(value)) => return Some(*value),
-        Given::Json(_) => return field.fail(WANTED),
-        _ => field.word(WANTED)?,
-    };
-    match (word, field.given) {
-        ("true", _) | ("1", Given::Xml(_)) => Some(true),
-        ("false", _) | ("0", Given::Xml(_)) => Some(false),
-        _ => field.fail(WANTED),
+impl<R, F, T> Rule for Then<R, F>
+where
+    R: Rule,
+    F: Fn(&mut Field<'_>, R::Value) -> Option<T>,
+{
+    type Value = T;
+
+    fn read(&self, field: &mut Field<'_>) -> Option<T> {
+        let value = self.rule.read(field)?;
+        (self.convert)(field, value)
+    }
+
+    fn arity(&self) -> Arity {
+        self.rule.arity()
     }
 }
 
-/// A UUID in its usual form.
-pub fn uuid(field: &mut Field<'_>) -> Option<Uuid> {
-    match field.word(NOT_A_UUID).map(parse_uuid)? {
-        Some(id) => Some(id),
-        None => field.fail(NOT_A_UUID),
+/// A rule with another schema.
+pub struct DescribedAs<R> {
+    rule: R,
+    schema: Schema,
+}
+
+impl<R> Describe for DescribedAs<R> {
+    fn schema(&self) -> RefOr<Schema> {
+        RefOr::T(self.schema.clone())
     }
 }
 
-pub(super) const NOT_A_UUID: &str = "must be a UUID like 3be6453c-03eb-4357-ae5a-984a0e574a54";
+impl<R: Rule> Rule for DescribedAs<R> {
+    type Value = R::Value;
 
-/// Only the hyphenated form: the library would also take braces, a URN, and bare digits.
-pub(super) fn parse_uuid(text: &str) -> Option<Uuid> {
-    if text.len() == 36 { Uuid::try_parse(text).ok() } else { None }
-}
+    fn read(&self, field: &mut Field<'_>) -> Option<R::Value> {
+        self.rule.read(field)
+    }
 
-/// An email address: one `@`, something before it, a domain after it, nothing that would need quoting.
-pub fn email(field: &mut Field<'_>) -> Option<String> {
-    const WANTED: &str = "must be an email address like visitor@example.com";
-    let text = field.text(WANTED)?;
-    if is_email(text) { Some(text.to_owned()) } else { field.fail(WANTED) }
-}
-
-fn is_email(text: &str) -> bool {
-    let Some((name, domain)) = text.rsplit_once('@') else { return false };
-    let name_fine = (1..=64).contains(&name.len())
-        && name.split('.').all(|part| {
-            let allowed = |c: char| c.is_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(c);
-            !part.is_empty() && part.chars().all(allowed)
-        });
-    let domain_fine = domain.len() <= 253
-        && domain.contains('.')
-        && domain.split('.').all(|label| {
-            (1..=63).contains(&label.len())
-                && !label.starts_with('-')
-                && !label.ends_with('-')
-                && label.chars().all(|c| c.is_alphanumeric() || c == '-')
-        });
-    name_fine && domain_fine
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_email;
-
-    #[test]
-    fn email_addresses() {
-        for good in
-            ["a@b.co", "todd@example.com", "o'neil+tag@mail.example.org", "zoë@exämple.de", "a.b@c-d.io"]
-        {
-            assert!(is_email(good), "{good}");
-        }
-        let long_name = format!("{}@example.com", "a".repeat(65));
-        let long_label = format!("a@{}.com", "b".repeat(64));
-        for bad in [
-            "",
-            "@",
-            "a@",
-            "@b.co",
-            "a@b",
-            "a b@c.de",
-            "a@b..de",
-            ".a@b.de",
-            "a.@b.de",
-            "a@-b.de",
-            "a@b-.de",
-            "a@b.de\n",
-            "a,b@c.de",
-            "a@b@c.de",
-            "<a@b.de>",
-            "a@b.de.",
-            &long_name,
-            &long_label,
-        ] {
-            assert!(!is_email(bad), "{bad}");
-        }
+    fn arity(&self) -> Arity {
+        self.rule.arity()
     }
 }

@@ -1,47 +1,165 @@
 //! Rules for numbers.
 
-use std::ops::RangeInclusive;
+use std::{
+    fmt::Display,
+    marker::PhantomData,
+    ops::{Bound, RangeBounds, RangeInclusive},
+};
 
 use rust_decimal::Decimal;
 use serde_json::{Number, Value};
+use utoipa::{
+    PartialSchema,
+    openapi::{
+        RefOr,
+        schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type},
+    },
+};
 
-use super::super::{Field, field::Given};
+use super::{super::field::Given, Describe, Field, HasRule, HasSchema, Rule};
+
+/// A type of whole numbers.
+pub trait Whole: Copy + Into<i64> + TryFrom<i64> + PartialSchema {
+    const LEAST: i64;
+    const MOST: i64;
+}
+
+impl Whole for i64 {
+    const LEAST: i64 = i64::MIN;
+    const MOST: i64 = i64::MAX;
+}
+
+impl Whole for i32 {
+    const LEAST: i64 = i32::MIN as i64;
+    const MOST: i64 = i32::MAX as i64;
+}
+
+impl Whole for u16 {
+    const LEAST: i64 = 0;
+    const MOST: i64 = u16::MAX as i64;
+}
 
 /// A whole number in a range.
-pub fn integer(range: RangeInclusive<i64>) -> impl Fn(&mut Field<'_>) -> Option<i64> {
-    move |field| {
-        let wanted = || match *range.end() {
-            i64::MAX => format!("must be a whole number, {} or more", range.start()),
-            end => format!("must be a whole number from {} to {end}", range.start()),
+pub fn integer<T: Whole>(range: impl RangeBounds<T>) -> Integer<T> {
+    let least = match range.start_bound() {
+        Bound::Included(least) => Some((*least).into()),
+        Bound::Excluded(least) => Some((*least).into() + 1),
+        Bound::Unbounded => None,
+    };
+    let most = match range.end_bound() {
+        Bound::Included(most) => Some((*most).into()),
+        Bound::Excluded(most) => Some((*most).into() - 1),
+        Bound::Unbounded => None,
+    };
+    Integer { least, most, whole: PhantomData }
+}
+
+pub struct Integer<T> {
+    least: Option<i64>,
+    most: Option<i64>,
+    whole: PhantomData<T>,
+}
+
+impl<T: Whole> Describe for Integer<T> {
+    fn schema(&self) -> RefOr<Schema> {
+        let mut schema = T::schema();
+        if let RefOr::T(Schema::Object(number)) = &mut schema {
+            let bound = |bound: i64| utoipa::Number::Int(bound as isize);
+            number.minimum = self.least.map(bound);
+            number.maximum = self.most.map(bound);
+        }
+        schema
+    }
+}
+
+impl<T: Whole> Rule for Integer<T> {
+    type Value = T;
+
+    fn read(&self, field: &mut Field<'_>) -> Option<T> {
+        let (least, most) = (self.least.unwrap_or(T::LEAST), self.most.unwrap_or(T::MOST));
+        let wanted = || match most {
+            i64::MAX => format!("must be a whole number, {least} or more"),
+            most => format!("must be a whole number from {least} to {most}"),
         };
         let number = match field.given {
             Given::Json(Value::Number(number)) => integral(number),
             Given::Json(_) => None,
             _ => whole(field.word(wanted())?),
         };
-        match number.filter(|number| range.contains(number)) {
+        let number = number.filter(|number| (least..=most).contains(number));
+        match number.and_then(|number| T::try_from(number).ok()) {
             Some(number) => Some(number),
             None => field.fail(wanted()),
         }
     }
 }
 
+/// The number of a page, from 1.
+pub fn page() -> Integer<i64> {
+    integer(1..)
+}
+
+/// How many items a page has.
+pub fn limit(most: i64) -> Integer<i64> {
+    integer(1..=most)
+}
+
+impl HasRule for i32 {
+    fn rule() -> impl Rule<Value = Self> {
+        integer(..)
+    }
+}
+
+impl HasSchema for i32 {
+    fn description() -> impl Describe {
+        integer::<i32>(..)
+    }
+}
+
 /// An id: any whole number of 64 bits. What is none cannot name anything, and so is malformed rather than broken.
-pub fn id(field: &mut Field<'_>) -> Option<i64> {
-    let number = match field.given {
-        Given::Json(Value::Number(number)) => integral(number),
-        Given::Json(_) => None,
-        _ => match field.word(NOT_AN_ID) {
-            Some(word) => whole(word),
-            None => {
-                field.faults.malformed = true;
-                return None;
-            }
-        },
-    };
-    match number {
-        Some(number) => Some(number),
-        None => field.malformed(NOT_AN_ID),
+pub fn id() -> Id {
+    Id
+}
+
+pub struct Id;
+
+impl Describe for Id {
+    fn schema(&self) -> RefOr<Schema> {
+        i64::schema()
+    }
+}
+
+impl Rule for Id {
+    type Value = i64;
+
+    fn read(&self, field: &mut Field<'_>) -> Option<i64> {
+        let number = match field.given {
+            Given::Json(Value::Number(number)) => integral(number),
+            Given::Json(_) => None,
+            _ => match field.word(NOT_AN_ID) {
+                Some(word) => whole(word),
+                None => {
+                    field.faults.malformed = true;
+                    return None;
+                }
+            },
+        };
+        match number {
+            Some(number) => Some(number),
+            None => field.malformed(NOT_AN_ID),
+        }
+    }
+}
+
+impl HasRule for i64 {
+    fn rule() -> impl Rule<Value = Self> {
+        id()
+    }
+}
+
+impl HasSchema for i64 {
+    fn description() -> impl Describe {
+        id()
     }
 }
 
@@ -82,8 +200,35 @@ fn integral(number: &Number) -> Option<i64> {
 }
 
 /// A decimal number of at most 28 digits, kept digit for digit: `25.50` stays `25.50`.
-pub fn decimal(range: RangeInclusive<Decimal>) -> impl Fn(&mut Field<'_>) -> Option<Decimal> {
-    move |field| {
+pub fn decimal(range: RangeInclusive<Decimal>) -> Decimals {
+    Decimals { range, format: KnownFormat::Double }
+}
+
+pub struct Decimals {
+    range: RangeInclusive<Decimal>,
+    format: KnownFormat,
+}
+
+impl Decimals {
+    /// The same, described as a `float`.
+    #[must_use]
+    pub fn float(self) -> Self {
+        Decimals { format: KnownFormat::Float, ..self }
+    }
+}
+
+impl Describe for Decimals {
+    fn schema(&self) -> RefOr<Schema> {
+        let number = ObjectBuilder::new().schema_type(Type::Number);
+        let number = number.format(Some(SchemaFormat::KnownFormat(self.format.clone())));
+        number.minimum(Some(bound(self.range.start()))).maximum(Some(bound(self.range.end()))).into()
+    }
+}
+
+impl Rule for Decimals {
+    type Value = Decimal;
+
+    fn read(&self, field: &mut Field<'_>) -> Option<Decimal> {
         const DIGITS: &str = "must be a decimal number of at most 28 digits";
         let literal = match field.given {
             Given::Json(Value::Number(number)) => number.as_str(),
@@ -104,15 +249,37 @@ pub fn decimal(range: RangeInclusive<Decimal>) -> impl Fn(&mut Field<'_>) -> Opt
             }
             None => Decimal::from_str_exact(literal),
         };
+        let (least, most) = (self.range.start(), self.range.end());
         match parsed {
-            // JSON has a zero with a minus sign; nobody means it.
-            Ok(number) if number.is_zero() && range.contains(&number) => Some(number.abs()),
-            Ok(number) if range.contains(&number) => Some(number),
-            Ok(_) if range.end() == &Decimal::MAX => {
-                field.fail(format!("must be a number, {} or more", range.start()))
-            }
-            Ok(_) => field.fail(format!("must be a number from {} to {}", range.start(), range.end())),
+            // JSON has a zero with a minus sign, which means the same.
+            Ok(number) if number.is_zero() && self.range.contains(&number) => Some(number.abs()),
+            Ok(number) if self.range.contains(&number) => Some(number),
+            Ok(_) if most == &Decimal::MAX => field.fail(format!("must be a number, {least} or more")),
+            Ok(_) => field.fail(format!("must be a number from {least} to {most}")),
             Err(_) => field.fail(DIGITS),
         }
+    }
+}
+
+/// A bound as a schema has it.
+fn bound(bound: &(impl Display + Clone)) -> utoipa::Number {
+    let text = bound.to_string();
+    text.parse::<isize>()
+        .map(utoipa::Number::Int)
+        .unwrap_or_else(|_| utoipa::Number::Float(text.parse().unwrap_or(f64::MAX)))
+}
+
+/// A number with a fraction, in a range. It is answered only.
+pub fn number(range: RangeInclusive<f64>) -> Fraction {
+    Fraction(range)
+}
+
+pub struct Fraction(RangeInclusive<f64>);
+
+impl Describe for Fraction {
+    fn schema(&self) -> RefOr<Schema> {
+        let number = ObjectBuilder::new().schema_type(Type::Number);
+        let number = number.format(Some(SchemaFormat::KnownFormat(KnownFormat::Double)));
+        number.minimum(Some(bound(self.0.start()))).maximum(Some(bound(self.0.end()))).into()
     }
 }

@@ -1,11 +1,47 @@
 //! Rules for dates and times.
 
 use jiff::{Timestamp, civil::Date};
+use utoipa::openapi::{
+    RefOr,
+    schema::{KnownFormat, Schema, SchemaFormat},
+};
 
-use super::super::Field;
+use super::{Describe, Field, HasRule, HasSchema, Rule, text_object};
 
 /// A calendar date, `2026-05-17`.
-pub fn date(field: &mut Field<'_>) -> Option<Date> {
+pub fn date() -> Dates {
+    Dates
+}
+
+pub struct Dates;
+
+impl Describe for Dates {
+    fn schema(&self) -> RefOr<Schema> {
+        text_object().format(Some(SchemaFormat::KnownFormat(KnownFormat::Date))).into()
+    }
+}
+
+impl Rule for Dates {
+    type Value = Date;
+
+    fn read(&self, field: &mut Field<'_>) -> Option<Date> {
+        read_date(field)
+    }
+}
+
+impl HasRule for Date {
+    fn rule() -> impl Rule<Value = Self> {
+        date()
+    }
+}
+
+impl HasSchema for Date {
+    fn description() -> impl Describe {
+        date()
+    }
+}
+
+fn read_date(field: &mut Field<'_>) -> Option<Date> {
     const WANTED: &str = "must be a calendar date like 2026-05-17";
     let text = field.word(WANTED)?;
     let shaped = text.len() == 10
@@ -23,15 +59,53 @@ pub fn date(field: &mut Field<'_>) -> Option<Date> {
 }
 
 /// A point in time by RFC 3339, with its offset: `2026-05-17T10:30:00Z`.
-pub fn timestamp(field: &mut Field<'_>) -> Option<Timestamp> {
+pub fn timestamp() -> Timestamps {
+    Timestamps { read: read_timestamp }
+}
+
+/// The same, and one without an offset is UTC.
+pub fn timestamp_or_utc() -> Timestamps {
+    Timestamps { read: read_timestamp_or_utc }
+}
+
+pub struct Timestamps {
+    read: fn(&mut Field<'_>) -> Option<Timestamp>,
+}
+
+impl Describe for Timestamps {
+    fn schema(&self) -> RefOr<Schema> {
+        text_object().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))).into()
+    }
+}
+
+impl Rule for Timestamps {
+    type Value = Timestamp;
+
+    fn read(&self, field: &mut Field<'_>) -> Option<Timestamp> {
+        (self.read)(field)
+    }
+}
+
+impl HasRule for Timestamp {
+    fn rule() -> impl Rule<Value = Self> {
+        timestamp()
+    }
+}
+
+impl HasSchema for Timestamp {
+    fn description() -> impl Describe {
+        timestamp()
+    }
+}
+
+fn read_timestamp(field: &mut Field<'_>) -> Option<Timestamp> {
     const WANTED: &str =
         "must be a date and time with an offset, like 2026-05-17T10:30:00Z or 2026-05-17T12:30:00+02:00";
     let text = field.word(WANTED)?;
     moment(field, text, text, WANTED)
 }
 
-/// The same, and one without an offset is UTC.
-pub fn timestamp_or_utc(field: &mut Field<'_>) -> Option<Timestamp> {
+fn read_timestamp_or_utc(field: &mut Field<'_>) -> Option<Timestamp> {
     const WANTED: &str = "must be a date and time like 2026-05-17T10:30:00Z or 2026-05-17T12:30:00+02:00";
     let text = field.word(WANTED)?;
     let in_utc = format!("{text}Z");

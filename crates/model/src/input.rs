@@ -1,0 +1,120 @@
+//! Reading an object member by member.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::Ident;
+
+use crate::{
+    attributes::Resource,
+    member::{Member, Side},
+};
+
+/// How a view reads a member.
+pub(crate) enum Reading {
+    /// It must be there, or its default stands in.
+    Required,
+    /// It may be absent.
+    Optional,
+    /// It must be there to say which resource is meant.
+    Key,
+}
+
+/// An `Input` of a type that has these members.
+pub(crate) fn input(
+    resource: &Resource,
+    ident: &Ident,
+    members: &[(&Member<'_>, Reading)],
+    make: &TokenStream,
+) -> TokenStream {
+    let (for_all, of, conditions) = resource.generics.split_for_impl();
+    let root = match &resource.xml {
+        Some(root) => quote!(Some(#root)),
+        None => quote!(None),
+    };
+    let form = resource.form;
+    let broken = match &resource.broken {
+        Some(kind) => quote!(const BROKEN: &'static ::web::problem::Kind = &#kind;),
+        None => quote!(),
+    };
+    let body = body(resource, members, make);
+    quote! {
+        impl #for_all ::web::input::Input for #ident #of #conditions {
+            const XML_ROOT: ::core::option::Option<&'static str> = #root;
+            const FORM: bool = #form;
+            #broken
+
+            fn read(fields: &mut ::web::input::Fields<'_>) -> ::core::option::Option<Self> {
+                #body
+            }
+        }
+    }
+}
+
+/// Reads all members before the first that is wrong ends it, so that all validation errors are noted.
+pub(crate) fn body(
+    resource: &Resource,
+    members: &[(&Member<'_>, Reading)],
+    make: &TokenStream,
+) -> TokenStream {
+    let read = members.iter().map(|(member, reading)| {
+        let (field, name, rule) = (member.ident, &member.name, member.rule(Side::Read));
+        match (reading, &member.field.default) {
+            (Reading::Optional | Reading::Key, _) => quote!(let #field = fields.optional(#name, #rule);),
+            (Reading::Required, Some(default)) => quote! {
+                let #field = fields.optional(#name, #rule).map(|value| value.unwrap_or_else(|| #default));
+            },
+            (Reading::Required, None) => quote!(let #field = fields.required(#name, #rule);),
+        }
+    });
+    let missing = members.iter().filter(|(_, reading)| matches!(reading, Reading::Key)).map(|(member, _)| {
+        let (field, name) = (member.ident, &member.name);
+        let root = resource.xml.clone().unwrap_or_else(|| resource.ident.to_string().to_lowercase());
+        let text = format!("is required, to say which {root} is replaced");
+        quote! {
+            let #field = match #field {
+                Some(None) => fields.malformed(#name, #text),
+                read => read.flatten(),
+            };
+        }
+    });
+    let check = resource.check.as_ref().map(|check| {
+        let names = members.iter().map(|(member, _)| member.ident);
+        let partial = partial(&resource.ident);
+        quote!(#check(&#partial { #(#names: #names.as_ref()),* }, fields);)
+    });
+    let names = members.iter().map(|(member, _)| member.ident);
+    quote! {
+        #[allow(unused_imports)]
+        use ::web::input::rules::*;
+        #(#read)*
+        #(#missing)*
+        #check
+        #(let #names = #names?;)*
+        Some(#make)
+    }
+}
+
+/// What was read of each member, for a check that concerns several: `None` for one that is wrong.
+pub(crate) fn partial_struct(resource: &Resource, members: &[(&Member<'_>, Reading)]) -> TokenStream {
+    if resource.check.is_none() {
+        return quote!();
+    }
+    let (vis, name) = (&resource.vis, partial(&resource.ident));
+    let fields = members.iter().map(|(member, _)| {
+        let (field, vis, ty) = (member.ident, member.vis, member.ty);
+        quote!(#vis #field: ::core::option::Option<&'a #ty>)
+    });
+    let documentation =
+        format!("What was read of each member of [`{}`]: `None` for one that is wrong.", resource.ident);
+    quote! {
+        #[doc = #documentation]
+        #[allow(dead_code)]
+        #vis struct #name<'a> {
+            #(#fields),*
+        }
+    }
+}
+
+fn partial(ident: &Ident) -> Ident {
+    format_ident!("Partial{ident}")
+}

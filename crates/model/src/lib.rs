@@ -1,0 +1,142 @@
+//! One declaration for each member of a resource.
+//!
+//! A resource is a struct. Each member states its rule, its example and its shape in XML beside its type, and its doc comment is
+//! its description. From that declaration these macros make what reads it, describes it, answers it and stores it:
+//!
+//! ```text
+//! /// A pet in the store.
+//! #[derive(Debug, Clone, Resource)]
+//! #[resource(case = "camelCase", xml = "pet", new = NewPet, new_name = "PetInput", table)]
+//! pub struct Pet {
+//!     #[field(assigned, example = 10)]
+//!     pub id: i64,
+//!     #[field(rule = text(1..=200), example = "doggie")]
+//!     pub name: String,
+//!     #[field(items = 0..=100, each = text(1..=2000), element = "photoUrl", json)]
+//!     pub photo_urls: Vec<String>,
+//!     pub status: Option<Status>,
+//! }
+//!
+//! /// Where a pet is in the sale.
+//! #[derive(Debug, Clone, Copy, Words)]
+//! pub enum Status {
+//!     Available,
+//!     Sold,
+//! }
+//! ```
+//!
+//! `crates/web/tests/model.rs` shows all that comes of such a declaration.
+//!
+//! - [`Resource`] makes the answer in JSON (`Serialize`), its schema (`ToSchema`), and, where it is asked to: the answer in XML
+//!   (`xml = "root"`), what a client sends to create one (`new = NewPet`), to replace one (`replace = PetUpdate`) or to change
+//!   some members of one (`changes = PetChanges`), and the columns (`table`).
+//! - [`Input`] is for what is read and never answered, [`Parameters`] for a query string, [`Record`] for what is stored and
+//!   never answered, [`Words`] for an enumeration.
+//! - [`sql!`] names the columns of a record in a statement: `sql!("SELECT {Pet} FROM pet WHERE id = $1")`.
+//!
+//! # Attributes of a struct: `#[resource(…)]`
+//!
+//! | attribute | meaning |
+//! |---|---|
+//! | `name = "Booking"` | the name of its schema, if that is not the struct's |
+//! | `case = "camelCase"` | the case of member names; as declared if absent |
+//! | `xml = "pet"` | its element in XML |
+//! | `list = "pets"` | the element that holds several of them |
+//! | `new = NewPet`, `new_name = "PetInput"`, `new_doc = "…"` | what a client sends to create one, the name and the description of its schema |
+//! | `replace = PetUpdate` | the same with the assigned member required: what a client sends to replace one |
+//! | `changes = PetChanges` | all members optional: what a client sends to change some |
+//! | `readable` | it is read as it is answered, as a part of another |
+//! | `form` | a body may be a form |
+//! | `broken = UNPROCESSABLE` | what a body is refused as that is well formed and breaks a rule |
+//! | `check = function` | called with what was read of each member and the [`Fields`](../web/input/struct.Fields.html), for rules that concern several members |
+//! | `described = function` | makes its schema of the object that its members make, where an object cannot say it |
+//! | `table` | its members are columns |
+//!
+//! # Attributes of a member: `#[field(…)]`
+//!
+//! | attribute | meaning |
+//! |---|---|
+//! | `rule = text(1..=200)` | the rule; the type's own if absent. The functions of `web::input::rules` are in scope |
+//! | `items = 0..=100`, `each = text(1..=2000)` | a list: how many items, and the rule of each; the item type's own if absent |
+//! | `element = "photoUrl"` | the element of a list's item in XML; that of the item's type if absent |
+//! | `example = "doggie"`, `default = false` | as the document states them; a member with a default may be left out |
+//! | `name = "self"` | its name, if that is not the declared one |
+//! | `assigned` | the server assigns it where a client leaves it out |
+//! | `read_only`, `write_only` | answered and never read; read and never answered |
+//! | `input_doc = "…"` | its description where it is read |
+//! | `column = "id"`, `json`, `computed` | its column, if that has another name; a column of JSON; no column at all |
+
+mod attributes;
+mod columns;
+mod input;
+mod member;
+mod output;
+mod parameters;
+mod sql;
+mod views;
+mod words;
+
+use darling::FromDeriveInput;
+use proc_macro::TokenStream;
+use syn::{DeriveInput, parse_macro_input};
+
+use attributes::Resource as Declared;
+
+/// A resource: answered, and where it says so, read and stored. See the crate's documentation.
+#[proc_macro_derive(Resource, attributes(resource, field))]
+pub fn resource(item: TokenStream) -> TokenStream {
+    derive(item, |declared| {
+        let mut tokens = output::derive(declared)?;
+        tokens.extend(views::derive(declared)?);
+        if declared.table {
+            tokens.extend(columns::derive(declared)?);
+        }
+        Ok(tokens)
+    })
+}
+
+/// An object that is read and never answered.
+#[proc_macro_derive(Input, attributes(resource, field))]
+pub fn input(item: TokenStream) -> TokenStream {
+    derive(item, views::derive_input)
+}
+
+/// The parameters of a query string.
+#[proc_macro_derive(Parameters, attributes(resource, field))]
+pub fn parameters(item: TokenStream) -> TokenStream {
+    derive(item, parameters::derive)
+}
+
+/// A row that is stored and never answered.
+#[proc_macro_derive(Record, attributes(resource, field))]
+pub fn record(item: TokenStream) -> TokenStream {
+    derive(item, columns::derive)
+}
+
+/// An enumeration whose variants are words.
+#[proc_macro_derive(Words, attributes(words))]
+pub fn words(item: TokenStream) -> TokenStream {
+    let item = parse_macro_input!(item as DeriveInput);
+    finish(words::derive(&item))
+}
+
+/// A statement that names the columns of records: `{Pet}` for all of them, `{Pet as p}` for `p.id, p.name`, `{Pet.values}` for
+/// their parameters from `$1` on, `{Pet.set}` for `name = $2, …`, which leaves out the first, and `{Pet.excluded}` for
+/// `name = excluded.name, …`.
+#[proc_macro]
+pub fn sql(item: TokenStream) -> TokenStream {
+    let text = parse_macro_input!(item as syn::LitStr);
+    finish(sql::expand(&text).map_err(darling::Error::from))
+}
+
+fn derive(
+    item: TokenStream,
+    make: impl FnOnce(&Declared) -> darling::Result<proc_macro2::TokenStream>,
+) -> TokenStream {
+    let item = parse_macro_input!(item as DeriveInput);
+    finish(Declared::from_derive_input(&item).and_then(|declared| make(&declared)))
+}
+
+fn finish(made: darling::Result<proc_macro2::TokenStream>) -> TokenStream {
+    made.unwrap_or_else(darling::Error::write_errors).into()
+}

@@ -1,0 +1,214 @@
+//! What a client sends to create, replace or change a resource: views of its declaration.
+
+use darling::{Error, Result};
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+use crate::{
+    attributes::{Resource, documentation},
+    input::{Reading, input, partial_struct},
+    member::{Member, Side, members},
+    output::schema,
+};
+
+pub(crate) fn derive(resource: &Resource) -> Result<TokenStream> {
+    let all = members(resource)?;
+    let mut tokens = TokenStream::new();
+    tokens.extend(new(resource, &all));
+    tokens.extend(replace(resource, &all)?);
+    tokens.extend(changes(resource, &all));
+    if resource.new.is_none() {
+        tokens.extend(readable(resource, &all));
+    }
+    Ok(tokens)
+}
+
+/// A resource without members that only one side has is read as it is answered, where it is a part of another.
+fn readable(resource: &Resource, all: &[Member<'_>]) -> TokenStream {
+    let one_sided = |member: &Member<'_>| !member.is_read() || !member.is_answered() || member.is_assigned();
+    if resource.changes.is_some() || all.iter().any(one_sided) || !resource.readable {
+        return quote!();
+    }
+    let ident = &resource.ident;
+    let names = all.iter().map(|member| member.ident);
+    let mut tokens = input(resource, ident, &readings(all), &quote!(#ident { #(#names),* }));
+    tokens.extend(has_rule(resource));
+    tokens
+}
+
+/// A struct that is read and never answered.
+pub(crate) fn derive_input(resource: &Resource) -> Result<TokenStream> {
+    let all = members(resource)?;
+    let ident = &resource.ident;
+    let name = resource.name.clone().unwrap_or_else(|| ident.to_string());
+    let read: Vec<_> = all.iter().collect();
+    let names = all.iter().map(|member| member.ident);
+    let description = documentation(&resource.attrs);
+    let mut tokens = schema(resource, ident, &name, &description, &read, Side::Read, is_required);
+    tokens.extend(partial_struct(resource, &readings(&all)));
+    tokens.extend(input(resource, ident, &readings(&all), &quote!(#ident { #(#names),* })));
+    tokens.extend(has_rule(resource));
+    Ok(tokens)
+}
+
+fn has_rule(resource: &Resource) -> TokenStream {
+    let ident = &resource.ident;
+    let (for_all, of, conditions) = resource.generics.split_for_impl();
+    quote! {
+        impl #for_all ::web::input::rules::HasRule for #ident #of #conditions {
+            fn rule() -> impl ::web::input::rules::Rule<Value = Self> {
+                ::web::input::rules::nested::<Self>()
+            }
+        }
+    }
+}
+
+fn is_required(member: &Member<'_>) -> bool {
+    !member.is_optional() && !member.is_assigned() && member.field.default.is_none()
+}
+
+fn readings<'m, 'a>(members: impl IntoIterator<Item = &'m Member<'a>>) -> Vec<(&'m Member<'a>, Reading)>
+where
+    'a: 'm,
+{
+    let reading = |member: &Member<'_>| match member.is_optional() || member.is_assigned() {
+        true => Reading::Optional,
+        false => Reading::Required,
+    };
+    members.into_iter().map(|member| (member, reading(member))).collect()
+}
+
+/// What a client sends to create one.
+fn new(resource: &Resource, all: &[Member<'_>]) -> TokenStream {
+    let Some(new) = &resource.new else { return quote!() };
+    let (vis, ident) = (&resource.vis, &resource.ident);
+    let read: Vec<_> = all.iter().filter(|member| member.is_read()).collect();
+    let fields = read.iter().map(|member| {
+        let (field, vis, ty) = (member.ident, member.vis, member.ty);
+        if member.is_assigned() {
+            quote!(#vis #field: ::core::option::Option<#ty>)
+        } else {
+            quote!(#vis #field: #ty)
+        }
+    });
+    let name = resource.new_name.clone().unwrap_or_else(|| new.to_string());
+    let description = resource
+        .new_doc
+        .clone()
+        .unwrap_or_else(|| format!("{} to be created.", documentation(&resource.attrs)));
+    let names = read.iter().map(|member| member.ident);
+    let readings = readings(read.iter().copied());
+    let mut tokens = quote! {
+        #[doc = #description]
+        #[derive(Clone)]
+        #vis struct #new {
+            #(#fields),*
+        }
+    };
+    tokens.extend(schema(resource, new, &name, &description, &read, Side::Read, is_required));
+    tokens.extend(partial_struct(resource, &readings));
+    tokens.extend(input(resource, new, &readings, &quote!(#new { #(#names),* })));
+    tokens.extend(completion(all, new, ident));
+    tokens
+}
+
+/// A method that makes the resource of what a client sent and of what the server assigns.
+fn completion(all: &[Member<'_>], new: &syn::Ident, ident: &syn::Ident) -> TokenStream {
+    let assigned: Vec<_> = all.iter().filter(|member| member.is_assigned() || !member.is_read()).collect();
+    let method = match assigned.as_slice() {
+        [one] => format_ident!("with_{}", one.ident),
+        _ => format_ident!("complete"),
+    };
+    let arguments = assigned.iter().map(|member| {
+        let (field, ty) = (member.ident, member.ty);
+        quote!(#field: #ty)
+    });
+    let kept = all.iter().filter(|member| !member.is_assigned() && member.is_read());
+    let kept = kept.map(|member| member.ident);
+    let given = assigned.iter().map(|member| member.ident);
+    let vis = all.first().map(|member| member.vis);
+    quote! {
+        impl #new {
+            /// The resource of what the client sent and of what the server assigns.
+            #[allow(clippy::too_many_arguments)]
+            #vis fn #method(self, #(#arguments),*) -> #ident {
+                #ident { #(#kept: self.#kept,)* #(#given),* }
+            }
+        }
+    }
+}
+
+/// What a client sends to replace one: all of it, with the assigned member that says which.
+fn replace(resource: &Resource, all: &[Member<'_>]) -> Result<TokenStream> {
+    let Some(replace) = &resource.replace else { return Ok(quote!()) };
+    let (vis, ident) = (&resource.vis, &resource.ident);
+    if let Some(member) = all.iter().find(|member| !member.is_read()) {
+        let text = "a resource with a member that is only answered cannot be replaced as it stands";
+        return Err(Error::custom(text).with_span(member.ident));
+    }
+    let Some(key) = all.iter().find(|member| member.is_assigned()) else {
+        let text = "`replace` needs an `assigned` member, which says what is replaced";
+        return Err(Error::custom(text).with_span(replace));
+    };
+    let description = resource.new_doc.clone().unwrap_or_else(|| documentation(&resource.attrs));
+    let members: Vec<_> = all.iter().collect();
+    let required = |member: &Member<'_>| is_required(member) || member.is_assigned();
+    let readings = readings(all).into_iter();
+    let readings: Vec<_> = readings
+        .map(
+            |(member, reading)| if member.is_assigned() { (member, Reading::Key) } else { (member, reading) },
+        )
+        .collect();
+    let names = all.iter().map(|member| member.ident);
+    let field_vis = key.vis;
+    let documented = format!("{} It says which is replaced.", description);
+    let name = replace.to_string();
+    let mut tokens = quote! {
+        #[doc = #documented]
+        #vis struct #replace(#field_vis #ident);
+    };
+    tokens.extend(schema(resource, replace, &name, &description, &members, Side::Read, required));
+    tokens.extend(input(resource, replace, &readings, &quote!(#replace(#ident { #(#names),* }))));
+    Ok(tokens)
+}
+
+/// What a client sends to change some members of one.
+fn changes(resource: &Resource, all: &[Member<'_>]) -> TokenStream {
+    let Some(changes) = &resource.changes else { return quote!() };
+    let (vis, ident) = (&resource.vis, &resource.ident);
+    let read: Vec<_> = all.iter().filter(|member| member.is_read() && !member.is_assigned()).collect();
+    let fields = read.iter().map(|member| {
+        let (field, vis, inner) = (member.ident, member.vis, member.inner);
+        quote!(#vis #field: ::core::option::Option<#inner>)
+    });
+    let description = resource.changes_doc.clone().unwrap_or_default();
+    let name = changes.to_string();
+    let names: Vec<_> = read.iter().map(|member| member.ident).collect();
+    let readings: Vec<_> = read.iter().map(|member| (*member, Reading::Optional)).collect();
+    let applied = read.iter().filter(|member| member.is_answered()).map(|member| {
+        let field = member.ident;
+        let value = if member.is_optional() { quote!(Some(value.clone())) } else { quote!(value.clone()) };
+        quote! {
+            if let Some(value) = &self.#field {
+                resource.#field = #value;
+            }
+        }
+    });
+    let mut tokens = quote! {
+        #[doc = #description]
+        #[derive(Clone)]
+        #vis struct #changes {
+            #(#fields),*
+        }
+
+        impl #changes {
+            /// Sets the members that the client sent.
+            #vis fn apply_to(&self, resource: &mut #ident) {
+                #(#applied)*
+            }
+        }
+    };
+    tokens.extend(schema(resource, changes, &name, &description, &read, Side::Read, |_| false));
+    tokens.extend(input(resource, changes, &readings, &quote!(#changes { #(#names),* })));
+    tokens
+}

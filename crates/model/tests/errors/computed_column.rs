@@ -1,0 +1,7 @@
+#[derive(model::Record)]
+struct Pet {
+    #[field(computed, column = "url")]
+    link: String,
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+#[derive(model::Resource)]
+enum Pet {
+    Dog,
+}
+
+#[derive(model::Words)]
+struct Status;
+
+fn main() {}

@@ -1,0 +1,7 @@
+#[derive(model::Resource)]
+struct Pet {
+    #[field(read_only, assigned)]
+    id: i64,
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+#[derive(model::Resource)]
+#[resource(xmls = "pet")]
+struct Pet {
+    #[field(lenght = 1..=200)]
+    name: String,
+}
+
+fn main() {}

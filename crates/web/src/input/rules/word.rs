@@ -1,0 +1,49 @@
+//! The rule of enumerations.
+
+use std::marker::PhantomData;
+
+use db::Word;
+use utoipa::{
+    ToSchema,
+    openapi::{RefOr, schema::Schema},
+};
+
+use super::{Components, Describe, Field, Rule, component, one_of};
+
+/// One of the words of an enumeration, which is a component of the document.
+pub fn word<T: Word + ToSchema>() -> WordRule<T> {
+    WordRule { inline: false, word: PhantomData }
+}
+
+pub struct WordRule<T> {
+    inline: bool,
+    word: PhantomData<T>,
+}
+
+impl<T> WordRule<T> {
+    /// The same, described where it stands.
+    #[must_use]
+    pub fn inline(self) -> Self {
+        WordRule { inline: true, ..self }
+    }
+}
+
+impl<T: ToSchema> Describe for WordRule<T> {
+    fn schema(&self) -> RefOr<Schema> {
+        if self.inline { T::schema() } else { component::<T>().schema() }
+    }
+
+    fn components(&self, components: &mut Components) {
+        if !self.inline {
+            component::<T>().components(components);
+        }
+    }
+}
+
+impl<T: Word + ToSchema> Rule for WordRule<T> {
+    type Value = T;
+
+    fn read(&self, field: &mut Field<'_>) -> Option<T> {
+        one_of(T::WORDS).read(field)
+    }
+}
