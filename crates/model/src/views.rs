@@ -161,7 +161,7 @@ fn replace(resource: &Resource, all: &[Member<'_>]) -> Result<TokenStream> {
         .collect();
     let names = all.iter().map(|member| member.ident);
     let field_vis = key.vis;
-    let documented = format!("{} It says which is replaced.", description);
+    let documented = format!("{description} It says which is replaced.");
     let name = replace.to_string();
     let mut tokens = quote! {
         #[doc = #documented]

@@ -9,7 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use web::{
     Paging, Problem, Result, Wanted,
-    input::{self, Fields},
+    input::{self, Fields, rules},
     xml::{ToXml, Xml},
 };
 
@@ -18,7 +18,9 @@ const USUAL: i64 = 10;
 const MOST: i64 = 100;
 
 pub(crate) fn paging(fields: &mut Fields<'_>) -> Option<Paging> {
-    Paging::read(fields, USUAL, MOST)
+    let page = fields.optional("page", rules::page());
+    let limit = fields.optional("limit", rules::limit(MOST));
+    Some(Paging::new(page?.unwrap_or(1), limit?.unwrap_or(USUAL)))
 }
 
 /// A page of a list.

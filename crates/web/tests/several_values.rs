@@ -22,8 +22,8 @@ impl Input for Search {
     const BROKEN: &'static Kind = &UNPROCESSABLE;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let words = fields.each("word", rules::text(1..=5));
-        let ids = fields.each("id", rules::integer(0..=9));
+        let words = fields.required("word", rules::values(rules::text(1..=5)));
+        let ids = fields.required("id", rules::values(rules::integer(0..=9)));
         let deep = fields.optional("deep", rules::boolean());
         Some(Search(words?, ids?, deep?))
     }

@@ -51,6 +51,7 @@ pub(super) fn read_query<T: Input>(parameters: &Pairs<'_>, facts: Option<Facts>)
 
 impl<'a> Fields<'a> {
     /// A member that must be there.
+    #[expect(clippy::needless_pass_by_value, reason = "a rule is made where it is asked for")]
     pub fn required<R: Rule>(&mut self, name: &str, rule: R) -> Option<R::Value> {
         match self.sent(name, &rule)? {
             Some(value) => Some(value),
@@ -60,6 +61,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A member that may be left out. The outer `None` is a validation error, the inner one an absent member.
+    #[expect(clippy::needless_pass_by_value, reason = "a rule is made where it is asked for")]
     pub fn optional<R: Rule>(&mut self, name: &str, rule: R) -> Option<Option<R::Value>> {
         self.sent(name, &rule)
     }

@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use testkit::{Answer, Client, Server};
 use web::{
     Body, Reply,
-    input::{Field, Fields, Input, rules},
+    input::{
+        Field, Fields, Input,
+        rules::{self, Rule as _},
+    },
     problem::{Kind, UNPROCESSABLE},
 };
 
@@ -24,8 +27,8 @@ impl Input for Pet {
         let id = fields.optional("id", rules::id());
         let name = fields.required("name", rules::text(1..=40));
         let category = fields.optional("category", Named::read_value);
-        let photos = fields.optional("photoUrls", rules::list_of("photoUrl", 1..=3, rules::text(1..=40)));
-        let tags = fields.optional("tags", rules::list_of("tag", 0..=3, Named::read_value));
+        let photos = fields.optional("photoUrls", rules::list(1..=3, rules::text(1..=40)).of("photoUrl"));
+        let tags = fields.optional("tags", rules::list(0..=3, Named::read_value).of("tag"));
         let days = fields.optional("days", rules::list(0..=3, rules::date()));
         let status = fields.optional("status", rules::one_of(STATES));
         let tame = fields.optional("tame", rules::boolean());
@@ -81,7 +84,7 @@ impl Input for Pets {
     }
 
     fn read_value(field: &mut Field<'_>) -> Option<Self> {
-        let pets = rules::list_of("pet", 1..=3, Pet::read_value)(field)?;
+        let pets = rules::list(1..=3, Pet::read_value).of("pet").read(field)?;
         Some(Pets(pets.into_iter().map(|Pet(value)| value).collect()))
     }
 }
