@@ -20,6 +20,7 @@ async fn a_form_is_read_like_any_body() {
         ("name=a", json!({"name": "a"})),
         ("name=Tom+%26+Jerry&id=7&tame=true", json!({"id": 7, "name": "Tom & Jerry", "tame": true})),
         ("&legs=4&&name=a&other=1&other=2&", json!({"name": "a", "legs": 4})),
+        ("name=a&photoUrls=b&photoUrls=&photoUrls=c", json!({"name": "a", "photoUrls": ["b", "c"]})),
         ("name=a%0D%0Ab&price=1.50", json!({"name": "a\r\nb", "price": "1.50"})),
     ] {
         send(body).await.is(200, &read);
@@ -30,7 +31,8 @@ async fn a_form_is_read_like_any_body() {
         ("name=a&legs=+4", &[("#/legs", "must be a whole number from 0 to 1000")]),
         ("name=a&tame=1", &[("#/tame", "must be true or false")]),
         ("name=a&category=cats", &[("#/category", "must be an object")]),
-        ("name=a&photoUrls=b", &[("#/photoUrls", "must be a list")]),
+        ("name=a&photoUrls=", &[("#/photoUrls", "must have at least one item")]),
+        ("name=a&photoUrls=b&tags=x", &[("#/tags/0", "must be an object")]),
         ("name=%EF%BF%BE", &[("#/name", "must not contain the character U+FFFE")]),
     ] {
         is_broken(&send(body).await, errors);

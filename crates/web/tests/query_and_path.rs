@@ -8,13 +8,11 @@ use axum::{
     Router,
     routing::{MethodRouter, get},
 };
+use model::Parameters;
 use serde_json::json;
 use support::{Wire, sample::serve_sample, serve};
 use uuid::Uuid;
-use web::{
-    Paging, Path, Query, Reply, Result,
-    input::{Fields, Input},
-};
+use web::{Paging, Path, Query, Reply, Result};
 
 const NOT_HEX: &str = "has a % that is not followed by two hexadecimal digits";
 const NOT_UTF8: &str = "has percent codes that are not UTF-8";
@@ -187,17 +185,20 @@ async fn the_last_of_several_parameters_counts() {
     client.get("/none").send().await.is_problem(500, "internal");
 }
 
-struct Page(Paging);
-
-impl Input for Page {
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        Paging::read(fields, 10, 30).map(Page)
-    }
+#[derive(Parameters)]
+struct Pages {
+    #[field(rule = page(), default = 1)]
+    page: i64,
+    #[field(rule = limit(30), default = 10)]
+    limit: i64,
 }
 
 #[tokio::test]
 async fn pages() {
-    let handler = async |Query(Page(paging)): Query<Page>| Reply((paging.limit(), paging.skipped()));
+    let handler = async |Query(Pages { page, limit }): Query<Pages>| {
+        let paging = Paging::new(page, limit);
+        Reply((paging.limit(), paging.skipped()))
+    };
     let (_server, client) = serve(Router::new().route("/", get(handler))).await;
     for (query, read) in [
         ("", json!([10, 0])),

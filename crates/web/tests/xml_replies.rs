@@ -19,7 +19,7 @@ use web::{
     Problem, Result, Wanted, negotiate,
     problem::NOT_FOUND,
     reply::Batch,
-    xml::{ToXml, Xml},
+    xml::{Listed, ToXml, Xml},
 };
 
 const DECLARATION: &str = r#"<?xml version="1.0" encoding="UTF-8"?>"#;
@@ -37,6 +37,10 @@ impl Pet {
     fn named(id: usize, name: &str) -> Self {
         Pet { id, name: name.into(), photos: Vec::new(), tags: Vec::new() }
     }
+}
+
+impl Listed for Pet {
+    const LIST: &'static str = "pets";
 }
 
 impl ToXml for Pet {
@@ -212,7 +216,7 @@ async fn text_that_xml_cannot_carry() {
 fn pets(count: usize, size: usize, odd: Option<usize>, fails: Option<usize>) -> Router {
     let handler = async move |wanted: Wanted| {
         wanted
-            .list("pets", 0, move |page: usize| async move {
+            .list(0, move |page: usize| async move {
                 if fails == Some(page) {
                     return Err(Problem::new(&NOT_FOUND, "There is no such page."));
                 }
@@ -266,7 +270,7 @@ async fn a_list_that_starts_with_an_empty_page() {
             let items = if page < 2 { Vec::new() } else { vec![Pet::named(page, "a")] };
             Ok(Batch { items, next: (page < 3).then_some(page + 1) })
         };
-        wanted.list("pets", 0_usize, page).await
+        wanted.list(0_usize, page).await
     };
     let (_server, client) = serve(Router::new().route("/", get(handler))).await;
     let ids =
