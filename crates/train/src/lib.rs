@@ -5,10 +5,13 @@
 //! payments to their end. [`Train::open`] puts them together.
 
 mod booking;
+mod cache;
 mod caller;
+mod country;
 mod document;
 mod examples;
 mod idempotency;
+mod link;
 mod page;
 mod payment;
 mod problem;

@@ -1,49 +1,84 @@
-//! Lists as this service gives them: a page of data, and links to itself and its neighbours.
+//! Lists as this service answers them: a page of data, and links to itself and its neighbours.
 
-use axum::{
-    extract::{FromRequestParts, OriginalUri},
-    response::Response,
-};
+use axum::extract::{FromRequestParts, OriginalUri};
 use http::request::Parts;
+use model::Resource;
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        Ref, RefOr,
+        schema::{ArrayBuilder, ObjectBuilder, Schema, Type},
+        xml::XmlBuilder,
+    },
+};
 use web::{
-    Paging, Problem, Result, Wanted,
-    input::{self, Fields, rules},
-    xml::{ToXml, Xml},
+    Paging, Problem, Result,
+    input::{
+        self,
+        rules::{Components, Describe, component},
+    },
+    xml::{Element, Listed, ToXml, Xml},
 };
 
-/// How many items a page has, and how many it can have.
-const USUAL: i64 = 10;
-const MOST: i64 = 100;
+use crate::link::uri;
 
-pub(crate) fn paging(fields: &mut Fields<'_>) -> Option<Paging> {
-    let page = fields.optional("page", rules::page());
-    let limit = fields.optional("limit", rules::limit(MOST));
-    Some(Paging::new(page?.unwrap_or(1), limit?.unwrap_or(USUAL)))
-}
+/// How many items a page has if the client does not say.
+pub(crate) const USUAL: i64 = 10;
+/// How many items a page can have.
+pub(crate) const MOST: i64 = 100;
 
 /// A page of a list.
 #[derive(Serialize)]
 pub(crate) struct Page<T> {
     pub(crate) data: Vec<T>,
     pub(crate) links: PageLinks,
-    #[serde(skip)]
-    pub(crate) name: &'static str,
+}
+
+impl<T: Listed> ToXml for Page<T> {
+    const ROOT: &'static str = "data";
+
+    fn content(&self, xml: &mut Xml) {
+        xml.element(T::LIST, |xml| self.data.iter().for_each(|item| xml.one(item)));
+        self.links.write("links", xml);
+    }
+}
+
+impl<T: Listed + ToSchema> PartialSchema for Page<T> {
+    fn schema() -> RefOr<Schema> {
+        let named = |name| XmlBuilder::new().name(Some(name));
+        let data = ArrayBuilder::new().items(Ref::from_schema_name(T::name()));
+        let page = ObjectBuilder::new()
+            .schema_type(Type::Object)
+            .description(Some(format!("A page of {}.", T::LIST)))
+            .property("data", data.xml(Some(named(T::LIST).wrapped(Some(true)).build())))
+            .required("data")
+            .property("links", component::<PageLinks>().schema())
+            .required("links");
+        page.xml(Some(named(Self::ROOT).build())).into()
+    }
+}
+
+impl<T: Listed + ToSchema> ToSchema for Page<T> {
+    fn name() -> std::borrow::Cow<'static, str> {
+        format!("{}Page", T::name()).into()
+    }
+
+    fn schemas(components: &mut Components) {
+        component::<T>().components(components);
+        component::<PageLinks>().components(components);
+    }
 }
 
 /// Where a page and its neighbours are.
-#[derive(Serialize, ToSchema)]
-#[schema(as = PageLinks)]
+#[derive(Resource)]
+#[resource(xml = "links")]
 pub(crate) struct PageLinks {
-    #[serde(rename = "self")]
-    #[schema(format = "uri")]
+    #[field(name = "self", rule = uri())]
     this: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "uri", required = false, nullable = false)]
+    #[field(rule = uri())]
     next: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "uri", required = false, nullable = false)]
+    #[field(rule = uri())]
     prev: Option<String>,
 }
 
@@ -128,27 +163,4 @@ pub(crate) fn cut<T>(items: Vec<T>, paging: Paging) -> (Vec<T>, bool) {
     let limit = usize::try_from(paging.limit()).unwrap_or(usize::MAX);
     let more = items.len().saturating_sub(skipped) > limit;
     (items.into_iter().skip(skipped).take(limit).collect(), more)
-}
-
-impl<T: Serialize + ToXml> Page<T> {
-    pub(crate) fn reply(&self, wanted: Wanted) -> Response {
-        wanted.reply(self)
-    }
-}
-
-impl<T: ToXml> ToXml for Page<T> {
-    const ROOT: &'static str = "data";
-
-    fn content(&self, xml: &mut Xml) {
-        xml.element(self.name, |xml| self.data.iter().for_each(|item| xml.one(item)));
-        xml.element("links", |xml| {
-            xml.text("self", &self.links.this);
-            if let Some(next) = &self.links.next {
-                xml.text("next", next);
-            }
-            if let Some(prev) = &self.links.prev {
-                xml.text("prev", prev);
-            }
-        });
-    }
 }

@@ -5,67 +5,43 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use db::WriteTx;
-use http::{HeaderValue, StatusCode};
+use http::StatusCode;
 use jiff::{Timestamp, Unit};
-use utoipa::{IntoParams, ToSchema};
+use model::Parameters;
 use uuid::Uuid;
-use web::{
-    Body, Paging, Path, Problem, Query, Result, Together, Wanted,
-    input::{Fields, Input},
-    problem::NOT_FOUND,
-};
+use web::{Body, Paging, Path, Problem, Query, Result, Together, Wanted, problem::NOT_FOUND};
 
 use super::{Booking, BookingAnswer, NewBooking, Status, store, store::Cancelled};
 use crate::{
     Train,
+    cache::{NOT_CACHED, cached},
     caller::{Caller, Read, Write},
     idempotency::{self, Answer, Key, Known, Refusal},
-    page::{self, Here, Page, PageLinks},
+    page::{Here, MOST, Page, USUAL},
     problem::{DEPARTED, NO_BICYCLES, NO_DOGS, SOLD_OUT, TOO_MANY_HOLDS},
-    station::api::cached,
     traveller, trip,
     webhook::NEW_BOOKING,
 };
 
-/// What is somebody's own is kept by nobody on the way.
-pub(crate) const NOT_CACHED: HeaderValue = HeaderValue::from_static("no-store");
-
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "the OpenAPI document reads it")]
-pub(crate) struct BookingParameters {
+#[derive(Parameters)]
+pub(crate) struct BookingQuery {
     /// Which page, from 1.
-    #[param(minimum = 1, required = false, default = 1)]
+    #[field(rule = page(), default = 1)]
     page: i64,
     /// How many bookings a page has.
-    #[param(minimum = 1, maximum = 100, required = false, default = 10)]
+    #[field(rule = limit(MOST), default = USUAL)]
     limit: i64,
 }
 
-pub(crate) struct BookingQuery(pub(crate) Paging);
-
-impl Input for BookingQuery {
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        page::paging(fields).map(BookingQuery)
-    }
-}
-
-/// A page of bookings.
-#[derive(ToSchema)]
-#[schema(as = BookingPage, xml(name = "data"))]
-#[expect(dead_code, reason = "the OpenAPI document reads it")]
-pub(crate) struct BookingPage {
-    #[schema(xml(wrapped(name = "bookings")))]
-    data: Vec<BookingAnswer>,
-    links: PageLinks,
-}
+/// A page of bookings, as the document describes it.
+type BookingPage = Page<BookingAnswer>;
 
 /// List bookings
 ///
 /// The caller's own, the newest first.
 #[utoipa::path(
     get, path = "/bookings", operation_id = "get-bookings", tag = "Bookings",
-    params(BookingParameters),
+    params(BookingQuery),
     responses((status = 200, description = "A page of the caller's bookings.",
         content((BookingPage = "application/json"), (BookingPage = "application/xml")))),
     security(("OAuth2" = ["read"])),
@@ -75,10 +51,10 @@ pub(crate) async fn list(
     wanted: Wanted,
     State(train): State<Train>,
     here: Here,
-    Query(BookingQuery(paging)): Query<BookingQuery>,
+    Query(BookingQuery { page, limit }): Query<BookingQuery>,
 ) -> Result<Response> {
     let now = train.clock.now();
-    let limit = paging.limit();
+    let paging = Paging::new(page, limit);
     let mut found = match paging.skipped() {
         // One more than is shown tells whether more follow.
         Some(skipped) => {
@@ -90,7 +66,7 @@ pub(crate) async fn list(
     found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     let links = here.links(&train.address, paging, more);
     let data = found.into_iter().map(|booking| booking.answer(&train.address)).collect();
-    Ok(cached(Page { data, links, name: "bookings" }.reply(wanted), NOT_CACHED))
+    Ok(cached(wanted.reply(&Page { data, links }), NOT_CACHED))
 }
 
 /// Create a booking

@@ -142,6 +142,10 @@ impl ToXml for BookingAnswer {
     }
 }
 
+impl web::xml::Listed for BookingAnswer {
+    const LIST: &'static str = "bookings";
+}
+
 /// A booking to be.
 #[derive(ToSchema, Serialize)]
 #[schema(as = BookingInput, xml(name = "booking"))]

@@ -19,11 +19,11 @@ use super::{
 };
 use crate::{
     Train,
-    booking::{self, Status, api::NOT_CACHED},
+    booking::{self, Status},
+    cache::{NOT_CACHED, cached},
     caller::{Caller, Write},
     idempotency::{self, Answer, Key, Known, Refusal, Request},
     problem::{ALREADY_PAID, BOOKING_EXPIRED, DEPARTED, NO_LONGER_RUNS, PAYMENT_UNDER_WAY},
-    station::api::cached,
     traveller,
 };
 

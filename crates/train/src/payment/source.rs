@@ -13,7 +13,7 @@ use web::{
 };
 
 use super::schema::AccountType;
-use crate::{Train, station::api::country};
+use crate::{Train, country::country};
 
 /// A card or a bank account.
 pub(crate) enum Source {
@@ -99,7 +99,7 @@ impl Input for Card {
         let address_line1 = fields.optional("address_line1", rules::text(0..=200));
         let address_line2 = fields.optional("address_line2", rules::text(0..=200));
         let address_city = fields.optional("address_city", rules::text(0..=200));
-        let address_country = fields.required("address_country", country);
+        let address_country = fields.required("address_country", country());
         let address_post_code = fields.optional("address_post_code", rules::text(0..=20));
         // A card that is expired and nothing else waits until the request is known to be new: one that is sent again may have
         // been paid with a card that was still good.
@@ -132,7 +132,7 @@ impl Input for BankAccount {
         let sort_code = fields.optional("sort_code", digits(6..=6));
         let account_type = fields.required("account_type", rules::one_of(TYPES));
         let bank_name = fields.required("bank_name", rules::text(1..=200));
-        let country = fields.required("country", country);
+        let country = fields.required("country", country());
         Some(BankAccount {
             name: name?,
             number: number?,

@@ -1,81 +1,58 @@
 //! The operations on stations.
 
 use axum::{extract::State, response::Response};
-use http::{HeaderValue, header};
-use utoipa::{IntoParams, ToSchema};
+use http::HeaderValue;
+use model::Parameters;
 use uuid::Uuid;
 use web::{
     Paging, Path, Problem, Query, Result, Wanted,
-    input::{
-        Field, Fields, Input,
-        rules::{self, Rule as _},
-    },
+    input::rules::{Rule, text},
     problem::NOT_FOUND,
 };
 
 use super::{Filter, Place, StationAnswer};
 use crate::{
     Train,
+    cache::cached,
     caller::{Caller, Read},
-    page::{self, Here, Page, PageLinks},
+    country::country,
+    page::{self, Here, MOST, Page, USUAL},
 };
 
 /// Stations change with the program only.
 const CACHED: HeaderValue = HeaderValue::from_static("private, max-age=3600");
 
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "the OpenAPI document reads it")]
-pub(crate) struct StationParameters {
-    /// Which page, from 1.
-    #[param(minimum = 1, required = false, default = 1)]
-    page: i64,
-    /// How many stations a page has.
-    #[param(minimum = 1, maximum = 100, required = false, default = 10)]
-    limit: i64,
+#[derive(Parameters)]
+pub(crate) struct StationQuery {
     /// A place, as latitude and longitude: stations within 50 km of it, the nearest first.
-    #[param(
-        required = false,
-        max_length = 100,
-        example = "52.5200,13.4050",
-        pattern = r"^[+-]?(90(\.0+)?|[0-8]?[0-9](\.[0-9]+)?),[+-]?(180(\.0+)?|(1[0-7][0-9]|[0-9]?[0-9])(\.[0-9]+)?)$"
-    )]
-    coordinates: String,
+    #[field(rule = coordinates(), example = "52.5200,13.4050")]
+    coordinates: Option<Place>,
     /// What the name or the address has in it, without regard to case and accents: a part of it as it stands, or how its words
     /// begin, in any order. Names are also known in English.
-    #[param(required = false, max_length = 100, example = "Berlin")]
-    search: String,
+    #[field(rule = text(0..=100), example = "Berlin")]
+    search: Option<String>,
     /// The country, by ISO 3166-1, two letters.
-    #[param(required = false, pattern = "^[A-Za-z]{2}$", example = "DE")]
-    country: String,
+    #[field(rule = country(), example = "DE")]
+    country: Option<String>,
+    /// Which page, from 1.
+    #[field(rule = page(), default = 1)]
+    page: i64,
+    /// How many stations a page has.
+    #[field(rule = limit(MOST), default = USUAL)]
+    limit: i64,
 }
 
-pub(crate) struct StationQuery {
-    filter: Filter,
-    paging: Paging,
-}
-
-impl Input for StationQuery {
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let near = fields.optional("coordinates", coordinates);
-        let search = fields.optional("search", rules::text(0..=100));
-        let country = fields.optional("country", country);
-        let paging = page::paging(fields);
-        Some(StationQuery {
-            filter: Filter { search: search?, country: country?, near: near? },
-            paging: paging?,
-        })
-    }
-}
-
-fn coordinates(field: &mut Field<'_>) -> Option<Place> {
+fn coordinates() -> impl Rule<Value = Place> {
     const WANTED: &str =
         "must be a latitude from -90 to 90 and a longitude from -180 to 180, like 52.5200,13.4050";
-    let text = rules::text(1..=100).read(field)?;
-    let place = text.split_once(',').and_then(|(latitude, longitude)| {
-        Some(Place { latitude: degrees(latitude, 90.0)?, longitude: degrees(longitude, 180.0)? })
-    });
-    place.map_or_else(|| field.fail(WANTED), Some)
+    const PATTERN: &str =
+        r"^[+-]?(90(\.0+)?|[0-8]?[0-9](\.[0-9]+)?),[+-]?(180(\.0+)?|(1[0-7][0-9]|[0-9]?[0-9])(\.[0-9]+)?)$";
+    text(1..=100).pattern(PATTERN).then(|field, text: String| {
+        let place = text.split_once(',').and_then(|(latitude, longitude)| {
+            Some(Place { latitude: degrees(latitude, 90.0)?, longitude: degrees(longitude, 180.0)? })
+        });
+        place.map_or_else(|| field.fail(WANTED), Some)
+    })
 }
 
 /// Degrees as people write them: the library would also take `inf`, `NaN` and `1e1`.
@@ -85,31 +62,15 @@ fn degrees(text: &str, most: f64) -> Option<f64> {
     text.parse::<f64>().ok().filter(|degrees| plain && degrees.abs() <= most)
 }
 
-pub(crate) fn country(field: &mut Field<'_>) -> Option<String> {
-    let text = rules::text(1..=100).read(field)?;
-    if text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
-        Some(text.to_ascii_uppercase())
-    } else {
-        field.fail("must be a country of two letters, like DE")
-    }
-}
-
-/// A page of stations.
-#[derive(ToSchema)]
-#[schema(as = StationPage, xml(name = "data"))]
-#[expect(dead_code, reason = "the OpenAPI document reads it")]
-pub(crate) struct StationPage<'t> {
-    #[schema(xml(wrapped(name = "stations")))]
-    data: Vec<StationAnswer<'t>>,
-    links: PageLinks,
-}
+/// A page of stations, as the document describes it.
+type StationPage = Page<StationAnswer<'static>>;
 
 /// List stations
 #[utoipa::path(
     get, path = "/stations", operation_id = "get-stations", tag = "Stations",
-    params(StationParameters),
+    params(StationQuery),
     responses((status = 200, description = "A page of the stations that fit.",
-        content((StationPage<'static> = "application/json"), (StationPage<'static> = "application/xml")))),
+        content((StationPage = "application/json"), (StationPage = "application/xml")))),
     security(("OAuth2" = ["read"])),
 )]
 pub(crate) async fn list(
@@ -117,12 +78,14 @@ pub(crate) async fn list(
     wanted: Wanted,
     State(train): State<Train>,
     here: Here,
-    Query(StationQuery { filter, paging }): Query<StationQuery>,
+    Query(query): Query<StationQuery>,
 ) -> Result<Response> {
+    let paging = Paging::new(query.page, query.limit);
+    let filter = Filter { search: query.search, country: query.country, near: query.coordinates };
     let (found, more) = page::cut(filter.of(&train.timetable.stations), paging);
     let links = here.links(&train.address, paging, more);
     let data: Vec<_> = found.into_iter().map(super::Station::answer).collect();
-    Ok(cached(Page { data, links, name: "stations" }.reply(wanted), CACHED))
+    Ok(cached(wanted.reply(&Page { data, links }), CACHED))
 }
 
 /// Get a station
@@ -145,12 +108,4 @@ pub(crate) async fn get(
     let station = train.timetable.station(id);
     let station = station.ok_or_else(|| Problem::new(&NOT_FOUND, "There is no station with this id."))?;
     Ok(cached(wanted.reply(&station.answer()), CACHED))
-}
-
-/// The same answer, to be kept for a while.
-pub(crate) fn cached(mut response: Response, how: HeaderValue) -> Response {
-    if response.status().is_success() {
-        response.headers_mut().insert(header::CACHE_CONTROL, how);
-    }
-    response
 }

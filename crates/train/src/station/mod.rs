@@ -4,10 +4,8 @@ pub(crate) mod api;
 mod search;
 
 use jiff::tz::TimeZone;
-use serde::Serialize;
-use utoipa::ToSchema;
+use model::Resource;
 use uuid::Uuid;
-use web::xml::{ToXml, Xml};
 
 pub(crate) use search::{Filter, Names, Place};
 
@@ -55,37 +53,23 @@ impl Station {
 }
 
 /// A station as clients see it.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Station, xml(name = "station"))]
+#[derive(Resource)]
+#[resource(name = "Station", xml = "station", list = "stations")]
 pub(crate) struct StationAnswer<'t> {
-    #[schema(examples("efdbb9d1-02c2-4bc3-afb7-6788d8782b1e"))]
+    #[field(example = "efdbb9d1-02c2-4bc3-afb7-6788d8782b1e")]
     id: Uuid,
-    #[schema(value_type = String, min_length = 1, examples("Berlin Hauptbahnhof"))]
+    #[field(rule = text(1..), example = "Berlin Hauptbahnhof")]
     name: &'t str,
-    #[schema(value_type = String, min_length = 1, examples("Europaplatz 1, 10557 Berlin, Germany"))]
+    #[field(rule = text(1..), example = "Europaplatz 1, 10557 Berlin, Germany")]
     address: &'t str,
     /// By ISO 3166-1, two letters.
-    #[schema(value_type = String, pattern = "^[A-Z]{2}$", examples("DE"))]
+    #[field(rule = text(..).pattern("^[A-Z]{2}$"), example = "DE")]
     country_code: &'t str,
     /// By its name in the IANA database.
-    #[schema(value_type = String, min_length = 1, examples("Europe/Berlin"))]
+    #[field(rule = text(1..), example = "Europe/Berlin")]
     timezone: &'t str,
-    #[schema(minimum = -90, maximum = 90, examples(52.5251))]
+    #[field(rule = number(-90.0..=90.0), example = 52.5251)]
     latitude: f64,
-    #[schema(minimum = -180, maximum = 180, examples(13.3694))]
+    #[field(rule = number(-180.0..=180.0), example = 13.3694)]
     longitude: f64,
-}
-
-impl ToXml for StationAnswer<'_> {
-    const ROOT: &'static str = "station";
-
-    fn content(&self, xml: &mut Xml) {
-        xml.value("id", self.id);
-        xml.text("name", self.name);
-        xml.text("address", self.address);
-        xml.text("country_code", self.country_code);
-        xml.text("timezone", self.timezone);
-        xml.value("latitude", self.latitude);
-        xml.value("longitude", self.longitude);
-    }
 }

@@ -2,53 +2,52 @@
 
 pub(crate) mod api;
 pub(crate) mod store;
+mod when;
 
 use jiff::Timestamp;
+use model::Resource;
 use rust_decimal::Decimal;
-use serde::Serialize;
-use utoipa::ToSchema;
 use uuid::Uuid;
-use web::xml::{ToXml, Xml};
 
-use crate::timetable::{Run, Timetable};
+use crate::{
+    link::uri,
+    timetable::{Run, Timetable},
+};
 
 /// A trip as clients see it.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Trip, xml(name = "trip"))]
+#[derive(Resource)]
+#[resource(name = "Trip", xml = "trip", list = "trips")]
 pub(crate) struct TripAnswer<'t> {
     id: Uuid,
     /// The station it starts from.
     origin: Uuid,
     /// The station it goes to.
     destination: Uuid,
-    #[schema(value_type = String, format = DateTime)]
     departure_time: Timestamp,
-    #[schema(value_type = String, format = DateTime)]
     arrival_time: Timestamp,
-    #[schema(value_type = String, min_length = 1, examples("Deutsche Bahn"))]
+    #[field(rule = text(1..), example = "Deutsche Bahn")]
     operator: &'t str,
-    #[serde(serialize_with = "web::reply::decimal")]
-    #[schema(value_type = f64, minimum = 0, examples(89.00))]
+    #[field(rule = decimal(Decimal::ZERO..=Decimal::MAX), example = 89.00)]
     price: Decimal,
     /// By ISO 4217, in lower case.
-    #[schema(value_type = String, pattern = "^[a-z]{3}$", examples("eur"))]
+    #[field(rule = text(..).pattern("^[a-z]{3}$"), example = "eur")]
     currency: &'t str,
     bicycles_allowed: bool,
     dogs_allowed: bool,
     /// How many seats can still be booked.
-    #[schema(minimum = 0)]
+    #[field(rule = integer::<i64>(0..))]
     seats_available: i64,
     links: TripLinks,
 }
 
-#[derive(Serialize, ToSchema)]
+#[derive(Resource)]
+#[resource(xml = "links")]
 pub(crate) struct TripLinks {
-    #[serde(rename = "self")]
-    #[schema(format = "uri")]
+    #[field(name = "self", rule = uri())]
     this: String,
-    #[schema(format = "uri")]
+    #[field(rule = uri())]
     origin: String,
-    #[schema(format = "uri")]
+    #[field(rule = uri())]
     destination: String,
 }
 
@@ -75,28 +74,5 @@ impl<'t> TripAnswer<'t> {
                 destination: format!("{address}/stations/{destination}"),
             },
         }
-    }
-}
-
-impl ToXml for TripAnswer<'_> {
-    const ROOT: &'static str = "trip";
-
-    fn content(&self, xml: &mut Xml) {
-        xml.value("id", self.id);
-        xml.value("origin", self.origin);
-        xml.value("destination", self.destination);
-        xml.value("departure_time", self.departure_time);
-        xml.value("arrival_time", self.arrival_time);
-        xml.text("operator", self.operator);
-        xml.value("price", self.price);
-        xml.text("currency", self.currency);
-        xml.value("bicycles_allowed", self.bicycles_allowed);
-        xml.value("dogs_allowed", self.dogs_allowed);
-        xml.value("seats_available", self.seats_available);
-        xml.element("links", |xml| {
-            xml.text("self", &self.links.this);
-            xml.text("origin", &self.links.origin);
-            xml.text("destination", &self.links.destination);
-        });
     }
 }

@@ -2,10 +2,10 @@
 
 use axum::{extract::State, response::Response};
 use http::StatusCode;
-use utoipa::{IntoParams, ToSchema};
+use model::Parameters;
 use uuid::Uuid;
 use web::{
-    Body, Path, Problem, Query, Result, Together, Wanted,
+    Body, Paging, Path, Problem, Query, Result, Together, Wanted,
     problem::{CONFLICT, NOT_FOUND, TOO_MANY_REQUESTS},
 };
 use webhooks::{MOST_SUBSCRIPTIONS, RotateError, SendError, SubscribeError};
@@ -13,38 +13,26 @@ use webhooks::{MOST_SUBSCRIPTIONS, RotateError, SendError, SubscribeError};
 use super::{NEW_BOOKING, NewWebhook, Redeliver, Redelivered, WebhookAnswer, document::RedeliverInput};
 use crate::{
     Train,
-    booking::{
-        Booking, Status,
-        api::{BookingQuery, NOT_CACHED},
-    },
+    booking::{Booking, Status},
+    cache::{NOT_CACHED, cached},
     caller::{Caller, Read, Write},
     idempotency::seconds_until,
-    page::{self, Here, Page, PageLinks},
-    station::api::cached,
+    page::{self, Here, MOST, Page, USUAL},
     traveller,
 };
 
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "the OpenAPI document reads it")]
-pub(crate) struct WebhookParameters {
+#[derive(Parameters)]
+pub(crate) struct WebhookQuery {
     /// Which page, from 1.
-    #[param(minimum = 1, required = false, default = 1)]
+    #[field(rule = page(), default = 1)]
     page: i64,
     /// How many subscriptions a page has.
-    #[param(minimum = 1, maximum = 100, required = false, default = 10)]
+    #[field(rule = limit(MOST), default = USUAL)]
     limit: i64,
 }
 
-/// A page of subscriptions.
-#[derive(ToSchema)]
-#[schema(as = WebhookPage, xml(name = "data"))]
-#[expect(dead_code, reason = "the OpenAPI document reads it")]
-pub(crate) struct WebhookPage {
-    #[schema(xml(wrapped(name = "webhooks")))]
-    data: Vec<WebhookAnswer>,
-    links: PageLinks,
-}
+/// A page of subscriptions, as the document describes it.
+type WebhookPage = Page<WebhookAnswer>;
 
 /// Subscribe to new bookings
 ///
@@ -84,7 +72,7 @@ pub(crate) async fn create(
 /// List subscriptions
 #[utoipa::path(
     get, path = "/webhooks", operation_id = "get-webhooks", tag = "Webhooks",
-    params(WebhookParameters),
+    params(WebhookQuery),
     responses((status = 200, description = "A page of the caller's subscriptions.",
         content((WebhookPage = "application/json"), (WebhookPage = "application/xml")))),
     security(("OAuth2" = ["read"])),
@@ -94,12 +82,13 @@ pub(crate) async fn list(
     wanted: Wanted,
     State(train): State<Train>,
     here: Here,
-    Query(BookingQuery(paging)): Query<BookingQuery>,
+    Query(WebhookQuery { page, limit }): Query<WebhookQuery>,
 ) -> Result<Response> {
+    let paging = Paging::new(page, limit);
     let (found, more) = page::cut(train.webhooks.subscriptions(&caller.subject).await?, paging);
     let links = here.links(&train.address, paging, more);
     let data: Vec<_> = found.into_iter().map(|found| WebhookAnswer::new(found, &train.address)).collect();
-    Ok(cached(Page { data, links, name: "webhooks" }.reply(wanted), NOT_CACHED))
+    Ok(cached(wanted.reply(&Page { data, links }), NOT_CACHED))
 }
 
 /// Get a subscription

@@ -208,6 +208,10 @@ impl ToXml for WebhookAnswer {
     }
 }
 
+impl web::xml::Listed for WebhookAnswer {
+    const LIST: &'static str = "webhooks";
+}
+
 impl ToXml for Delivery {
     const ROOT: &'static str = "delivery";
 

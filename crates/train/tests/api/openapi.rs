@@ -163,7 +163,7 @@ fn every_parameter_is_there() {
         found.insert(operation.id.clone(), parameters.collect::<Vec<_>>().join(", "));
     }
     let expected = [
-        ("get-stations", "query page, query limit, query coordinates, query search, query country"),
+        ("get-stations", "query coordinates, query search, query country, query page, query limit"),
         ("get-station", "path stationId!"),
         (
             "get-trips",
