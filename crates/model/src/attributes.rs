@@ -55,8 +55,13 @@ pub(crate) struct Field {
     pub(crate) example: Option<PreservedStrExpr>,
     pub(crate) default: Option<PreservedStrExpr>,
     pub(crate) input_doc: Option<String>,
+    pub(crate) changes_doc: Option<String>,
     pub(crate) column: Option<String>,
     pub(crate) assigned: Flag,
+    /// Whether `changes` has it although it is assigned.
+    pub(crate) changeable: Flag,
+    /// Whether it is a column and nothing else.
+    pub(crate) stored: Flag,
     pub(crate) read_only: Flag,
     pub(crate) write_only: Flag,
     pub(crate) json: Flag,

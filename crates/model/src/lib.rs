@@ -61,9 +61,10 @@
 //! | `element = "photoUrl"` | the element of a list's item in XML; that of the item's type if absent |
 //! | `example = "doggie"`, `default = false` | as the document states them; a member with a default may be left out |
 //! | `name = "self"` | its name, if that is not the declared one |
-//! | `assigned` | the server assigns it where a client leaves it out |
+//! | `assigned`, `changeable` | the server assigns it where a client leaves it out; a client can change it later nevertheless |
 //! | `read_only`, `write_only` | answered and never read; read and never answered |
-//! | `input_doc = "…"` | its description where it is read |
+//! | `stored` | a column, neither read nor answered |
+//! | `input_doc = "…"`, `changes_doc = "…"` | its description where it is read; where it is changed |
 //! | `column = "id"`, `json`, `computed` | its column, if that has another name; a column of JSON; no column at all |
 
 mod attributes;

@@ -23,6 +23,8 @@ pub(crate) struct Member<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Read,
+    /// Read, and absent where it stays as it is.
+    Changed,
     Answered,
 }
 
@@ -52,6 +54,17 @@ impl<'a> Member<'a> {
         if field.read_only.is_present() && (field.write_only.is_present() || field.assigned.is_present()) {
             return wrong("a member that is only answered can be neither `write_only` nor `assigned`");
         }
+        if field.stored.is_present()
+            && (field.read_only.is_present()
+                || field.write_only.is_present()
+                || field.assigned.is_present()
+                || field.computed.is_present())
+        {
+            return wrong("a `stored` member is a column, and neither read nor answered");
+        }
+        if field.changeable.is_present() && !field.assigned.is_present() {
+            return wrong("`changeable` is for an `assigned` member: all others can be changed anyway");
+        }
         if field.computed.is_present() && (field.json.is_present() || field.column.is_some()) {
             return wrong("a `computed` member has no column");
         }
@@ -76,11 +89,16 @@ impl<'a> Member<'a> {
     }
 
     pub(crate) fn is_answered(&self) -> bool {
-        !self.field.write_only.is_present()
+        !self.field.write_only.is_present() && !self.field.stored.is_present()
     }
 
     pub(crate) fn is_read(&self) -> bool {
-        !self.field.read_only.is_present()
+        !self.field.read_only.is_present() && !self.field.stored.is_present()
+    }
+
+    /// Whether a client can change it.
+    pub(crate) fn is_changeable(&self) -> bool {
+        self.is_read() && (!self.is_assigned() || self.field.changeable.is_present())
     }
 
     pub(crate) fn is_assigned(&self) -> bool {
@@ -109,7 +127,9 @@ impl<'a> Member<'a> {
     /// The rule, or what describes a member that is only answered.
     pub(crate) fn rule(&self, side: Side) -> TokenStream {
         let own = |ty: &Type| match side {
-            Side::Read => quote_spanned!(ty.span()=> <#ty as ::web::input::rules::HasRule>::rule()),
+            Side::Read | Side::Changed => {
+                quote_spanned!(ty.span()=> <#ty as ::web::input::rules::HasRule>::rule())
+            }
             Side::Answered => {
                 quote_spanned!(ty.span()=> <#ty as ::web::input::rules::HasSchema>::description())
             }
@@ -132,7 +152,10 @@ impl<'a> Member<'a> {
         let name = &self.name;
         let documented = documentation(&self.field.attrs);
         let description = match (side, &self.field.input_doc) {
-            (Side::Read, Some(doc)) => doc.clone(),
+            (Side::Changed, _) if self.field.changes_doc.is_some() => {
+                self.field.changes_doc.clone().unwrap_or_default()
+            }
+            (Side::Read | Side::Changed, Some(doc)) => doc.clone(),
             (Side::Read, None) if self.is_assigned() && !required => "Assigned if it is absent.".to_owned(),
             _ => documented,
         };

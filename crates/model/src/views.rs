@@ -176,7 +176,7 @@ fn replace(resource: &Resource, all: &[Member<'_>]) -> Result<TokenStream> {
 fn changes(resource: &Resource, all: &[Member<'_>]) -> TokenStream {
     let Some(changes) = &resource.changes else { return quote!() };
     let (vis, ident) = (&resource.vis, &resource.ident);
-    let read: Vec<_> = all.iter().filter(|member| member.is_read() && !member.is_assigned()).collect();
+    let read: Vec<_> = all.iter().filter(|member| member.is_changeable()).collect();
     let fields = read.iter().map(|member| {
         let (field, vis, inner) = (member.ident, member.vis, member.inner);
         quote!(#vis #field: ::core::option::Option<#inner>)
@@ -208,7 +208,7 @@ fn changes(resource: &Resource, all: &[Member<'_>]) -> TokenStream {
             }
         }
     };
-    tokens.extend(schema(resource, changes, &name, &description, &read, Side::Read, |_| false));
+    tokens.extend(schema(resource, changes, &name, &description, &read, Side::Changed, |_| false));
     tokens.extend(input(resource, changes, &readings, &quote!(#changes { #(#names),* })));
     tokens
 }

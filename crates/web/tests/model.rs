@@ -181,11 +181,56 @@ fn schemas_of_what_clients_send_are_views_of_the_same_members() {
     assert_eq!(new["properties"]["id"]["description"], "Assigned if it is absent.");
     assert_eq!(update["properties"]["id"].get("description"), None);
     assert_eq!(changes["properties"].get("id"), None);
+    assert_eq!(changes["properties"]["state"].get("default"), None, "what is absent stays as it is");
     let state = json!({"$ref": "#/components/schemas/State", "default": "in_stock"});
     assert_eq!((&new["properties"]["state"], &update["properties"]["state"]), (&state, &state));
     for view in [&new, &update, &changes] {
         assert_eq!(view["properties"]["title"], described::<Book>()["properties"]["title"]);
     }
+}
+
+/// A reader of the library's.
+#[derive(Debug, Clone, Default, Resource)]
+#[resource(table, new = NewReader, changes = ReaderChanges, changes_doc = "What is to change about a reader.")]
+struct Reader {
+    #[field(stored)]
+    account_id: i64,
+    #[field(assigned, changeable, changes_doc = "The id, if it is to be another.")]
+    id: i64,
+    #[field(rule = text(1..=20), computed)]
+    name: String,
+    #[field(write_only, rule = text(4..=4), input_doc = "Without one, no book is lent.")]
+    #[field(changes_doc = "The old one stays if this is absent.")]
+    pin: Option<String>,
+    phone: Option<i64>,
+}
+
+#[test]
+fn stored_members_are_columns_and_write_only_ones_are_read() {
+    assert_eq!(Reader::COLUMNS, ["account_id", "id", "phone"]);
+    let new = NewReader { id: None, name: "Ann".into(), pin: Some("1234".into()), phone: Some(5) };
+    let reader = new.complete(3, 7);
+    assert_eq!(reader.pin.as_deref(), Some("1234"));
+    assert_eq!(reader.values().unwrap(), [Value::Int(3), Value::Int(7), Value::Int(5)]);
+    assert_eq!(serde_json::to_value(&reader).unwrap(), json!({"id": 7, "name": "Ann", "phone": 5}));
+    let names = |schema: serde_json::Value| -> Vec<String> {
+        schema["properties"].as_object().unwrap().keys().cloned().collect()
+    };
+    assert_eq!(names(described::<Reader>()), ["id", "name", "phone"]);
+    assert_eq!(names(described::<NewReader>()), ["id", "name", "phone", "pin"]);
+}
+
+#[test]
+fn changes_have_a_changeable_id_and_descriptions_of_their_own() {
+    let (new, changes) = (described::<NewReader>(), described::<ReaderChanges>());
+    let told = |schema: &serde_json::Value, name: &str| schema["properties"][name]["description"].clone();
+    assert_eq!(told(&new, "id"), "Assigned if it is absent.");
+    assert_eq!(told(&changes, "id"), "The id, if it is to be another.");
+    assert_eq!(told(&new, "pin"), "Without one, no book is lent.");
+    assert_eq!(told(&changes, "pin"), "The old one stays if this is absent.");
+    let mut reader = Reader { account_id: 3, id: 7, phone: Some(5), ..Reader::default() };
+    ReaderChanges { id: Some(8), name: None, pin: None, phone: Some(6) }.apply_to(&mut reader);
+    assert_eq!((reader.account_id, reader.id, reader.phone), (3, 8, Some(6)));
 }
 
 fn described<T: PartialSchema>() -> serde_json::Value {
@@ -231,6 +276,35 @@ fn parameters_of_a_query_string() {
     );
 }
 
+/// Objects that differ in a member.
+#[derive(Input)]
+struct Club {
+    #[field(rule = list(1..=3, nested::<NewReader>().distinct("name", text(1..=20), "is the name of another")))]
+    readers: Vec<NewReader>,
+}
+
+#[tokio::test]
+async fn objects_of_a_list_differ_in_a_member() {
+    let (_server, client) = serve_books().await;
+    let club = |names: [&str; 2]| json!({"readers": names.map(|name| json!({"name": name}))});
+    client.post("/clubs").json(&club(["Ann", "Eve"])).send().await.is(200, &json!(2));
+    let errors = [("#/readers/1/name", "is the name of another")];
+    client.post("/clubs").json(&club(["Ann", "Ann"])).send().await.is_invalid(&errors);
+    // A value that breaks its rule is noted once, and no other object is compared with it.
+    let errors = ["#/readers/0/name", "#/readers/1/name"].map(|pointer| (pointer, "must not be empty"));
+    client.post("/clubs").json(&club(["", ""])).send().await.is_invalid(&errors);
+    // The second is compared although something else is wrong with it.
+    let sent = json!({"readers": [{"name": "Ann"}, {"name": "Ann", "phone": "x"}, 1]});
+    let errors = [
+        ("#/readers/1/phone", "must be a whole number from -9223372036854775808 to 9223372036854775807"),
+        ("#/readers/1/name", "is the name of another"),
+        ("#/readers/2", "must be a JSON object"),
+    ];
+    client.post("/clubs").json(&sent).send().await.is_invalid(&errors);
+    let clubs = described::<Club>();
+    assert_eq!(clubs["properties"]["readers"]["items"], json!({"$ref": "#/components/schemas/NewReader"}));
+}
+
 /// What is read and never answered.
 #[derive(Input)]
 struct Loan {
@@ -252,6 +326,7 @@ async fn serve_books() -> (Server, Client) {
                 Reply(changed)
             }),
         )
+        .route("/clubs", post(async |Body(club): Body<Club>| Reply(club.readers.len())))
         .route("/loans", post(async |Body(loan): Body<Loan>| Reply(json!([loan.reader, loan.days]))))
         .route(
             "/search",

@@ -66,7 +66,7 @@ impl<'a> Fields<'a> {
         self.sent(name, &rule)
     }
 
-    fn sent<R: Rule>(&mut self, name: &str, rule: &R) -> Option<Option<R::Value>> {
+    pub(super) fn sent<R: Rule>(&mut self, name: &str, rule: &R) -> Option<Option<R::Value>> {
         match (rule.arity(), self.members) {
             (Arity::Items, Members::Form(pairs)) => {
                 let sent: Vec<_> = pairs.iter().filter(|(found, _)| found == name).collect();

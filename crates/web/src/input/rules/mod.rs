@@ -4,12 +4,15 @@
 //! The rules are values: `text(1..=200)`, `integer(1..=20)`, `list(0..=100, uuid())`. [`Rule::then`] adds a check or a
 //! conversion, [`Rule::described_as`] states the schema of a rule that says more than the one it is made of.
 
+mod distinct;
 mod list;
 mod number;
 mod object;
 mod text;
 mod time;
 mod word;
+
+use std::hash::Hash;
 
 use utoipa::openapi::{
     RefOr,
@@ -18,6 +21,7 @@ use utoipa::openapi::{
 
 use super::Field;
 
+pub use distinct::Distinct;
 pub(super) use list::MOST_VALUES;
 pub use list::{List, Values, list, values};
 pub use number::{Decimals, Fraction, Id, Integer, Whole, decimal, id, integer, limit, number, page};
@@ -61,6 +65,16 @@ pub trait Rule: Describe {
         F: Fn(&mut Field<'_>, Self::Value) -> Option<T>,
     {
         Then { rule: self, convert }
+    }
+
+    /// The same rule for the objects of a list of which no two may have the same value of a member. The message says what is
+    /// wrong with the second.
+    fn distinct<M>(self, member: &'static str, rule: M, message: &'static str) -> Distinct<Self, M>
+    where
+        Self: Sized,
+        M: Rule<Value: Eq + Hash>,
+    {
+        Distinct::new(self, member, rule, message)
     }
 
     /// The same rule with another schema.

@@ -1,0 +1,57 @@
+//! The rule of a list's objects that differ in a member.
+
+use std::{cell::RefCell, collections::HashSet, hash::Hash};
+
+use utoipa::openapi::{RefOr, schema::Schema};
+
+use super::{
+    super::{Field, field::Faults},
+    Components, Describe, Rule,
+};
+
+/// See [`Rule::distinct`].
+pub struct Distinct<R, M: Rule> {
+    object: R,
+    member: &'static str,
+    rule: M,
+    message: &'static str,
+    /// The values of the objects before. A rule is made for each list that is read.
+    seen: RefCell<HashSet<M::Value>>,
+}
+
+impl<R, M: Rule> Distinct<R, M> {
+    pub(super) fn new(object: R, member: &'static str, rule: M, message: &'static str) -> Self {
+        Distinct { object, member, rule, message, seen: RefCell::default() }
+    }
+
+    /// The member's value. What is wrong with it has been noted when the object was read.
+    fn value(&self, field: &Field<'_>) -> Option<M::Value> {
+        let mut noted = Faults { facts: field.faults.facts.clone(), ..Faults::default() };
+        let mut object = Field { given: field.given, pointer: field.pointer.clone(), faults: &mut noted };
+        object.fields()?.sent(self.member, &self.rule)?
+    }
+}
+
+impl<R: Describe, M: Rule> Describe for Distinct<R, M> {
+    fn schema(&self) -> RefOr<Schema> {
+        self.object.schema()
+    }
+
+    fn components(&self, components: &mut Components) {
+        self.object.components(components);
+    }
+}
+
+impl<R: Rule, M: Rule<Value: Eq + Hash>> Rule for Distinct<R, M> {
+    type Value = R::Value;
+
+    fn read(&self, field: &mut Field<'_>) -> Option<R::Value> {
+        let object = self.object.read(field);
+        if let Some(value) = self.value(field)
+            && !self.seen.borrow_mut().insert(value)
+        {
+            field.fields()?.fail::<()>(self.member, self.message);
+        }
+        object
+    }
+}
