@@ -6,60 +6,44 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
+use db::Word;
 use futures_util::stream;
 use http::{HeaderValue, header};
-use serde::Serialize;
-use utoipa::{IntoParams, ToSchema};
+use model::{Parameters, Resource};
 use uuid::Uuid;
 use web::{
     Both, Path, Problem, Query, Reply, Result, Upload,
-    input::{Fields, Input, rules},
     problem::{CONFLICT, NOT_FOUND},
 };
 
 use super::{
-    LARGEST, PATH, UNKNOWN, media_type,
-    store::{self, Kept, NewImage},
+    LARGEST, MediaType, PATH,
+    store::{self, Image, Kept},
 };
 use crate::{Petstore, caller::PetsCaller, pet};
 
 /// What became of an upload.
-#[derive(Serialize, ToSchema)]
+#[derive(Resource)]
 pub(crate) struct ApiResponse {
-    #[schema(examples(200))]
+    #[field(example = 200)]
     code: i32,
     /// The media type that the bytes were found to be of.
-    #[serde(rename = "type")]
-    #[schema(
-        pattern = "^(image/(png|jpeg|gif|webp|avif|bmp)|application/octet-stream)$",
-        examples("image/png")
-    )]
-    media_type: &'static str,
-    #[schema(min_length = 1)]
+    #[field(name = "type", example = MediaType::Png)]
+    media_type: MediaType,
+    #[field(rule = text(1..))]
     message: String,
 }
 
-/// The bytes of an image.
-#[derive(ToSchema)]
-#[schema(value_type = String, format = Binary, min_length = 1)]
-pub(crate) struct Binary(#[expect(dead_code, reason = "only its schema is of use")] String);
-
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "the OpenAPI document reads it")]
-pub(crate) struct UploadParameters {
+#[derive(Parameters)]
+#[resource(case = "camelCase")]
+pub(crate) struct Metadata {
     /// What there is to say about the image; the answer repeats it.
-    #[param(rename = "additionalMetadata", max_length = 1000, required = false)]
-    additional_metadata: String,
+    #[field(rule = text(0..=1000))]
+    additional_metadata: Option<String>,
 }
 
-pub(crate) struct Metadata(Option<String>);
-
-impl Input for Metadata {
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        fields.optional("additionalMetadata", rules::text(0..=1000)).map(Metadata)
-    }
-}
+/// The bytes of an image.
+type File = Upload<LARGEST>;
 
 /// Send an image of a pet
 ///
@@ -67,9 +51,9 @@ impl Input for Metadata {
 /// no longer among its `photoUrls` when it is replaced are removed.
 #[utoipa::path(
     post, path = "/pet/{petId}/uploadImage", operation_id = "uploadFile", tag = "pet",
-    params(("petId" = i64, Path, description = "The pet's id."), UploadParameters),
+    params(("petId" = i64, Path, description = "The pet's id."), Metadata),
     request_body(description = "The image, of at most 10 MiB.",
-        content((inline(Binary) = "application/octet-stream"), (inline(Binary) = "image/*"))),
+        content((inline(File) = "application/octet-stream"), (inline(File) = "image/*"))),
     responses(
         (status = 200, description = "The image is kept.", body = ApiResponse),
         (status = 400, description = "No file uploaded"),
@@ -82,21 +66,17 @@ impl Input for Metadata {
 pub(crate) async fn upload(
     _caller: PetsCaller,
     State(petstore): State<Petstore>,
-    Both(Path(pet), Query(Metadata(metadata))): Both<Path<i64>, Query<Metadata>>,
-    Upload(bytes): Upload<LARGEST>,
+    Both(Path(pet_id), Query(Metadata { additional_metadata })): Both<Path<i64>, Query<Metadata>>,
+    Upload(bytes): File,
 ) -> Result<Reply<ApiResponse>> {
     if bytes.is_empty() {
         return Err(Problem::invalid_at("#", "is empty; send the bytes of an image"));
     }
-    let (size, media_type) = (bytes.len(), media_type(&bytes));
+    let (size, media_type) = (bytes.len(), MediaType::of(&bytes));
     let id = petstore.chance.uuid(petstore.clock.now());
     let address = format!("{}{PATH}{id}", petstore.address);
-    let kept = petstore
-        .db
-        .write(move |tx| {
-            store::insert(tx, &NewImage { id, pet, address: &address, media_type, bytes: &bytes })
-        })
-        .await?;
+    let image = Image { id, pet_id, media_type, size: size as i64 };
+    let kept = petstore.db.write(move |tx| store::insert(tx, &image, &address, &bytes)).await?;
     match kept {
         Kept::Yes => {}
         Kept::NoPet => return Err(pet::api::unknown()),
@@ -108,7 +88,7 @@ pub(crate) async fn upload(
         }
     }
     let mut message = format!("{size} bytes kept");
-    if let Some(metadata) = metadata {
+    if let Some(metadata) = additional_metadata {
         message = format!("{message}; additionalMetadata: {metadata}");
     }
     Ok(Reply(ApiResponse { code: 200, media_type, message }))
@@ -122,14 +102,14 @@ pub(crate) async fn upload(
     params(("imageId" = Uuid, Path, description = "The image's id.")),
     responses(
         (status = 200, description = "The bytes of the image. What is not known to be one comes as a download.",
-            content((inline(Binary) = "image/*"), (inline(Binary) = "application/octet-stream"))),
+            content((inline(File) = "image/*"), (inline(File) = "application/octet-stream"))),
         (status = 404, description = "There is no such image."),
     ),
     security(()),
 )]
 pub(crate) async fn get(State(petstore): State<Petstore>, Path(id): Path<Uuid>) -> Result<Response> {
     let image = petstore.db.read(move |tx| store::by_id(tx, id)).await?;
-    let Some((media_type, size)) = image else {
+    let Some(Image { media_type, size, .. }) = image else {
         return Err(Problem::new(&NOT_FOUND, "There is no image with this id."));
     };
     let parts = stream::try_unfold(0, move |number| {
@@ -139,10 +119,9 @@ pub(crate) async fn get(State(petstore): State<Petstore>, Path(id): Path<Uuid>) 
             Ok::<_, db::Error>(part.map(|part| (Bytes::from(part), number + 1)))
         }
     });
-    let disposition = if media_type == UNKNOWN { "attachment" } else { "inline" };
-    let content_type = HeaderValue::try_from(media_type).unwrap_or(HeaderValue::from_static(UNKNOWN));
+    let disposition = if media_type == MediaType::Unknown { "attachment" } else { "inline" };
     let headers = [
-        (header::CONTENT_TYPE, content_type),
+        (header::CONTENT_TYPE, HeaderValue::from_static(media_type.word())),
         (header::CONTENT_LENGTH, HeaderValue::from(size)),
         (header::CONTENT_DISPOSITION, HeaderValue::from_static(disposition)),
         // Whatever it is, no browser is to run any of it.

@@ -3,24 +3,46 @@
 pub(crate) mod api;
 pub(crate) mod store;
 
+use model::Words;
+
 /// How large an image may be, and how many a pet may have of what size in all.
 pub(crate) const LARGEST: usize = 10 * 1024 * 1024;
 pub(crate) const MOST: i64 = 20;
 pub(crate) const LARGEST_TOGETHER: i64 = 50 * 1024 * 1024;
 
-/// What is not known to be an image is offered as a download.
-pub(crate) const UNKNOWN: &str = "application/octet-stream";
+/// The media type of an image. Types that can hold a script are not among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Words)]
+#[words(inline)]
+pub(crate) enum MediaType {
+    #[words(word = "image/png")]
+    Png,
+    #[words(word = "image/jpeg")]
+    Jpeg,
+    #[words(word = "image/gif")]
+    Gif,
+    #[words(word = "image/webp")]
+    Webp,
+    #[words(word = "image/avif")]
+    Avif,
+    #[words(word = "image/bmp")]
+    Bmp,
+    /// What is not known to be an image is offered as a download.
+    #[words(word = "application/octet-stream")]
+    Unknown,
+}
 
-/// The media type of an image by how its bytes begin. Types that can hold a script are not among them.
-pub(crate) fn media_type(bytes: &[u8]) -> &'static str {
-    match bytes {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => "image/png",
-        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => "image/gif",
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
-        [_, _, _, _, b'f', b't', b'y', b'p', b'a', b'v', b'i', b'f' | b's', ..] => "image/avif",
-        [b'B', b'M', _, _, _, _, 0, 0, 0, 0, ..] => "image/bmp",
-        _ => UNKNOWN,
+impl MediaType {
+    /// The media type of bytes, by how they begin.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        match bytes {
+            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => MediaType::Png,
+            [0xff, 0xd8, 0xff, ..] => MediaType::Jpeg,
+            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => MediaType::Gif,
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => MediaType::Webp,
+            [_, _, _, _, b'f', b't', b'y', b'p', b'a', b'v', b'i', b'f' | b's', ..] => MediaType::Avif,
+            [b'B', b'M', _, _, _, _, 0, 0, 0, 0, ..] => MediaType::Bmp,
+            _ => MediaType::Unknown,
+        }
     }
 }
 
@@ -29,7 +51,9 @@ pub(crate) const PATH: &str = "/v3/images/";
 
 #[cfg(test)]
 mod tests {
-    use super::media_type;
+    use db::Word;
+
+    use super::MediaType;
 
     #[test]
     fn images_are_told_by_their_first_bytes() {
@@ -49,7 +73,7 @@ mod tests {
             (b"<html><script>", "application/octet-stream"),
             (b"%PDF-1.7", "application/octet-stream"),
         ] {
-            assert_eq!(media_type(bytes), expected, "{bytes:?}");
+            assert_eq!(MediaType::of(bytes).word(), expected, "{bytes:?}");
         }
     }
 }

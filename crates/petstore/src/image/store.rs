@@ -1,9 +1,10 @@
 //! Images in the database.
 
-use db::{Error, Tx, WriteTx};
+use db::{Error, Record as _, Tx, WriteTx};
+use model::{Record, sql};
 use uuid::Uuid;
 
-use super::{LARGEST_TOGETHER, MOST};
+use super::{LARGEST_TOGETHER, MOST, MediaType};
 use crate::pet::{self, MOST_PHOTOS, Pet};
 
 /// How large a piece of an image is.
@@ -17,50 +18,49 @@ pub(crate) enum Kept {
     Full,
 }
 
-pub(crate) struct NewImage<'a> {
+/// An image without its bytes, which are in parts of their own.
+#[derive(Clone, Record)]
+pub(crate) struct Image {
     pub(crate) id: Uuid,
-    pub(crate) pet: i64,
-    pub(crate) address: &'a str,
-    pub(crate) media_type: &'static str,
-    pub(crate) bytes: &'a [u8],
+    pub(crate) pet_id: i64,
+    pub(crate) media_type: MediaType,
+    pub(crate) size: i64,
 }
 
 /// Keeps an image, and adds its address to the pet's photos.
-pub(crate) fn insert(tx: &mut WriteTx<'_>, image: &NewImage<'_>) -> Result<Kept, Error> {
+pub(crate) fn insert(
+    tx: &mut WriteTx<'_>,
+    image: &Image,
+    address: &str,
+    bytes: &[u8],
+) -> Result<Kept, Error> {
     // Changes the row, so that uploads for one pet come one after another and none overlooks another's.
-    tx.execute("UPDATE pet SET photo_urls = photo_urls WHERE id = $1", &[image.pet.into()])?;
-    let Some(mut pet) = pet::store::by_id(tx, image.pet)? else { return Ok(Kept::NoPet) };
+    tx.execute("UPDATE pet SET photo_urls = photo_urls WHERE id = $1", &[image.pet_id.into()])?;
+    let Some(mut pet) = pet::store::by_id(tx, image.pet_id)? else { return Ok(Kept::NoPet) };
     let (count, size): (i64, i64) = tx
         .row(
             "SELECT count(*), CAST(COALESCE(sum(size), 0) AS BIGINT) FROM pet_image WHERE pet_id = $1",
-            &[image.pet.into()],
+            &[image.pet_id.into()],
             |row| Ok((row.get(0)?, row.get(1)?)),
         )?
         .unwrap_or_default();
-    let new = image.bytes.len() as i64;
-    if count >= MOST || size + new > LARGEST_TOGETHER || pet.photo_urls.len() >= MOST_PHOTOS {
+    if count >= MOST || size + image.size > LARGEST_TOGETHER || pet.photo_urls.len() >= MOST_PHOTOS {
         return Ok(Kept::Full);
     }
-    tx.execute(
-        "INSERT INTO pet_image (id, pet_id, media_type, size) VALUES ($1, $2, $3, $4)",
-        &[image.id.into(), image.pet.into(), image.media_type.into(), new.into()],
-    )?;
-    for (number, part) in (0_i64..).zip(image.bytes.chunks(PART)) {
+    tx.execute(sql!("INSERT INTO pet_image ({Image}) VALUES ({Image.values})"), &image.values()?)?;
+    for (number, part) in (0_i64..).zip(bytes.chunks(PART)) {
         tx.execute(
             "INSERT INTO pet_image_part (image_id, number, bytes) VALUES ($1, $2, $3)",
             &[image.id.into(), number.into(), part.into()],
         )?;
     }
-    pet.photo_urls.push(image.address.to_owned());
-    pet::store::set_photo_urls(tx, image.pet, &pet.photo_urls)?;
+    pet.photo_urls.push(address.to_owned());
+    pet::store::set_photo_urls(tx, image.pet_id, &pet.photo_urls)?;
     Ok(Kept::Yes)
 }
 
-/// An image's media type and size.
-pub(crate) fn by_id(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<(String, i64)>, Error> {
-    tx.row("SELECT media_type, size FROM pet_image WHERE id = $1", &[id.into()], |row| {
-        Ok((row.get(0)?, row.get(1)?))
-    })
+pub(crate) fn by_id(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Image>, Error> {
+    tx.record(sql!("SELECT {Image} FROM pet_image WHERE id = $1"), &[id.into()])
 }
 
 /// One piece of an image.

@@ -2,10 +2,18 @@
 
 use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        RefOr,
+        schema::{KnownFormat, Schema, SchemaFormat},
+    },
+};
 
 use super::{
     collect::{collect, limits},
     content_type::{ContentType, unsupported},
+    rules::text_object,
 };
 use crate::{limits::RequestLimits, problem::Problem};
 
@@ -26,6 +34,15 @@ impl<S: Sync, const MAX: usize> FromRequest<S> for Upload<MAX> {
         collect(request, limits).await.map(Upload)
     }
 }
+
+impl<const MAX: usize> PartialSchema for Upload<MAX> {
+    fn schema() -> RefOr<Schema> {
+        let bytes = text_object().format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary)));
+        bytes.description(Some("The bytes of an image.")).min_length(Some(1)).into()
+    }
+}
+
+impl<const MAX: usize> ToSchema for Upload<MAX> {}
 
 fn is_file(given: ContentType<'_>) -> bool {
     let (kind, subtype) = given.essence.split_once('/').unwrap_or_default();
