@@ -41,8 +41,9 @@ pub(crate) struct Account {
     pub(crate) demo: bool,
 }
 
-/// The longest name, in characters, and the longest password, in bytes.
-pub(crate) const LONGEST_NAME: usize = 100;
+/// The longest name, in characters.
+pub const LONGEST_NAME: usize = 100;
+/// The longest password, in bytes.
 pub(crate) const LONGEST_PASSWORD: usize = 1024;
 
 /// Why an account's name or password is not taken: one line for a person.

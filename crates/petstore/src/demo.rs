@@ -14,7 +14,7 @@ use crate::{
     OpenError, Petstore, ids,
     order::{self, Order, OrderStatus},
     pet::{self, Category, Pet, Status, Tag},
-    user::{self, Profile},
+    user::{self, User},
 };
 
 /// The demo's users: name and password.
@@ -64,12 +64,11 @@ impl Petstore {
         }
         self.keys.add_demo("demo", API_KEY).await?;
         let mut users = Vec::new();
-        for ((name, password), (id, profile)) in USERS.iter().zip(profiles()) {
+        for ((name, password), user) in USERS.iter().zip(profiles()) {
             let user = DemoUser {
                 name: Name::new(name).map_err(identity::ChangeError::from)?,
                 hash: self.accounts.hash_any(&(*password).into()).await?,
-                id,
-                profile,
+                user,
             };
             users.push(user);
         }
@@ -108,8 +107,7 @@ impl Petstore {
 struct DemoUser {
     name: Name,
     hash: PasswordHash,
-    id: i64,
-    profile: Profile,
+    user: User,
 }
 
 impl DemoUser {
@@ -120,10 +118,11 @@ impl DemoUser {
             return Ok(());
         }
         // Somebody may have the id, where the store was used before it became a demo.
-        let mut ids = iter::once(self.id).chain(iter::repeat_with(|| ids::random(chance)));
+        let mut ids = iter::once(self.user.id).chain(iter::repeat_with(|| ids::random(chance)));
         while let Some(id) = ids.next()
-            && !user::store::insert_profile(tx, account, id, &self.profile)?
-        {}
+            && !user::store::insert_profile(tx, &User { account_id: account, id, ..self.user.clone() })?
+        {
+        }
         Ok(())
     }
 }
@@ -137,22 +136,25 @@ fn start_ids_after_demo(tx: &mut WriteTx<'_>) -> Result<(), Error> {
 }
 
 /// The users' ids and what they say of themselves.
-fn profiles() -> [(i64, Profile); 3] {
-    let profile = |first: &str, last: &str, email: &str, phone: &str| Profile {
+fn profiles() -> [User; 3] {
+    let profile = |id: i64, first: &str, last: &str, email: &str, phone: &str| User {
+        id,
         first_name: Some(first.into()),
         last_name: Some(last.into()),
         email: Some(email.into()),
         phone: Some(phone.into()),
         user_status: Some(1),
+        ..User::default()
     };
     [
-        (2, profile("Dana", "Demo", "demo@example.com", "555-0100")),
-        (10, profile("John", "James", "john@example.com", "12345")),
-        (1, profile("Una", "One", "user1@example.com", "555-0101")),
+        profile(2, "Dana", "Demo", "demo@example.com", "555-0100"),
+        profile(10, "John", "James", "john@example.com", "12345"),
+        profile(1, "Una", "One", "user1@example.com", "555-0101"),
     ]
 }
 
 impl DemoPet {
+    #[allow(clippy::needless_update, reason = "a member that pets get later is absent here")]
     fn as_pet(&self) -> Pet {
         let (category, name) = self.category;
         let tag = |(id, name): (i64, &str)| Tag { id: Some(id), name: Some(name.into()) };
@@ -163,6 +165,7 @@ impl DemoPet {
             photo_urls: vec![format!("https://example.com/pets/{}.jpg", self.id)],
             tags: Some(self.tags.iter().copied().map(tag).collect()),
             status: Some(self.status),
+            ..Pet::default()
         }
     }
 }

@@ -2,12 +2,9 @@
 
 use utoipa::{
     OpenApi,
-    openapi::{
-        RefOr, Schema,
-        security::{
-            ApiKey, ApiKeyValue, AuthorizationCode, Flow, HttpAuthScheme, HttpBuilder, OAuth2, Scopes,
-            SecurityScheme,
-        },
+    openapi::security::{
+        ApiKey, ApiKeyValue, AuthorizationCode, Flow, HttpAuthScheme, HttpBuilder, OAuth2, Scopes,
+        SecurityScheme,
     },
 };
 
@@ -39,26 +36,6 @@ pub(crate) fn empty(address: &str) -> utoipa::openapi::OpenApi {
     components.add_security_scheme("api_key", SecurityScheme::ApiKey(ApiKey::Header(key)));
     components.add_security_scheme("session", SecurityScheme::Http(session));
     document
-}
-
-/// Puts the members of a profile into the schemas of users that clients send. The derive makes an `allOf` of them, which has no
-/// name for the root element in XML.
-pub(crate) fn flatten_users(document: &mut utoipa::openapi::OpenApi) {
-    let Some(components) = &mut document.components else { return };
-    let Some(RefOr::T(Schema::Object(profile))) = components.schemas.remove("Profile") else { return };
-    for name in ["UserInput", "UserChanges"] {
-        let Some(RefOr::T(schema)) = components.schemas.get_mut(name) else { continue };
-        let Schema::AllOf(parts) = schema else { continue };
-        let own = parts.items.iter().find_map(|part| match part {
-            RefOr::T(Schema::Object(own)) => Some(own.clone()),
-            _ => None,
-        });
-        let mut user = own.unwrap_or_default();
-        user.properties.extend(profile.properties.clone());
-        user.description.clone_from(&parts.description);
-        user.xml.clone_from(&profile.xml);
-        *schema = Schema::Object(user);
-    }
 }
 
 #[derive(OpenApi)]

@@ -1,7 +1,7 @@
 //! The pet store: pets, orders, users.
 //!
 //! A folder per resource: [`pet`], [`image`], [`order`], [`user`], each with the type and its rules (`mod.rs`), the operations
-//! (`api.rs`), the SQL (`store.rs`) and the XML form (`xml.rs`). [`caller`] is who may do what. [`Petstore::open`] puts them
+//! (`api.rs`), and the SQL (`store.rs`). [`caller`] is who may do what. [`Petstore::open`] puts them
 //! together.
 
 mod caller;
@@ -212,14 +212,8 @@ pub async fn add_user(
 ) -> Result<(), identity::ChangeError> {
     let hash = accounts.hash(&password).await?;
     let now = clock.now();
-    let row = user::store::NewRow {
-        account: chance.uuid(now),
-        id: 0,
-        assigned: true,
-        username: Name::new(name)?,
-        hash: Some(hash),
-        profile: user::Profile::default(),
-    };
+    let user = user::User { account_id: chance.uuid(now), ..user::User::default() };
+    let row = user::store::NewRow { user, assigned: true, name: Name::new(name)?, hash: Some(hash) };
     let ids = Ids::new("user", db.clone(), chance);
     match user::insert(&db, &ids, vec![row], Maker::Operator, now).await {
         Ok(_) => Ok(()),
@@ -273,7 +267,7 @@ fn routes_and_document(address: &str) -> (Router<Petstore>, Router<Petstore>, ut
         .routes(routes!(order::api::inventory).layer(from_fn(caller::not_shared)))
         .routes(routes!(order::api::place))
         .split_for_parts();
-    let (either, mut document) = OpenApiRouter::with_openapi(document)
+    let (either, document) = OpenApiRouter::with_openapi(document)
         .routes(routes!(pet::api::add, pet::api::replace))
         .routes(routes!(pet::find::by_status))
         .routes(routes!(pet::find::by_tags))
@@ -287,6 +281,5 @@ fn routes_and_document(address: &str) -> (Router<Petstore>, Router<Petstore>, ut
         .routes(routes!(user::session::logout))
         .routes(routes!(user::api::get, user::api::update, user::api::delete))
         .split_for_parts();
-    document::flatten_users(&mut document);
     (json, either, web::openapi::complete(document, web::openapi::Speaks::Xml))
 }

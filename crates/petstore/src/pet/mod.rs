@@ -12,7 +12,7 @@ pub(crate) const LONGEST_NAME: usize = 200;
 pub(crate) const MOST_PHOTOS: usize = 100;
 
 /// A pet in the store.
-#[derive(Debug, Clone, PartialEq, Resource)]
+#[derive(Debug, Clone, Default, PartialEq, Resource)]
 #[resource(case = "camelCase", xml = "pet", list = "pets", form, broken = UNPROCESSABLE, table)]
 #[resource(new = NewPet, new_name = "PetInput", new_doc = "A pet as a client sends it.", replace = PetUpdate)]
 pub(crate) struct Pet {

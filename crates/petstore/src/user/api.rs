@@ -4,8 +4,12 @@ use axum::{extract::State, response::Response};
 use http::StatusCode;
 use identity::{
     ChangeError, SignUps,
-    account::Name,
+    account::{LONGEST_NAME, Name},
     security::{Event, Origin, Outcome},
+};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{RefOr, schema::Schema},
 };
 use web::{
     Body, Path, Problem, Result, Together, Wanted,
@@ -13,9 +17,10 @@ use web::{
 };
 
 use super::{
-    ChangedUser, NewUser, NewUsers, User,
+    NewUser, NewUsers, User, UserChanges,
     logged_in::{self, ListMaker, LoggedIn},
     store::{self, Change, Maker, NewRow, Refused},
+    username_schema,
 };
 use crate::{Petstore, SignUp};
 
@@ -93,31 +98,36 @@ impl Petstore {
     }
 
     /// Makes users, all or none, and gives the last one.
-    async fn create_users(&self, mut new: Vec<NewUser>, maker: Maker, origin: &Origin) -> Result<User> {
-        let passwords = new.iter_mut().map(|user| user.password.take()).collect();
+    async fn create_users(&self, new: Vec<NewUser>, maker: Maker, origin: &Origin) -> Result<User> {
+        let rows = new.into_iter().map(|user| {
+            let (name, assigned) = (checked(&user.username)?, user.id.is_none());
+            let (account, id) = (self.chance.uuid(self.clock.now()), user.id.unwrap_or_default());
+            Ok(NewRow { user: user.complete(account, id), assigned, name, hash: None })
+        });
+        let mut rows = rows.collect::<Result<Vec<_>>>()?;
+        let passwords = rows.iter_mut().map(|row| row.user.password.take()).collect();
         let hashes = self.accounts.hash_all(passwords, self.counted(origin)).await.map_err(|error| {
             if let ChangeError::Wait(_) = error {
                 origin.log(Event::AccountCreation, Outcome::Throttled, None, None);
             }
             failed(error)
         })?;
+        for (row, hash) in rows.iter_mut().zip(hashes) {
+            row.hash = hash;
+        }
         let now = self.clock.now();
-        let rows = new.into_iter().zip(hashes).map(|(user, hash)| NewRow {
-            account: self.chance.uuid(now),
-            id: user.id.unwrap_or_default(),
-            assigned: user.id.is_none(),
-            username: user.username,
-            hash,
-            profile: user.profile,
-        });
-        let rows: Vec<_> = rows.collect();
-        let accounts: Vec<_> = rows.iter().map(|row| row.account).collect();
+        let accounts: Vec<_> = rows.iter().map(|row| row.user.account_id).collect();
         let last = super::insert(&self.db, &self.user_ids, rows, maker, now).await?;
         for account in accounts {
             origin.log(Event::AccountCreation, Outcome::Ok, Some(account), None);
         }
         last.ok_or_else(|| Problem::internal("no user was to be made"))
     }
+}
+
+/// A username, which its rule has checked.
+fn checked(username: &str) -> Result<Name> {
+    Name::new(username).map_err(Problem::internal)
 }
 
 impl From<Refused> for Problem {
@@ -158,7 +168,7 @@ fn failed(error: ChangeError) -> Problem {
 /// Get a user
 #[utoipa::path(
     get, path = "/user/{username}", operation_id = "getUserByName", tag = "user",
-    params(("username" = inline(super::Username), Path, description = "The user's name.", example = "user1")),
+    params(("username" = inline(Username), Path, description = "The user's name.", example = "user1")),
     responses(
         (status = 200, description = "The user.", content((User = "application/json"), (User = "application/xml"))),
         (status = 400, description = "Invalid username supplied"),
@@ -172,7 +182,7 @@ pub(crate) async fn get(
     Path(name): Path<Username>,
 ) -> Result<Response> {
     let user = petstore.db.read(move |tx| store::by_name(tx, &name.0)).await?;
-    Ok(wanted.reply(&user.ok_or_else(unknown)?.user))
+    Ok(wanted.reply(&user.ok_or_else(unknown)?))
 }
 
 /// Update a user
@@ -181,11 +191,11 @@ pub(crate) async fn get(
 /// what the user allowed clients to do.
 #[utoipa::path(
     put, path = "/user/{username}", operation_id = "updateUser", tag = "user",
-    params(("username" = inline(super::Username), Path, description = "The user's name.")),
+    params(("username" = inline(Username), Path, description = "The user's name.")),
     request_body(content(
-        (ChangedUser = "application/json"),
-        (ChangedUser = "application/xml"),
-        (ChangedUser = "application/x-www-form-urlencoded"),
+        (UserChanges = "application/json"),
+        (UserChanges = "application/xml"),
+        (UserChanges = "application/x-www-form-urlencoded"),
     )),
     responses(
         (status = 200, description = "The user is as the body says."),
@@ -201,17 +211,17 @@ pub(crate) async fn update(
     caller: LoggedIn,
     State(petstore): State<Petstore>,
     origin: Origin,
-    Together(Path(name), Body(changed)): Together<Path<Username>, Body<ChangedUser>>,
+    Together(Path(name), Body(user)): Together<Path<Username>, Body<UserChanges>>,
 ) -> Result<StatusCode> {
     petstore.is_own(&caller, &name).await?;
     let LoggedIn { account, session } = caller;
-    let hash = match changed.password {
-        Some(password) => petstore.accounts.hash_if_new(account, &password).await.map_err(failed)?,
+    let hash = match &user.password {
+        Some(password) => petstore.accounts.hash_if_new(account, password).await.map_err(failed)?,
         None => None,
     };
     let new_password = hash.is_some();
-    let change =
-        Change { id: changed.id, username: changed.username, hash, session, profile: changed.profile };
+    let name = user.username.as_deref().map(checked).transpose()?;
+    let change = Change { user, name, hash, session };
     let now = petstore.clock.now();
     petstore.db.write(move |tx| store::change(tx, account, &change, now)).await?;
     if new_password {
@@ -225,7 +235,7 @@ pub(crate) async fn update(
 /// Only the user can.
 #[utoipa::path(
     delete, path = "/user/{username}", operation_id = "deleteUser", tag = "user",
-    params(("username" = inline(super::Username), Path, description = "The user's name.")),
+    params(("username" = inline(Username), Path, description = "The user's name.")),
     responses(
         (status = 200, description = "The user is gone."),
         (status = 400, description = "Invalid username supplied"),
@@ -257,7 +267,7 @@ impl Petstore {
         let user = self.db.read(move |tx| store::by_name(tx, &name)).await?;
         match user {
             None => Err(unknown()),
-            Some(user) if user.account == caller.account => Ok(()),
+            Some(user) if user.account_id == caller.account => Ok(()),
             Some(_) => {
                 Err(Problem::new(&FORBIDDEN, "Only this user can do that, and somebody else is logged in."))
             }
@@ -269,12 +279,23 @@ impl Petstore {
 pub(crate) struct Username(Name);
 
 impl web::input::Param for Username {
-    const WANTED: &'static str = "must be a username: 1 to 100 characters, no control characters, no colon";
+    const WANTED: &'static str = {
+        assert!(LONGEST_NAME == 100, "the message below states it");
+        "must be a username: 1 to 100 characters, no control characters, no colon"
+    };
 
     fn parse(text: &str) -> Option<Self> {
         Name::new(text).ok().map(Username)
     }
 }
+
+impl PartialSchema for Username {
+    fn schema() -> RefOr<Schema> {
+        username_schema().into()
+    }
+}
+
+impl ToSchema for Username {}
 
 fn unknown() -> Problem {
     Problem::new(&NOT_FOUND, "There is no user with this name.")

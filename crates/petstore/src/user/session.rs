@@ -7,24 +7,21 @@ use axum::{
 use http::{HeaderName, HeaderValue, StatusCode, header, request::Parts};
 use identity::{SignInError, security::Origin, session::Kind};
 use jiff::SignedDuration;
+use model::Parameters;
 use secrecy::SecretString;
 use utoipa::{
-    IntoParams, PartialSchema, ToSchema,
-    openapi::{
-        RefOr,
-        schema::{ObjectBuilder, Schema, Type},
-        xml::XmlBuilder,
-    },
+    PartialSchema, ToSchema,
+    openapi::{RefOr, schema::Schema, xml::XmlBuilder},
 };
 use web::{
     Problem, Query, Result,
-    input::{Fields, Input, rules},
+    input::rules::text_object,
     negotiate,
     problem::{INVALID_REQUEST, TOO_MANY_REQUESTS, UNAVAILABLE},
     xml::{ToXml, Xml},
 };
 
-use super::logged_in;
+use super::{LONGEST_CREDENTIAL, logged_in};
 use crate::Petstore;
 
 /// How long a session lasts.
@@ -34,29 +31,15 @@ const JSON: &str = "application/json";
 const XML: &str = "application/xml";
 const TEXT: &str = "text/plain";
 
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "the OpenAPI document reads it")]
-pub(crate) struct LoginParameters {
+#[derive(Parameters)]
+pub(crate) struct Login {
     /// The user's name.
-    #[param(min_length = 1, max_length = 1000, example = "user1")]
+    #[field(rule = text(1..=LONGEST_CREDENTIAL), example = "user1")]
     username: String,
     /// The user's password.
-    #[param(min_length = 1, max_length = 1000, example = "password")]
-    password: String,
-}
-
-pub(crate) struct Login {
-    username: String,
+    #[field(rule = text(1..=LONGEST_CREDENTIAL).then(|_, text| Some(SecretString::from(text))))]
+    #[field(example = "password")]
     password: SecretString,
-}
-
-impl Input for Login {
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let username = fields.required("username", rules::text(1..=1000));
-        let password = fields.required("password", rules::text(1..=1000));
-        Some(Login { username: username?, password: password?.into() })
-    }
 }
 
 /// Log in
@@ -65,10 +48,10 @@ impl Input for Login {
 /// cookie for a call by a page of another site, nor over plain HTTP from another machine.
 #[utoipa::path(
     get, path = "/user/login", operation_id = "loginUser", tag = "user",
-    params(LoginParameters),
+    params(Login),
     responses((
         status = 200, description = "The session, as a string.",
-        content((String = "application/json"), (inline(SessionInXml) = "application/xml"), (String = "text/plain")),
+        content((String = "application/json"), (inline(Session) = "application/xml"), (String = "text/plain")),
         headers(
             ("X-Rate-Limit" = i32, description = "How many calls an hour this user may make."),
             ("X-Expires-After" = jiff::Timestamp, description = "When the session ends, in UTC."),
@@ -92,7 +75,7 @@ pub(crate) async fn login(
     let account = petstore.accounts.sign_in(&username, password, origin).await.map_err(refused)?;
     let session = petstore.sessions.start(Kind::Api, account, LENGTH).await?;
     let body = match form {
-        XML => Xml::document(&Session(&session.secret)).unwrap_or_default(),
+        XML => Xml::document(&Session(session.secret.clone())).unwrap_or_default(),
         TEXT => session.secret.clone().into_bytes(),
         _ => format!("\"{}\"", session.secret).into_bytes(),
     };
@@ -117,28 +100,25 @@ pub(crate) async fn login(
     Ok(response)
 }
 
-/// A session in XML, as the document describes it.
-pub(crate) struct SessionInXml;
-
-impl PartialSchema for SessionInXml {
-    fn schema() -> RefOr<Schema> {
-        let root = XmlBuilder::new().name(Some(Session::ROOT)).build();
-        ObjectBuilder::new().schema_type(Type::String).xml(Some(root)).into()
-    }
-}
-
-impl ToSchema for SessionInXml {}
-
 /// A session as an element of XML.
-struct Session<'a>(&'a str);
+pub(crate) struct Session(String);
 
-impl ToXml for Session<'_> {
+impl ToXml for Session {
     const ROOT: &'static str = "string";
 
     fn content(&self, xml: &mut Xml) {
-        xml.characters(self.0);
+        xml.characters(&self.0);
     }
 }
+
+impl PartialSchema for Session {
+    fn schema() -> RefOr<Schema> {
+        let root = XmlBuilder::new().name(Some(Session::ROOT)).build();
+        text_object().xml(Some(root)).into()
+    }
+}
+
+impl ToSchema for Session {}
 
 fn refused(error: SignInError) -> Problem {
     match error {

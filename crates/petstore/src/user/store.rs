@@ -1,35 +1,33 @@
 //! Users in the database: the account, and what the store knows beside it.
 
-use db::{Error, Tx, WriteTx};
+use db::{Error, Record, Tx, WriteTx};
 use identity::{
     PasswordHash,
     account::{self, Name},
 };
 use jiff::Timestamp;
+use model::sql;
 use uuid::Uuid;
 
-use super::{Account, Profile, User};
+use super::{User, UserChanges};
 
 /// A user to be.
 #[derive(Clone)]
 pub(crate) struct NewRow {
-    pub(crate) account: Uuid,
-    pub(crate) id: i64,
+    pub(crate) user: User,
     /// Whether we chose the id, so that another will do.
     pub(crate) assigned: bool,
-    pub(crate) username: Name,
+    pub(crate) name: Name,
     pub(crate) hash: Option<PasswordHash>,
-    pub(crate) profile: Profile,
 }
 
 /// What a user is to become.
 pub(crate) struct Change {
-    pub(crate) id: Option<i64>,
-    pub(crate) username: Option<Name>,
+    pub(crate) user: UserChanges,
+    pub(crate) name: Option<Name>,
     pub(crate) hash: Option<PasswordHash>,
     /// The session that asks for it, which stays when the password is another.
     pub(crate) session: String,
-    pub(crate) profile: Profile,
 }
 
 /// Why nothing was changed.
@@ -50,22 +48,15 @@ impl From<Error> for Refused {
     }
 }
 
-pub(crate) fn by_name(tx: &mut Tx<'_>, name: &Name) -> Result<Option<Account>, Error> {
-    tx.row(
-        "SELECT account.id, store_user.id, account.name, first_name, last_name, email, phone, user_status
-         FROM account JOIN store_user ON store_user.account_id = account.id WHERE account.name = $1",
+pub(crate) fn by_name(tx: &mut Tx<'_>, name: &Name) -> Result<Option<User>, Error> {
+    let found: Option<User> = tx.record(
+        sql!(
+            "SELECT {User as store_user} FROM account JOIN store_user ON store_user.account_id = account.id
+             WHERE account.name = $1"
+        ),
         &[name.as_str().into()],
-        |row| {
-            let profile = Profile {
-                first_name: row.get(3)?,
-                last_name: row.get(4)?,
-                email: row.get(5)?,
-                phone: row.get(6)?,
-                user_status: row.get::<Option<i64>>(7)?.and_then(|status| i32::try_from(status).ok()),
-            };
-            Ok(Account { account: row.get(0)?, user: User::new(row.get(1)?, row.get(2)?, profile) })
-        },
-    )
+    )?;
+    Ok(found.map(|user| User { username: name.to_string(), ..user }))
 }
 
 /// Who makes users.
@@ -92,74 +83,56 @@ pub(crate) fn insert_all(
         Maker::Demo => true,
     };
     let insert = if demo { account::insert_demo } else { account::insert };
-    for user in users {
-        if !insert(tx, user.account, &user.username, user.hash.as_ref(), now)? {
-            return Err(Refused::NameTaken(user.username.clone()));
+    for NewRow { user, assigned, name, hash } in users {
+        if !insert(tx, user.account_id, name, hash.as_ref(), now)? {
+            return Err(Refused::NameTaken(name.clone()));
         }
-        if !insert_profile(tx, user.account, user.id, &user.profile)? {
-            return Err(if user.assigned { Refused::AssignedTaken } else { Refused::IdTaken(user.id) });
+        if !insert_profile(tx, user)? {
+            return Err(if *assigned { Refused::AssignedTaken } else { Refused::IdTaken(user.id) });
         }
     }
     Ok(())
 }
 
 /// Adds what the store knows of an account; `false` when the id is taken.
-pub(crate) fn insert_profile(
-    tx: &mut WriteTx<'_>,
-    account: Uuid,
-    id: i64,
-    profile: &Profile,
-) -> Result<bool, Error> {
+pub(crate) fn insert_profile(tx: &mut WriteTx<'_>, user: &User) -> Result<bool, Error> {
     let added = tx.execute(
-        "INSERT INTO store_user (id, account_id, first_name, last_name, email, phone, user_status)
-         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
-        &[
-            id.into(),
-            account.into(),
-            profile.first_name.as_deref().into(),
-            profile.last_name.as_deref().into(),
-            profile.email.as_deref().into(),
-            profile.phone.as_deref().into(),
-            profile.user_status.into(),
-        ],
+        sql!("INSERT INTO store_user ({User}) VALUES ({User.values}) ON CONFLICT DO NOTHING"),
+        &user.values()?,
     )?;
     Ok(added == 1)
 }
 
-pub(crate) fn change(tx: &mut WriteTx<'_>, id: Uuid, change: &Change, now: Timestamp) -> Result<(), Refused> {
-    let profile = &change.profile;
-    let changed = tx.execute(
-        "UPDATE store_user SET first_name = $2, last_name = $3, email = $4, phone = $5, user_status = $6
-         WHERE account_id = $1",
-        &[
-            id.into(),
-            profile.first_name.as_deref().into(),
-            profile.last_name.as_deref().into(),
-            profile.email.as_deref().into(),
-            profile.phone.as_deref().into(),
-            profile.user_status.into(),
-        ],
-    )?;
-    if changed == 0 {
-        return Err(Refused::Unknown);
-    }
-    if let Some(number) = change.id {
-        // No look beforehand whether it is free: somebody may be about to commit it, which only the constraint knows.
-        let moved =
-            tx.execute("UPDATE store_user SET id = $2 WHERE account_id = $1", &[id.into(), number.into()]);
-        match moved {
-            Ok(_) => {}
-            Err(Error::Unique(_)) => return Err(Refused::IdTaken(number)),
-            Err(error) => return Err(error.into()),
-        }
-    }
-    if let Some(name) = &change.username
-        && !account::rename(tx, id, name, now)?
+/// Changes a user: the id, the name and the password if there are others, and everything else to what the client sent.
+pub(crate) fn change(
+    tx: &mut WriteTx<'_>,
+    account: Uuid,
+    change: &Change,
+    now: Timestamp,
+) -> Result<(), Refused> {
+    // Locks the row, so that the next statement sets the id that it has. Only the constraint knows whether a new one is free:
+    // another transaction may be about to commit it.
+    let moved = tx.row(
+        "UPDATE store_user SET id = COALESCE($2, id) WHERE account_id = $1 RETURNING id",
+        &[account.into(), change.user.id.into()],
+        |row| row.get(0),
+    );
+    let id = match (moved, change.user.id) {
+        (Ok(Some(id)), _) => id,
+        (Ok(None), _) => return Err(Refused::Unknown),
+        (Err(Error::Unique(_)), Some(taken)) => return Err(Refused::IdTaken(taken)),
+        (Err(error), _) => return Err(error.into()),
+    };
+    let mut user = User { account_id: account, id, ..User::default() };
+    change.user.apply_to(&mut user);
+    tx.execute(sql!("UPDATE store_user SET {User.set} WHERE account_id = $1"), &user.values()?)?;
+    if let Some(name) = &change.name
+        && !account::rename(tx, account, name, now)?
     {
         return Err(Refused::NameTaken(name.clone()));
     }
     if let Some(hash) = &change.hash
-        && !account::set_password_in_session(tx, id, hash, &change.session, now)?
+        && !account::set_password_in_session(tx, account, hash, &change.session, now)?
     {
         return Err(Refused::SessionEnded);
     }
