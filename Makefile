@@ -6,7 +6,7 @@ test: tools
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	./tools/deny
-	cargo test --workspace --locked
+	./tools/test
 
 run:
 	cargo run --release

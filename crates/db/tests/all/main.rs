@@ -1,0 +1,13 @@
+//! All tests of the data layer, in one program.
+
+#![allow(clippy::unwrap_used)]
+
+mod deadlines;
+mod migrations;
+mod postgres;
+mod queues;
+mod sqlite;
+mod statements;
+mod tls;
+mod values;
+mod writes;

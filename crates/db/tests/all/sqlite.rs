@@ -1,0 +1,151 @@
+//! What is SQLite's own: its file, its journal, and what can be wrong with where they are.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use db::{Db, Limits, Location, Migrations, Script};
+use testkit::{Engine, Store};
+
+const SCHEMA: &[Migrations] = &[Migrations {
+    component: "shelf",
+    steps: &[Script {
+        name: "0001_books",
+        sqlite: "CREATE TABLE book (id INTEGER PRIMARY KEY) STRICT",
+        postgres: "",
+    }],
+}];
+
+fn refusal(folder: &Path) -> String {
+    let opened = Db::open(&Location::Sqlite(folder.to_owned()), "shelf", SCHEMA, Limits::default());
+    let text = opened.err().expect("it is refused").to_string();
+    assert!(!text.contains('\n'), "more than one line: {text}");
+    text
+}
+
+#[test]
+fn the_journal_is_a_wal_and_is_folded_back_on_closing() {
+    testkit::run(Engine::Sqlite, async |store: Store| {
+        let db = store.open("shelf", SCHEMA);
+        for id in 0..100_i64 {
+            db.write(move |tx| tx.execute("INSERT INTO book (id) VALUES ($1)", &[id.into()])).await.unwrap();
+        }
+        let count = db.read(|tx| tx.row("SELECT count(*) FROM book", &[], |row| row.get::<i64>(0))).await;
+        assert_eq!(count.unwrap(), Some(100));
+        let folder = store.folder().unwrap();
+        let (file, wal) = (folder.join("shelf.db"), folder.join("shelf.db-wal"));
+        assert!(wal.metadata().unwrap().len() > 0);
+        {
+            let outside = rusqlite::Connection::open(&file).unwrap();
+            let mode: String = outside.query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
+            assert_eq!(mode, "wal");
+        }
+        drop(db);
+        let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["shelf.db"]);
+        let outside = rusqlite::Connection::open(&file).unwrap();
+        let count: i64 = outside.query_row("SELECT count(*) FROM book", [], |row| row.get(0)).unwrap();
+        assert_eq!(count, 100);
+    });
+}
+
+#[test]
+fn readers_of_many_threads_are_closed_too() {
+    testkit::run(Engine::Sqlite, async |store: Store| {
+        let db = store.open("shelf", SCHEMA);
+        let reads = (0..8).map(|_| {
+            let db = db.clone();
+            std::thread::spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+                runtime.block_on(db.ping()).unwrap();
+            })
+        });
+        for read in reads.collect::<Vec<_>>() {
+            read.join().unwrap();
+        }
+        drop(db);
+        assert!(!store.folder().unwrap().join("shelf.db-wal").exists());
+    });
+}
+
+#[test]
+fn the_folder_is_made_with_its_parents() {
+    let folder = tempfile::tempdir().unwrap();
+    let nested = folder.path().join("one/two/three");
+    drop(Db::open(&Location::Sqlite(nested.clone()), "shelf", SCHEMA, Limits::default()).unwrap());
+    assert!(nested.join("shelf.db").is_file());
+}
+
+#[test]
+fn a_data_folder_that_is_a_file_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "not a folder").unwrap();
+    let at = |path: &Path| format!("cannot use the data folder {}: it is not a folder", path.display());
+    assert_eq!(refusal(&file), at(&file));
+    let below = file.join("below");
+    assert_eq!(refusal(&below), at(&below));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "not a folder");
+}
+
+#[test]
+fn a_file_that_is_not_a_database_is_refused_and_left_alone() {
+    let folder = testkit::private_folder();
+    let file = folder.path().join("shelf.db");
+    let text = "this is a letter, and not a database at all\n".repeat(100);
+    fs::write(&file, &text).unwrap();
+    let expected =
+        format!("cannot open {}: the database is unavailable: file is not a database", file.display());
+    assert_eq!(refusal(folder.path()), expected);
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+}
+
+#[test]
+fn a_database_file_that_is_a_folder_is_refused() {
+    let folder = testkit::private_folder();
+    let file = folder.path().join("shelf.db");
+    fs::create_dir(&file).unwrap();
+    let text = refusal(folder.path());
+    assert!(text.starts_with(&format!("cannot open {}: ", file.display())), "{text}");
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[test]
+fn files_are_their_owners_only_from_the_start() {
+    let folder = testkit::private_folder();
+    let files = ["shelf.db", "shelf.db-wal", "shelf.db-shm"].map(|name| folder.path().join(name));
+    let location = Location::Sqlite(folder.path().to_owned());
+    let open = || Db::open(&location, "shelf", SCHEMA, Limits::default()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let add = |db: &Db, id: i64| {
+        let insert = "INSERT INTO book (id) VALUES ($1)";
+        runtime.block_on(db.write(move |tx| tx.execute(insert, &[id.into()]))).unwrap();
+    };
+    let db = open();
+    add(&db, 1);
+    assert_eq!(files.each_ref().map(|file| mode(file)), [0o600; 3]);
+    // As an earlier version left them, in use by another process.
+    for file in &files {
+        fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    let again = open();
+    add(&again, 2);
+    assert_eq!(files.each_ref().map(|file| mode(file)), [0o600; 3]);
+}
+
+#[test]
+fn a_data_folder_that_is_open_to_others_is_refused_with_the_command_that_mends_it() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("my data");
+    fs::create_dir(&folder).unwrap();
+    for open in [0o755, 0o750, 0o701, 0o777] {
+        fs::set_permissions(&folder, fs::Permissions::from_mode(open)).unwrap();
+        let shown = folder.display();
+        let expected = format!("the data folder {shown} is open to other users: run chmod 700 '{shown}'");
+        assert_eq!(refusal(&folder), expected, "{open:o}");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is made in it");
+    }
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+    drop(Db::open(&Location::Sqlite(folder), "shelf", SCHEMA, Limits::default()).unwrap());
+}

@@ -1,0 +1,118 @@
+//! The program as a test starts it: on free ports, in a folder of its own, on either engine.
+
+use std::{
+    io::Write,
+    process::{Command, Output, Stdio},
+};
+
+use tempfile::TempDir;
+use testkit::{Client, Engine, Fixture, Program, Store};
+
+/// Every listener at a free port. A flag that comes later wins.
+pub(crate) const FREE_PORTS: &[&str] = &[
+    "--petstore-listen=127.0.0.1:0",
+    "--train-listen=127.0.0.1:0",
+    "--museum-listen=127.0.0.1:0",
+    "--admin-listen=127.0.0.1:0",
+];
+
+/// A place to start the program in, again and again.
+pub(crate) struct House {
+    pub(crate) store: Store,
+    pub(crate) folder: TempDir,
+}
+
+impl Fixture for House {
+    async fn start(engine: Engine) -> Self {
+        House { store: Store::new(engine), folder: tempfile::tempdir().unwrap() }
+    }
+}
+
+impl House {
+    /// A command of the program's on this house's database.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = bare(self.folder.path(), arguments);
+        command.args(self.store.flags());
+        command
+    }
+
+    /// The program, serving.
+    pub(crate) fn serve(&self) -> Program {
+        Program::start(&mut self.serving())
+    }
+
+    pub(crate) fn serving(&self) -> Command {
+        let mut command = self.command(&["serve"]);
+        command.args(FREE_PORTS);
+        command
+    }
+
+    /// The program without its demo. On a database that processes share it needs addresses and a secret.
+    pub(crate) fn serving_without_demo(&self) -> Command {
+        let mut command = self.serving();
+        command.arg("--no-demo");
+        command
+            .env("TRIPTYCH_PETSTORE_ADDRESS", "http://127.0.0.1:1")
+            .env("TRIPTYCH_TRAIN_ADDRESS", "http://127.0.0.1:2")
+            .env("TRIPTYCH_SECRET", "unpredictable-unpredictable-unpredictable");
+        command
+    }
+
+    /// The train service alone, about to be started.
+    pub(crate) fn serving_train(&self) -> Command {
+        let mut command = self.command(&["serve", "train"]);
+        command.args(["--train-listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0"]);
+        // The tests that crash it have one user for all bookings.
+        command.env("TRIPTYCH_TRAIN_UNPAID_HOLDS", "1000000");
+        command
+    }
+
+    /// What the demo's user says in the Authorization header to the train service that was started last.
+    pub(crate) fn train_token(&self) -> String {
+        self.token("train")
+    }
+
+    /// The same for any service that takes tokens.
+    pub(crate) fn token(&self, service: &str) -> String {
+        let token = self.command(&["token", service]).output().unwrap();
+        assert!(token.status.success(), "{}", String::from_utf8_lossy(&token.stderr));
+        format!("Bearer {}", String::from_utf8(token.stdout).unwrap().trim_end())
+    }
+}
+
+/// The program without any of the surroundings' settings.
+pub(crate) fn bare(folder: &std::path::Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_triptych"));
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("TRIPTYCH_") || text.starts_with("PG") {
+            command.env_remove(&name);
+        }
+    }
+    command.current_dir(folder).args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// The museum of a running program, signed in to its demo.
+pub(crate) fn museum(program: &Program) -> Client {
+    Client::new(program.address("museum")).signed_in("demo", "demo")
+}
+
+/// Runs a command to its end with this on its standard input.
+pub(crate) fn with_input(command: &mut Command, input: &str) -> Output {
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // A command that does not read its input may be gone already.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+/// Asserts that a command failed as it should: exit code 2 and one line on standard error. Gives the line.
+#[track_caller]
+pub(crate) fn refused(output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    assert_eq!(output.stdout, b"", "{said}");
+    said.trim_end().to_owned()
+}

@@ -1,0 +1,34 @@
+//! The log of the running program.
+
+use crate::common::House;
+use testkit::{Client, Engine, Program, Store};
+
+/// Starts the museum with its log in this format.
+fn start(format: &str) -> (House, Program) {
+    let house = House { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
+    let mut command = house.command(&["serve", "museum"]);
+    command.args(["--museum-listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0"]);
+    let program = Program::start(command.env("TRIPTYCH_LOG_FORMAT", format));
+    (house, program)
+}
+
+#[tokio::test]
+async fn characters_that_act_on_a_terminal_do_not_reach_the_log() {
+    for format in ["json", "text"] {
+        let (_house, program) = start(format);
+        let said = program.said();
+        let address = said.split("http://").nth(1).and_then(|rest| rest.split('/').next()).unwrap();
+        let museum = Client::new(address.parse().unwrap());
+        let path = "/no\u{85}where\u{9b}31m\u{202e}back\u{2066}";
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: c1\r\nConnection: close\r\n\r\n"
+        );
+        let answer = museum.raw(request.as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+        let log = program.logged();
+        let line = log.lines().find(|line| line.contains("c1")).unwrap_or_else(|| panic!("no line in {log}"));
+        let found: Vec<_> = line.chars().filter(|c| c.is_control() || !c.is_ascii()).collect();
+        assert!(found.is_empty(), "{format}: {found:?} in {line}");
+        assert!(line.contains("where") && line.contains("back"), "{line}");
+    }
+}

@@ -1,0 +1,24 @@
+//! All tests of the program, in one program.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
+
+mod access;
+mod common;
+mod crash;
+mod database;
+mod docs;
+mod examples;
+mod log;
+mod pages;
+mod pooler;
+mod refusals;
+mod schemathesis;
+mod secret;
+mod settings;
+mod start;
+mod tools;
+mod train_crash;
+mod user;
+mod webhook_crash;
+mod webhook_listen;
+mod webhooks;

@@ -1,0 +1,59 @@
+//! Schemathesis sends each service what its document allows and what it forbids: no answer is a 5xx or outside the document,
+//! nothing valid is refused and nothing invalid taken, but for what `schemathesis/exceptions.toml` gives a reason for.
+
+use std::{path::Path, process::Command};
+
+use crate::common::House;
+use testkit::{Client, Engine, Program, Store};
+
+/// Runs it against a service of a fresh demo.
+async fn keeps_to_its_document(service: &str) {
+    let house = House { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
+    let mut serving = house.command(&["serve", service, "--admin-listen=127.0.0.1:0"]);
+    let program = Program::start(serving.arg(format!("--{service}-listen=127.0.0.1:0")));
+    let address = program.address(service);
+    let session = match service {
+        "petstore" => {
+            let login = Client::new(address).get("/v3/user/login?username=demo&password=demo").send().await;
+            login.json().as_str().unwrap().to_owned()
+        }
+        _ => String::new(),
+    };
+    let token = match service {
+        "museum" => String::new(),
+        _ => house.token(service).replace("Bearer ", ""),
+    };
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let tests = crate_folder.join("tests/schemathesis");
+    let program_file = crate_folder.join("../../target/schemathesis/bin/schemathesis");
+    let output = Command::new(&program_file)
+        .arg("--config-file")
+        .arg(tests.join("schemathesis.toml"))
+        .args(["run", "--no-color", &format!("http://{address}/openapi.json")])
+        .current_dir(house.folder.path())
+        .env("SCHEMATHESIS_HOOKS", tests.join("hooks.py"))
+        .env("ACCESS_TOKEN", token)
+        .env("SESSION", session)
+        .output();
+    let output =
+        output.unwrap_or_else(|error| panic!("{}: {error}; run tools/install", program_file.display()));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    // It found the operations, and had something to send them.
+    assert!(said.contains("Coverage") && said.contains("Fuzzing") && said.contains(" generated"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_pet_store_keeps_to_its_document() {
+    keeps_to_its_document("petstore").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn train_travel_keeps_to_its_document() {
+    keeps_to_its_document("train").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_museum_keeps_to_its_document() {
+    keeps_to_its_document("museum").await;
+}

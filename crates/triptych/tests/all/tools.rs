@@ -1,0 +1,57 @@
+//! The scripts that `make test` runs.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
+
+/// Runs `tools/deny` where fetching the database of advisories does this; gives what it was asked to run, and said.
+fn deny(fetching: &str) -> (Vec<String>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let (cargo, calls) = (folder.path().join("cargo"), folder.path().join("calls"));
+    let script = format!(
+        "#!/bin/sh\necho \"$*\" >> '{}'\ncase \"$*\" in *fetch*) {fetching} ;; esac\n",
+        calls.display()
+    );
+    fs::write(&cargo, script).unwrap();
+    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.path().display(), std::env::var_os("PATH").unwrap().display());
+    let output = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/deny"))
+        .env("PATH", path)
+        .env("ADVISORIES_SECONDS", "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    (fs::read_to_string(calls).unwrap().lines().map(str::to_owned).collect(), said)
+}
+
+const FIRST: [&str; 2] = ["deny --locked check bans licenses sources", "deny --locked fetch db"];
+const SKIPPED: &str = "Advisories are not checked: their database cannot be fetched from here.\n";
+
+#[test]
+fn advisories_are_checked_where_their_database_can_be_fetched() {
+    let (calls, said) = deny("true");
+    assert_eq!(calls, [FIRST[0], FIRST[1], "deny --locked check --disable-fetch advisories"]);
+    assert_eq!(said, "");
+}
+
+#[test]
+fn advisories_are_skipped_where_their_database_cannot_be_fetched() {
+    // A network that refuses, and one that swallows everything.
+    for fetching in ["exit 1", "exec sleep 3600"] {
+        let (calls, said) = deny(fetching);
+        assert_eq!(calls, FIRST, "{fetching}");
+        assert_eq!(said, SKIPPED, "{fetching}");
+    }
+}
+
+/// A failed check fails the script: `make test` must not go on.
+#[test]
+fn a_licence_that_is_not_allowed_is_a_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let cargo = folder.path().join("cargo");
+    fs::write(&cargo, "#!/bin/sh\nexit 4\n").unwrap();
+    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.path().display(), std::env::var_os("PATH").unwrap().display());
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/deny");
+    let status = Command::new(script).env("PATH", path).status().unwrap();
+    assert_eq!(status.code(), Some(4));
+}

@@ -1,0 +1,137 @@
+//! How large a body may be, and what becomes of one that is larger.
+
+use crate::support::{Wire, serve};
+use axum::{Extension, Router, routing::post};
+use serde_json::json;
+use web::{
+    Body, Reply, RequestLimits,
+    input::{Fields, Input, rules},
+};
+
+const LIMIT: usize = 1024 * 1024;
+
+/// How long a text is that came in a body.
+struct Length(usize);
+
+impl Input for Length {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        fields.required("text", rules::text(0..=LIMIT)).map(|text| Length(text.len()))
+    }
+}
+
+async fn measure(Body(Length(length)): Body<Length>) -> Reply<usize> {
+    Reply(length)
+}
+
+fn router() -> Router {
+    Router::new().route("/", post(measure))
+}
+
+/// A JSON body of exactly so many bytes.
+fn body_of(bytes: usize) -> String {
+    let frame = r#"{"text":""}"#.len();
+    format!(r#"{{"text":"{}"}}"#, "a".repeat(bytes - frame))
+}
+
+fn head(more: &str) -> String {
+    format!("POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n{more}\r\n\r\n")
+}
+
+#[tokio::test]
+async fn a_body_of_exactly_the_limit_is_taken_and_one_byte_more_is_not() {
+    let (_server, client) = serve(router()).await;
+    let frame = r#"{"text":""}"#.len();
+    client.post("/").body("application/json", body_of(LIMIT)).send().await.is(200, &json!(LIMIT - frame));
+    let answer = client.post("/").body("application/json", body_of(LIMIT + 1)).send().await;
+    assert_eq!(answer.is_problem(413, "too-large"), "The body must be at most 1048576 bytes long.");
+}
+
+#[tokio::test]
+async fn the_limit_holds_for_chunked_bodies_too() {
+    let (server, _) = serve(router()).await;
+    for (size, status) in [(LIMIT, 200), (LIMIT + 1, 413)] {
+        let mut wire = Wire::connect(server.address()).await;
+        wire.send(head("transfer-encoding: chunked")).await;
+        for chunk in body_of(size).as_bytes().chunks(10_000) {
+            wire.send(format!("{:x}\r\n", chunk.len())).await;
+            wire.send(chunk).await;
+            wire.send("\r\n").await;
+        }
+        wire.send("0\r\n\r\n").await;
+        assert_eq!(wire.answer().await.status, status, "{size}");
+    }
+}
+
+#[tokio::test]
+async fn the_limit_is_the_request_s_own() {
+    let limits = RequestLimits { body_bytes: 20, ..RequestLimits::default() };
+    let (_server, client) = serve(router().layer(Extension(limits))).await;
+    client.post("/").body("application/json", body_of(20)).send().await.is(200, &json!(9));
+    let answer = client.post("/").body("application/json", body_of(21)).send().await;
+    assert_eq!(answer.is_problem(413, "too-large"), "The body must be at most 20 bytes long.");
+}
+
+#[tokio::test]
+async fn who_sends_a_hundred_megabytes_before_reading_still_reads_the_refusal() {
+    let (server, _) = serve(router()).await;
+    let mut wire = Wire::connect(server.address()).await;
+    wire.send(head("content-length: 100000000")).await;
+    let chunk = vec![b' '; 1_000_000];
+    for _ in 0..100 {
+        wire.send(&chunk).await;
+    }
+    let answer = wire.answer().await;
+    assert_eq!(answer.is_problem(413, "too-large"), "The body must be at most 1048576 bytes long.");
+    // All of it was read, so the connection is good for another request.
+    wire.send(head("content-length: 11") + r#"{"text":""}"#).await;
+    wire.answer().await.is(200, &json!(0));
+}
+
+#[tokio::test]
+async fn what_is_thrown_away_is_bounded() {
+    let limits = RequestLimits { discarded_bytes: 1_000_000, ..RequestLimits::default() };
+    let (server, _) = serve(router().layer(Extension(limits))).await;
+    let mut wire = Wire::connect(server.address()).await;
+    wire.send(head("content-length: 1000000000000")).await;
+    // The answer comes long before the body's end.
+    wire.send(vec![b' '; 5_000_000]).await;
+    wire.answer().await.is_problem(413, "too-large");
+    wire.closed().await;
+}
+
+#[tokio::test]
+async fn who_asks_first_is_told_to_go_on_or_not_to() {
+    let (server, _) = serve(router()).await;
+    let mut wire = Wire::connect(server.address()).await;
+    wire.send(head("expect: 100-continue\r\ncontent-length: 13")).await;
+    assert_eq!(wire.head().await.0, 100);
+    wire.send(r#"{"text":"ab"}"#).await;
+    wire.answer().await.is(200, &json!(2));
+
+    // On the same connection: no go-ahead, and the connection ends, as a body might follow after all.
+    wire.send(head("expect: 100-continue\r\ncontent-length: 100000000")).await;
+    wire.answer().await.is_problem(413, "too-large");
+    assert_eq!(wire.closed().await, b"");
+}
+
+#[tokio::test]
+async fn who_asks_first_is_refused_before_sending_for_any_other_reason_as_well() {
+    let (server, _) = serve(router()).await;
+    let mut wire = Wire::connect(server.address()).await;
+    let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain\r\nexpect: 100-continue\r\ncontent-length: 5\r\n\r\n";
+    wire.send(head).await;
+    wire.answer().await.is_problem(415, "unsupported-media-type");
+    assert_eq!(wire.closed().await, b"");
+}
+
+#[tokio::test]
+async fn a_body_that_ends_early_changes_nothing() {
+    let (server, _) = serve(router()).await;
+    let mut wire = Wire::connect(server.address()).await;
+    wire.send(head("content-length: 100") + r#"{"text":"#).await;
+    drop(wire);
+    // The service goes on.
+    let mut wire = Wire::connect(server.address()).await;
+    wire.send(head("content-length: 11") + r#"{"text":""}"#).await;
+    wire.answer().await.is(200, &json!(0));
+}

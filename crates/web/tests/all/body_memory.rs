@@ -1,0 +1,114 @@
+//! What all bodies that are being read take together.
+
+use crate::support::{Wire, serve, soon};
+use axum::{Router, routing::post};
+use serde_json::json;
+use testkit::{Client, Engine, Server, Store};
+use tokio::sync::mpsc;
+use web::{
+    Body, Reply, RequestLimits, Service, Upload,
+    input::{Fields, Input, rules},
+};
+
+struct Text(usize);
+
+impl Input for Text {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        fields.required("text", rules::text(0..=10_000)).map(|text| Text(text.len()))
+    }
+}
+
+/// A service with room for 10,000 bytes. Its operation `/wait` says that it has begun, and ends when it is told to.
+async fn start(begun: mpsc::UnboundedSender<mpsc::UnboundedSender<()>>) -> (Store, Server, Client) {
+    let store = Store::new(Engine::Sqlite);
+    let wait = async move |Body(Text(length)): Body<Text>| {
+        let (end, mut ended) = mpsc::unbounded_channel();
+        begun.send(end).unwrap();
+        ended.recv().await;
+        Reply(length)
+    };
+    let api = Router::new()
+        .route("/read", post(async |Body(Text(length)): Body<Text>| Reply(length)))
+        .route("/upload", post(async |Upload(bytes): Upload<100_000>| Reply(bytes.len())))
+        .route("/wait", post(wait));
+    let service = Service {
+        title: "Sample",
+        about: "For tests.",
+        api,
+        prefix: "",
+        openapi: utoipa::openapi::OpenApi::default(),
+        problems: &[],
+        db: store.open("sample", &[]),
+        background: web::Background::new("sample", web::Clock::system()),
+        limits: RequestLimits { memory_bytes: 10_000, ..RequestLimits::default() },
+        xml: false,
+        beside: Router::new(),
+        exposed: &[],
+        documentation_client: None,
+    };
+    let (server, client) = serve(service.into_router()).await;
+    (store, server, client)
+}
+
+fn is_full(answer: &testkit::Answer) {
+    assert_eq!(
+        answer.is_problem(503, "unavailable"),
+        "The service is reading as many bodies as it can keep in memory. Try again in a moment."
+    );
+    assert_eq!(answer.header("retry-after"), "1");
+}
+
+fn text(length: usize) -> serde_json::Value {
+    json!({"text": "x".repeat(length)})
+}
+
+#[tokio::test]
+async fn body_past_the_budget_gets_503_until_another_request_ends() {
+    let (begun, mut begins) = mpsc::unbounded_channel();
+    let (_store, _server, client) = start(begun).await;
+    let first = tokio::spawn(client.post("/wait").json(&text(6_000)).send());
+    let end = soon("the first request", begins.recv()).await.unwrap();
+    is_full(&client.post("/read").json(&text(6_000)).send().await);
+    is_full(&client.post("/upload").body("image/png", vec![0; 6_000]).send().await);
+    // What there is room for is read all the same.
+    client.post("/read").json(&text(1_000)).send().await.is(200, &json!(1_000));
+    client.post("/upload").body("image/png", vec![0; 1_000]).send().await.is(200, &json!(1_000));
+    end.send(()).unwrap();
+    first.await.unwrap().is(200, &json!(6_000));
+    client.post("/read").json(&text(6_000)).send().await.is(200, &json!(6_000));
+}
+
+#[tokio::test]
+async fn half_sent_bodies_count_by_what_has_arrived() {
+    let (begun, _begins) = mpsc::unbounded_channel();
+    let (_store, server, client) = start(begun).await;
+    let head =
+        "POST /upload HTTP/1.1\r\nhost: localhost\r\ncontent-type: image/png\r\nexpect: 100-continue\r\n";
+    let mut half = Wire::connect(server.address()).await;
+    half.send(format!("{head}content-length: 100000\r\n\r\n")).await;
+    // The body is being read from here on, and none of it has arrived.
+    assert_eq!(half.head().await.0, 100);
+    client.post("/read").json(&text(9_000)).send().await.is(200, &json!(9_000));
+    half.send(vec![0; 10_001]).await;
+    half.send(vec![0; 100_000 - 10_001]).await;
+    is_full(&half.answer().await);
+    client.post("/read").json(&text(9_000)).send().await.is(200, &json!(9_000));
+}
+
+#[tokio::test]
+async fn client_that_goes_away_gives_back_what_its_body_took() {
+    let (begun, mut begins) = mpsc::unbounded_channel();
+    let (_store, server, client) = start(begun).await;
+    let body = text(6_000).to_string();
+    let mut wire = Wire::connect(server.address()).await;
+    let length = body.len();
+    wire.send(format!(
+        "POST /wait HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    ))
+    .await;
+    let end = soon("the request", begins.recv()).await.unwrap();
+    is_full(&client.post("/read").json(&text(6_000)).send().await);
+    drop(wire);
+    soon("the end of the request", end.closed()).await;
+    client.post("/read").json(&text(6_000)).send().await.is(200, &json!(6_000));
+}

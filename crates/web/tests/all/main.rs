@@ -1,0 +1,35 @@
+//! All tests of what services share, in one program.
+
+#![allow(clippy::unwrap_used)]
+
+mod access_log;
+mod anonymous;
+mod background;
+mod background_log;
+mod body_limits;
+mod body_memory;
+mod failures;
+mod form_bodies;
+mod hosts;
+mod json_bodies;
+mod malformed_requests;
+mod model;
+mod openapi;
+mod operations;
+mod problem_pages;
+mod protocol;
+mod query_and_path;
+mod request_ids;
+mod rules_for_numbers;
+mod rules_for_text;
+mod services;
+mod several_values;
+mod shutdown;
+mod slow_clients;
+mod streamed_lists;
+mod support;
+mod uploads;
+mod xml_bodies;
+mod xml_problems;
+mod xml_replies;
+mod xml_rules;

@@ -1,0 +1,161 @@
+//! What is no request, or too much of one: always an answer that can be read, never a wait without end.
+
+use crate::support::{Wire, serve};
+use axum::{
+    Router,
+    routing::{get, post},
+};
+use http::StatusCode;
+use web::{
+    Body,
+    input::{Fields, Input},
+};
+
+struct Nothing;
+
+impl Input for Nothing {
+    fn read(_: &mut Fields<'_>) -> Option<Self> {
+        Some(Nothing)
+    }
+}
+
+async fn take(Body(Nothing): Body<Nothing>) -> &'static str {
+    "taken"
+}
+
+fn router() -> Router {
+    Router::new()
+        .route("/", get(async || "hello"))
+        .route("/take", post(take))
+        .route("/refuse", post(async || StatusCode::FORBIDDEN))
+}
+
+#[tokio::test]
+async fn what_is_no_request_gets_a_problem_and_the_connection_is_closed() {
+    let (server, _) = serve(router()).await;
+    let too_many: String = (0..120).map(|number| format!("x-{number}: 1\r\n")).collect();
+    let many = format!("GET / HTTP/1.1\r\nhost: localhost\r\n{too_many}\r\n");
+    let malformed = "What was sent is not a well-formed HTTP request.";
+    let too_large = "The head of the request, its address and its headers, is larger than this service takes, or has \
+                     too many headers.";
+    let cases: &[(&[u8], u16, &str, &str)] = &[
+        (b"GARBAGE\r\n\r\n", 400, "invalid-request", malformed),
+        (b"\0\0\0\0", 400, "invalid-request", malformed),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", 400, "invalid-request", malformed),
+        (b"GET / HTTP/9.9\r\nhost: localhost\r\n\r\n", 400, "invalid-request", malformed),
+        (b"GET / HTTP/1.1\r\nno colon here\r\n\r\n", 400, "invalid-request", malformed),
+        (b"GET / HTTP/1.1\r\nspace : 1\r\n\r\n", 400, "invalid-request", malformed),
+        (b"GET /a b HTTP/1.1\r\nhost: localhost\r\n\r\n", 400, "invalid-request", malformed),
+        (
+            b"POST /take HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
+            400,
+            "invalid-request",
+            malformed,
+        ),
+        (b"POST /take HTTP/1.1\r\ncontent-length: -1\r\n\r\n", 400, "invalid-request", malformed),
+        (b"POST /take HTTP/1.1\r\ntransfer-encoding: gzip\r\n\r\n", 400, "invalid-request", malformed),
+        (many.as_bytes(), 431, "headers-too-large", too_large),
+    ];
+    for (bytes, status, kind, detail) in cases {
+        let mut wire = Wire::connect(server.address()).await;
+        wire.send(bytes).await;
+        let answer = wire.answer().await;
+        let text = String::from_utf8_lossy(bytes);
+        assert_eq!(answer.status, *status, "{text:?}");
+        assert_eq!(answer.is_problem(*status, kind), *detail, "{text:?}");
+        assert_eq!(answer.header("connection"), "close", "{text:?}");
+        assert_eq!(wire.closed().await, b"", "{text:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_header_without_end_is_refused() {
+    let (server, _) = serve(router()).await;
+    let mut wire = Wire::connect(server.address()).await;
+    wire.send("GET / HTTP/1.1\r\nhost: localhost\r\nx-long: ").await;
+    wire.send_until_refused(&[b'a'; 64 * 1024], 10_000_000).await;
+    wire.answer().await.is_problem(431, "headers-too-large");
+    wire.closed().await;
+}
+
+#[tokio::test]
+async fn headers_without_end_are_refused() {
+    let (server, _) = serve(router()).await;
+    let mut wire = Wire::connect(server.address()).await;
+    wire.send("GET / HTTP/1.1\r\nhost: localhost\r\n").await;
+    wire.send_until_refused("x-another: header\r\n".repeat(1000).as_bytes(), 10_000_000).await;
+    wire.answer().await.is_problem(431, "headers-too-large");
+    wire.closed().await;
+}
+
+#[tokio::test]
+async fn a_request_line_without_end_is_refused() {
+    let (server, _) = serve(router()).await;
+    let mut wire = Wire::connect(server.address()).await;
+    wire.send("GET /").await;
+    wire.send_until_refused(&[b'a'; 64 * 1024], 10_000_000).await;
+    wire.answer().await.is_problem(431, "headers-too-large");
+    wire.closed().await;
+}
+
+#[tokio::test]
+async fn a_head_just_below_the_limit_is_taken() {
+    let (server, _) = serve(router()).await;
+    let mut wire = Wire::connect(server.address()).await;
+    let padding = "a".repeat(60_000);
+    wire.send(format!("GET / HTTP/1.1\r\nhost: localhost\r\nx-long: {padding}\r\n\r\n")).await;
+    assert_eq!(wire.answer().await.has_status(200).text(), "hello");
+}
+
+#[tokio::test]
+async fn bytes_after_the_last_request_do_not_swallow_its_answer() {
+    let (server, _) = serve(router()).await;
+    let mut wire = Wire::connect(server.address()).await;
+    wire.send("GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\nand more that nobody asked for")
+        .await;
+    assert_eq!(wire.answer().await.has_status(200).text(), "hello");
+    assert_eq!(wire.closed().await, b"");
+}
+
+#[tokio::test]
+async fn garbage_after_a_good_request_does_not_swallow_its_answer() {
+    let (server, _) = serve(router()).await;
+    let mut wire = Wire::connect(server.address()).await;
+    wire.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\nGARBAGE\r\n\r\n").await;
+    assert_eq!(wire.answer().await.has_status(200).text(), "hello");
+    wire.answer().await.has_status(400);
+    assert_eq!(wire.closed().await, b"");
+}
+
+#[tokio::test]
+async fn a_broken_chunk_is_a_problem() {
+    let (server, _) = serve(router()).await;
+    let mut wire = Wire::connect(server.address()).await;
+    wire.send(
+        "POST /take HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+    )
+    .await;
+    wire.answer().await.is_invalid(&[("#", "broke off before its end")]);
+    wire.closed().await;
+}
+
+#[tokio::test]
+async fn a_client_that_is_still_sending_can_read_why_it_was_refused() {
+    let (server, _) = serve(router()).await;
+    for (path, media_type, status, kind) in [
+        ("/take", "text/plain", 415, "unsupported-media-type"),
+        ("/refuse", "application/json", 403, "forbidden"),
+        ("/nowhere", "application/json", 404, "not-found"),
+        ("/", "application/json", 405, "method-not-allowed"),
+    ] {
+        let mut wire = Wire::connect(server.address()).await;
+        let length = 20_000_000;
+        wire.send(format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {media_type}\r\ncontent-length: {length}\r\n\r\n"
+        ))
+        .await;
+        // Everything is sent before anything is read.
+        wire.send(vec![b' '; length]).await;
+        wire.answer().await.is_problem(status, kind);
+    }
+}

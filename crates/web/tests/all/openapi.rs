@@ -1,0 +1,125 @@
+//! What every operation has in common, in the document.
+
+use serde_json::{Value, json};
+use utoipa::{
+    OpenApi as _,
+    openapi::{OpenApi, Ref},
+};
+use web::openapi::{Speaks, complete};
+
+#[utoipa::path(
+    post, path = "/pet", request_body = String,
+    responses((status = 200, description = "Fine."), (status = 422, description = "It breaks a rule.")),
+)]
+#[expect(dead_code, reason = "the document reads it")]
+fn add() {}
+
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "the document reads it")]
+struct Sample {
+    text: String,
+    #[schema(min_length = 1)]
+    visible: String,
+    #[schema(min_length = 1, format = Password)]
+    secret: String,
+    #[schema(pattern = "^[a-z]+$")]
+    word: String,
+    #[schema(format = "uri")]
+    link: String,
+    list: Vec<String>,
+    small: i32,
+    #[schema(minimum = 1)]
+    large: i64,
+}
+
+#[utoipa::path(
+    get, path = "/pet",
+    params(("name" = String, Query)),
+    responses((status = 200, description = "Fine.", body = Sample)),
+)]
+#[expect(dead_code, reason = "the document reads it")]
+fn get() {}
+
+#[derive(utoipa::OpenApi)]
+#[openapi(paths(add, get))]
+struct Document;
+
+fn document(speaks: Speaks) -> Value {
+    serde_json::from_str(&web::document_text(&complete(Document::openapi(), speaks))).unwrap()
+}
+
+fn media_types(response: &Value) -> Vec<&str> {
+    response["content"].as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[test]
+fn problems_are_described_in_each_form_that_the_service_speaks() {
+    let json = ["application/problem+json"].as_slice();
+    let both = ["application/problem+json", "application/problem+xml"].as_slice();
+    for (speaks, expected) in [(Speaks::Json, json), (Speaks::Xml, both)] {
+        let document = document(speaks);
+        let shared = document["components"]["responses"].as_object().unwrap();
+        assert!(shared.len() > 5);
+        let own = &document["paths"]["/pet"]["post"]["responses"]["422"];
+        for response in shared.values().chain([own]) {
+            assert_eq!(media_types(response), expected, "{response}");
+            for content in response["content"].as_object().unwrap().values() {
+                let problem = json!({"$ref": Ref::from_schema_name("Problem").ref_location});
+                assert_eq!(content["schema"], problem);
+            }
+        }
+        assert_eq!(own["description"], "It breaks a rule.");
+    }
+}
+
+#[test]
+fn text_and_whole_numbers_have_the_rules_that_the_server_has() {
+    let text = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\uFFFE\uFFFF]*$";
+    let document = document(Speaks::Json);
+    let properties = &document["components"]["schemas"]["Sample"]["properties"];
+    assert_eq!(properties["text"], json!({"type": "string", "pattern": text}));
+    let visible = properties["visible"]["pattern"].as_str().unwrap();
+    assert!(visible.starts_with('^') && visible.contains(r"[^\s\u0000-\u0008") && visible.ends_with('$'));
+    assert_eq!(properties["secret"]["pattern"], visible);
+    assert_eq!(properties["word"]["pattern"], "^[a-z]+$");
+    assert_eq!(properties["link"], json!({"type": "string", "format": "uri"}));
+    assert_eq!(properties["list"]["items"], json!({"type": "string", "pattern": text}));
+    let small = json!({"type": "integer", "format": "int32", "minimum": i32::MIN, "maximum": i32::MAX});
+    assert_eq!(properties["small"], small);
+    let large = json!({"type": "integer", "format": "int64", "minimum": 1, "maximum": i64::MAX});
+    assert_eq!(properties["large"], large);
+    assert_eq!(document["paths"]["/pet"]["get"]["parameters"][0]["schema"]["pattern"], text);
+    let sent = &document["paths"]["/pet"]["post"]["requestBody"]["content"];
+    assert_eq!(sent["text/plain"]["schema"]["pattern"], text);
+    // What a problem says may repeat what the rules refuse.
+    assert!(document["components"]["schemas"]["Problem"]["properties"]["detail"]["pattern"].is_null());
+}
+
+#[test]
+fn only_who_declares_a_422_has_one() {
+    for speaks in [Speaks::Json, Speaks::Xml] {
+        let document = document(speaks);
+        let responses = |method: &str| &document["paths"]["/pet"][method]["responses"];
+        assert!(responses("get")["422"].is_null());
+        assert!(responses("post")["422"].is_object());
+        assert_eq!(responses("post")["400"]["$ref"], "#/components/responses/InvalidRequest");
+    }
+}
+
+#[test]
+fn the_elements_of_a_problem_have_their_names() {
+    let xml = document(Speaks::Xml);
+    let schemas = &xml["components"]["schemas"];
+    assert_eq!(schemas["Problem"]["xml"], json!({"name": "problem", "namespace": "urn:ietf:rfc:7807"}));
+    assert_eq!(schemas["Problem"]["properties"]["errors"]["xml"], json!({"wrapped": true}));
+    assert_eq!(schemas["Invalid"]["xml"], json!({"name": "error"}));
+    // A service without XML has nothing to say about it.
+    assert!(!document(Speaks::Json).to_string().contains("xml"));
+}
+
+/// A document is completed as it is: an empty one stays without operations.
+#[test]
+fn nothing_is_added_that_has_no_operation() {
+    let document = complete(OpenApi::default(), Speaks::Xml);
+    assert!(document.paths.paths.is_empty());
+}

@@ -1,0 +1,125 @@
+//! Stopping: what runs is finished, what is new is refused, and it ends.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::support::{SHORT, Wire, http2::Http2, serve, serve_within, soon};
+use axum::{Router, routing::get};
+use tokio::{
+    net::TcpStream,
+    sync::{Notify, mpsc},
+};
+use web::ConnectionLimits;
+
+/// A handler that says when it has started, and answers when it is told to.
+struct Held {
+    started: mpsc::UnboundedReceiver<()>,
+    finish: Arc<Notify>,
+    router: Router,
+}
+
+fn held() -> Held {
+    let (start, started) = mpsc::unbounded_channel();
+    let finish = Arc::new(Notify::new());
+    let told = finish.clone();
+    let handler = async move || {
+        start.send(()).unwrap();
+        told.notified().await;
+        "finished"
+    };
+    let router = Router::new().route("/held", get(handler)).route("/", get(async || "hello"));
+    Held { started, finish, router }
+}
+
+#[tokio::test]
+async fn a_request_that_is_running_is_finished_and_nothing_new_is_taken() {
+    let mut held = held();
+    let (server, _) = serve(held.router).await;
+    let address = server.address();
+    let mut running = Wire::connect(address).await;
+    running.send("GET /held HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    held.started.recv().await.unwrap();
+
+    let stopping = tokio::spawn(server.stop());
+    soon("the refusal of new connections", async {
+        while TcpStream::connect(address).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert!(!stopping.is_finished(), "it stopped while a request was running");
+
+    held.finish.notify_one();
+    let answer = running.answer().await;
+    assert_eq!(answer.has_status(200).text(), "finished");
+    assert_eq!(running.closed().await, b"");
+    drop(running);
+    soon("the end", stopping).await.unwrap();
+}
+
+#[tokio::test]
+async fn idle_connections_are_closed() {
+    let (server, _) = serve(held().router).await;
+    let mut used = Wire::connect(server.address()).await;
+    used.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    used.answer().await.has_status(200);
+    let mut half = Wire::connect(server.address()).await;
+    half.send("GET / HT").await;
+    let unused = Wire::connect(server.address()).await;
+    // A request that was answered after they connected: they have been accepted by now.
+    used.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    used.answer().await.has_status(200);
+
+    let stopping = tokio::spawn(server.stop());
+    assert_eq!(used.closed().await, b"");
+    drop((used, half, unused));
+    soon("the end", stopping).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_close_its_side_does_not_hold_up_the_end() {
+    let (server, _) = serve(held().router).await;
+    let mut wire = Wire::connect(server.address()).await;
+    wire.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    wire.answer().await.has_status(200);
+    soon("the end", server.stop()).await;
+    assert_eq!(wire.closed().await, b"");
+}
+
+#[tokio::test]
+async fn a_request_that_outlasts_the_grace_time_is_cut_off() {
+    let mut held = held();
+    let limits = ConnectionLimits { grace_time: SHORT, ..ConnectionLimits::default() };
+    let (server, _) = serve_within(limits, held.router).await;
+    let mut running = Wire::connect(server.address()).await;
+    running.send("GET /held HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    held.started.recv().await.unwrap();
+    soon("the end", server.stop()).await;
+    assert_eq!(running.closed().await, b"");
+    // The handler is gone with its connection: nobody is left to be told.
+    soon("the handler's end", async {
+        while Arc::strong_count(&held.finish) > 1 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_request_on_http_2_is_finished_too() {
+    let mut held = held();
+    let (server, _) = serve(held.router).await;
+    let client = Http2::connect(server.address()).await;
+    let call = tokio::spawn(async move { client.get("/held").await.unwrap().text() });
+    held.started.recv().await.unwrap();
+    let stopping = tokio::spawn(server.stop());
+    held.finish.notify_one();
+    assert_eq!(soon("the answer", call).await.unwrap(), "finished");
+    soon("the end", stopping).await.unwrap();
+}
+
+#[tokio::test]
+async fn stopping_before_anybody_came_is_done_at_once() {
+    let limits = ConnectionLimits { grace_time: Duration::from_secs(3600), ..ConnectionLimits::default() };
+    let (server, _) = serve_within(limits, held().router).await;
+    soon("the end", server.stop()).await;
+}

@@ -1,0 +1,254 @@
+//! Clients that keep a connection without using it: each is let go when its time is up, and holds nothing longer.
+
+use std::{convert::Infallible, time::Duration};
+
+use crate::support::{SHORT, Wire, http2::Http2, serve_within, soon};
+use axum::{
+    Extension, Router,
+    body::Body as Answer,
+    routing::{get, post},
+};
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::BodyExt;
+use tokio::sync::mpsc;
+use web::{
+    Body, ConnectionLimits, RequestLimits,
+    input::{Fields, Input},
+};
+
+struct Nothing;
+
+impl Input for Nothing {
+    fn read(_: &mut Fields<'_>) -> Option<Self> {
+        Some(Nothing)
+    }
+}
+
+fn router() -> Router {
+    let limits = RequestLimits { body_time: SHORT, ..RequestLimits::default() };
+    Router::new()
+        .route("/", get(async || "hello"))
+        .route("/take", post(async |_: Body<Nothing>| "taken"))
+        .layer(Extension(limits))
+}
+
+fn short_headers() -> ConnectionLimits {
+    ConnectionLimits { header_time: SHORT, ..ConnectionLimits::default() }
+}
+
+fn short_stalls() -> ConnectionLimits {
+    ConnectionLimits { stall_time: SHORT, ..ConnectionLimits::default() }
+}
+
+#[tokio::test]
+async fn half_a_head_is_not_waited_for() {
+    let (server, _) = serve_within(short_headers(), router()).await;
+    for half in ["GE", "GET / HTTP/1.1", "GET / HTTP/1.1\r\nhost: localhost\r\nx-half"] {
+        let mut wire = Wire::connect(server.address()).await;
+        wire.send(half).await;
+        assert_eq!(wire.closed().await, b"", "{half:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_says_nothing_is_closed() {
+    let (server, _) = serve_within(short_headers(), router()).await;
+    // Half the preface of HTTP/2 is as little as nothing: it may still be either version.
+    for nothing in ["", "PRI * HT"] {
+        let mut wire = Wire::connect(server.address()).await;
+        wire.send(nothing).await;
+        assert_eq!(wire.closed().await, b"", "{nothing:?}");
+    }
+}
+
+#[tokio::test]
+async fn dripped_preface_is_not_waited_for() {
+    let (server, _) = serve_within(short_headers(), router()).await;
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    // All but the last byte, so that which version it is stays open.
+    for sent in [&preface[..23], &preface[..1]] {
+        Wire::connect(server.address()).await.drip(sent).await;
+    }
+}
+
+#[tokio::test]
+async fn pings_do_not_keep_a_connection_without_a_request() {
+    let (server, _) = serve_within(short_headers(), router()).await;
+    let (_client, ended) = Http2::connect_pinging(server.address()).await;
+    soon("the end of the connection", ended).await.unwrap();
+}
+
+#[tokio::test]
+async fn pings_do_not_keep_a_connection_after_its_last_answer() {
+    let (server, _) = serve_within(short_stalls(), router()).await;
+    let (client, ended) = Http2::connect_pinging(server.address()).await;
+    assert_eq!(client.get("/").await.unwrap().has_status(200).text(), "hello");
+    soon("the end of the connection", ended).await.unwrap();
+}
+
+#[tokio::test]
+async fn pings_do_not_keep_an_answer_that_is_not_read() {
+    let (dropped, mut drops) = mpsc::unbounded_channel();
+    let (server, _) = serve_within(short_stalls(), endless(dropped)).await;
+    let (client, ended) = Http2::connect_pinging(server.address()).await;
+    let _unread = client.head("/endless").await.unwrap();
+    soon("the end of the stream", drops.recv()).await.unwrap();
+    soon("the end of the connection", ended).await.unwrap();
+}
+
+#[tokio::test]
+async fn large_answer_in_one_piece_is_taken_slowly() {
+    // Each part that is taken is progress, though the answer was made at once and takes longer than a stall.
+    const SIZE: usize = 2 * 1024 * 1024;
+    let large = Router::new().route("/large", get(async || Bytes::from_static(&[b'x'; SIZE])));
+    let limits = ConnectionLimits { stall_time: 5 * SHORT, ..ConnectionLimits::default() };
+    let (server, _) = serve_within(limits, large).await;
+    let (client, _ended) = Http2::connect_pinging(server.address()).await;
+    let mut body = client.head("/large").await.unwrap().into_body();
+    let (mut every, mut read) = (tokio::time::interval(SHORT / 10), 0);
+    while let Some(frame) = body.frame().await {
+        every.tick().await;
+        read += frame.unwrap().data_ref().map_or(0, Bytes::len);
+    }
+    assert_eq!(read, SIZE);
+}
+
+#[tokio::test]
+async fn one_address_has_its_part_of_the_connections() {
+    let limits = ConnectionLimits {
+        connections: 3,
+        connections_per_address: 2,
+        loopback_exempt: false,
+        ..ConnectionLimits::default()
+    };
+    let (server, _) = serve_within(limits, router()).await;
+    let request = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        let mut wire = Wire::connect_from([127, 0, 0, 1], server.address()).await;
+        wire.send(request).await;
+        wire.answer().await.has_status(200);
+        held.push(wire);
+    }
+    for _ in 0..5 {
+        let mut wire = Wire::connect_from([127, 0, 0, 1], server.address()).await;
+        assert_eq!(wire.closed().await, b"");
+    }
+    // The refused ones hold nothing: the third permit is there for another address.
+    let mut other = Wire::connect_from([127, 0, 0, 2], server.address()).await;
+    other.send(request).await;
+    assert_eq!(other.answer().await.has_status(200).text(), "hello");
+    for wire in &mut held {
+        wire.send(request).await;
+        wire.answer().await.has_status(200);
+    }
+}
+
+#[tokio::test]
+async fn an_http_2_connection_that_says_nothing_after_its_preface_is_closed() {
+    let (server, _) = serve_within(short_headers(), router()).await;
+    let mut wire = Wire::connect(server.address()).await;
+    wire.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
+    wire.closed().await;
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_after_its_last_answer() {
+    for limits in [short_headers(), short_stalls()] {
+        let (server, _) = serve_within(limits, router()).await;
+        let mut wire = Wire::connect(server.address()).await;
+        wire.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+        assert_eq!(wire.answer().await.has_status(200).text(), "hello");
+        assert_eq!(wire.closed().await, b"");
+    }
+}
+
+#[tokio::test]
+async fn half_a_body_is_a_problem_when_its_time_is_up() {
+    let (server, _) = serve_within(ConnectionLimits::default(), router()).await;
+    let head = "POST /take HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+    for body in ["content-length: 10\r\n\r\n{", "transfer-encoding: chunked\r\n\r\n1\r\n{\r\n"] {
+        let mut wire = Wire::connect(server.address()).await;
+        wire.send(format!("{head}{body}")).await;
+        wire.answer().await.is_problem(408, "request-timeout");
+        wire.closed().await;
+    }
+}
+
+#[tokio::test]
+async fn half_a_body_that_is_too_large_is_a_problem_as_well() {
+    let (server, _) = serve_within(ConnectionLimits::default(), router()).await;
+    let mut wire = Wire::connect(server.address()).await;
+    wire.send("POST /take HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9999999\r\n\r\n{")
+        .await;
+    wire.answer().await.is_problem(408, "request-timeout");
+    wire.closed().await;
+}
+
+/// Says when it goes.
+struct Guard(mpsc::UnboundedSender<()>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.send(());
+    }
+}
+
+/// A stream without end, which says on the channel when it is dropped.
+fn endless(dropped: mpsc::UnboundedSender<()>) -> Router {
+    let handler = async move || {
+        let guard = Guard(dropped.clone());
+        Answer::from_stream(stream::repeat_with(move || {
+            let _held = &guard;
+            Ok::<_, Infallible>(Bytes::from_static(&[b'x'; 64 * 1024]))
+        }))
+    };
+    Router::new().route("/endless", get(handler))
+}
+
+#[tokio::test]
+async fn a_client_that_stops_reading_is_let_go_with_all_that_was_done_for_it() {
+    let (dropped, mut drops) = mpsc::unbounded_channel();
+    let (server, _) = serve_within(short_stalls(), endless(dropped)).await;
+    let mut wire = Wire::connect(server.address()).await;
+    wire.send("GET /endless HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    assert_eq!(wire.head().await.0, 200);
+    soon("the end of the stream", drops.recv()).await.unwrap();
+    wire.closed().await;
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_ends_what_is_done_for_it() {
+    let (dropped, mut drops) = mpsc::unbounded_channel();
+    let (server, _) = serve_within(ConnectionLimits::default(), endless(dropped)).await;
+    let mut wire = Wire::connect(server.address()).await;
+    wire.send("GET /endless HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    assert_eq!(wire.head().await.0, 200);
+    drop(wire);
+    soon("the end of the stream", drops.recv()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_beyond_the_cap_is_served_when_another_closes() {
+    let limits = ConnectionLimits { connections: 2, ..ConnectionLimits::default() };
+    let (server, _) = serve_within(limits, router()).await;
+    let request = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let mut wires = Vec::new();
+    for _ in 0..2 {
+        let mut wire = Wire::connect(server.address()).await;
+        wire.send(request).await;
+        wire.answer().await.has_status(200);
+        wires.push(wire);
+    }
+    let mut third = Wire::connect(server.address()).await;
+    third.send(request).await;
+    // The first two still have their places: they are answered while the third waits.
+    for wire in &mut wires {
+        wire.send(request).await;
+        wire.answer().await.has_status(200);
+    }
+    assert!(tokio::time::timeout(Duration::ZERO, third.head()).await.is_err(), "the third has a place");
+    wires.pop();
+    assert_eq!(third.answer().await.has_status(200).text(), "hello");
+}

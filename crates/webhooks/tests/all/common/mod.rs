@@ -1,0 +1,204 @@
+//! Webhooks on either engine, with a clock to move and a subscriber to look at.
+
+use db::{Db, Migrations};
+use jiff::{SignedDuration, Timestamp};
+use testkit::{Engine, Fixture, Store};
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+use web::{Chance, Clock};
+use webhooks::{Attempt, Places, Secret, Settings, Subscription, Webhooks, by_system};
+
+pub(crate) use testkit::receiver::{Got, PATIENCE, Receiver, Reply, reply};
+
+pub(crate) const KIND: &str = "newBooking";
+
+pub(crate) struct House {
+    pub(crate) db: Db,
+    pub(crate) clock: Clock,
+    pub(crate) webhooks: Webhooks,
+    pub(crate) receiver: Receiver,
+    // Last, so that it is still there when the database is closed.
+    pub(crate) store: Store,
+}
+
+impl Fixture for House {
+    async fn start(engine: Engine) -> Self {
+        House::on(Store::new(engine), &[webhooks::MIGRATIONS]).await
+    }
+}
+
+impl House {
+    pub(crate) async fn on(store: Store, migrations: &[Migrations]) -> Self {
+        // It stands at the time of the machine, since the independent check of signatures asks that.
+        let now = Timestamp::from_microsecond(Clock::system().now().as_microsecond()).unwrap();
+        let clock = Clock::manual(now);
+        let db = store.open("test", migrations);
+        let webhooks = Webhooks::open(settings(), db.clone(), clock.clone(), Chance::system()).unwrap();
+        House { db, clock, webhooks, receiver: Receiver::start().await, store }
+    }
+}
+
+/// As in demo mode: deliveries may go to this machine.
+pub(crate) fn settings() -> Settings {
+    let places = Places { loopback: true, networks: Vec::new() };
+    Settings { places, look_up: by_system(), test_events_per_hour: 60, may_send: None, token_for: None }
+}
+
+/// A sender that ends when this goes, as a process would.
+pub(crate) struct Running(JoinHandle<()>);
+
+impl Running {
+    pub(crate) fn new(webhooks: &Webhooks) -> Self {
+        Running(tokio::spawn(webhooks.clone().run(std::future::pending())))
+    }
+
+    /// Ends it in the middle of whatever it does.
+    pub(crate) async fn kill(mut self) {
+        self.0.abort();
+        let _ = (&mut self.0).await;
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl House {
+    /// Starts sending.
+    pub(crate) fn run(&self) -> Running {
+        Running::new(&self.webhooks)
+    }
+
+    /// The webhooks with other settings.
+    pub(crate) fn with(&self, settings: Settings) -> Webhooks {
+        Webhooks::open(settings, self.db.clone(), self.clock.clone(), Chance::system()).unwrap()
+    }
+
+    /// The webhooks as another process on the same database has them.
+    pub(crate) fn another(&self) -> Webhooks {
+        let db = self.store.open("test", &[webhooks::MIGRATIONS]);
+        Webhooks::open(settings(), db, self.clock.clone(), Chance::system()).unwrap()
+    }
+
+    pub(crate) async fn subscribe(&self, owner: &str, name: &str) -> (Uuid, Secret) {
+        let (subscription, secret) = self.webhooks.subscribe(owner, &self.receiver.url(name)).await.unwrap();
+        (subscription.id, secret)
+    }
+
+    /// Writes an event whose payload is its own id, and says that there is something to send.
+    pub(crate) async fn write(&self, owner: &str) -> Uuid {
+        let event = Chance::system().uuid(self.clock.now());
+        let (webhooks, now, owner) = (self.webhooks.clone(), self.clock.now(), owner.to_owned());
+        let write =
+            move |tx: &mut db::WriteTx<'_>| webhooks.write(tx, &owner, event, KIND, &payload(event), now);
+        self.db.write(write).await.unwrap();
+        self.webhooks.wake();
+        event
+    }
+
+    pub(crate) async fn see(&self, owner: &str, id: Uuid) -> (Subscription, Vec<Attempt>) {
+        self.webhooks.subscription(owner, id).await.unwrap().unwrap()
+    }
+
+    /// Waits until so many attempts are written down, and gives them, the newest first.
+    #[track_caller]
+    pub(crate) fn attempts(&self, owner: &str, id: Uuid, count: usize) -> impl Future<Output = Vec<Attempt>> {
+        let caller = std::panic::Location::caller();
+        async move {
+            let look = async {
+                loop {
+                    let (_, attempts) = self.see(owner, id).await;
+                    if attempts.len() >= count {
+                        return attempts;
+                    }
+                    tokio::task::yield_now().await;
+                }
+            };
+            let found = tokio::time::timeout(PATIENCE, look).await;
+            let found = found.unwrap_or_else(|_| panic!("{caller}: fewer than {count} attempts"));
+            assert_eq!(found.len(), count, "{caller}: {found:?}");
+            found
+        }
+    }
+
+    /// Waits until the newest attempt that is written down is one at this event, and gives it.
+    pub(crate) async fn newest(&self, owner: &str, id: Uuid, event: Uuid) -> Attempt {
+        let look = async {
+            loop {
+                let newest = self.see(owner, id).await.1.into_iter().next();
+                match newest.filter(|newest| newest.event == event) {
+                    Some(newest) => return newest,
+                    None => tokio::task::yield_now().await,
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, look).await.expect("an attempt at this event")
+    }
+
+    /// Waits until whatever is due by now has been taken on: two rounds of a marker, written after it, have gone out.
+    pub(crate) async fn settle(&self) {
+        self.settle_by(&self.webhooks).await;
+    }
+
+    /// The same where another process sends.
+    pub(crate) async fn settle_by(&self, sender: &Webhooks) {
+        if self.webhooks.subscriptions("marker").await.unwrap().is_empty() {
+            self.subscribe("marker", "marker").await;
+        }
+        for _ in 0..2 {
+            let count = self.receiver.count("marker");
+            self.write("marker").await;
+            sender.wake();
+            self.receiver.wait_for("marker", count + 1).await;
+        }
+    }
+
+    /// A delivery's status and when it is due, as they are written down.
+    pub(crate) async fn delivery(&self, id: Uuid, event: Uuid) -> Option<(String, Option<Timestamp>)> {
+        let read = move |tx: &mut db::Tx<'_>| {
+            tx.row(
+                "SELECT status, due_at FROM webhook_delivery WHERE subscription_id = $1 AND event_id = $2",
+                &[id.into(), event.into()],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+        };
+        self.db.read(read).await.unwrap()
+    }
+
+    /// How many rows there are of a subscription, anywhere.
+    pub(crate) async fn rows_of(&self, id: Uuid) -> i64 {
+        let read = move |tx: &mut db::Tx<'_>| {
+            tx.row(
+                "SELECT (SELECT count(*) FROM webhook_subscription WHERE id = $1)
+                 + (SELECT count(*) FROM webhook_delivery WHERE subscription_id = $1)
+                 + (SELECT count(*) FROM webhook_attempt WHERE subscription_id = $1)",
+                &[id.into()],
+                |row| row.get::<i64>(0),
+            )
+        };
+        self.db.read(read).await.unwrap().unwrap()
+    }
+
+    pub(crate) fn advance(&self, by: SignedDuration) {
+        self.clock.advance(by);
+    }
+
+    pub(crate) fn seconds(&self, seconds: i64) {
+        self.advance(SignedDuration::from_secs(seconds));
+    }
+
+    pub(crate) fn hours(&self, hours: i64) {
+        self.advance(SignedDuration::from_hours(hours));
+    }
+}
+
+pub(crate) fn payload(event: Uuid) -> String {
+    format!(r#"{{"event":"{event}"}}"#)
+}
+
+/// An event's id as subscribers get it.
+pub(crate) fn message(event: Uuid) -> String {
+    format!("msg_{}", event.simple())
+}

@@ -1,0 +1,143 @@
+//! Names that lead where deliveries may not go, now or a moment later: nothing connects there.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    net::IpAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use crate::common::{House, Running, settings};
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+use uuid::Uuid;
+use webhooks::{LookUp, Places, Settings, Webhooks};
+
+const FORBIDDEN: &str = "the host does not lead to a public address";
+
+/// A listener that hangs up on whoever connects, and counts them.
+struct Door {
+    port: u16,
+    knocks: watch::Sender<usize>,
+    task: JoinHandle<()>,
+}
+
+impl Door {
+    async fn open(address: (&str, u16)) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let knocks = watch::Sender::new(0);
+        let counted = knocks.clone();
+        let task = tokio::spawn(async move {
+            while listener.accept().await.is_ok() {
+                counted.send_modify(|count| *count += 1);
+            }
+        });
+        Door { port, knocks, task }
+    }
+
+    fn knocks(&self) -> usize {
+        *self.knocks.borrow()
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Leads each name to these addresses, each list once and the last one for ever.
+fn names<const N: usize>(names: [(&str, &[&[&str]]); N]) -> (LookUp, Arc<AtomicUsize>) {
+    let list = |texts: &&[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<IpAddr>>();
+    let names: HashMap<_, VecDeque<_>> = names
+        .iter()
+        .map(|(name, answers)| ((*name).to_owned(), answers.iter().map(list).collect()))
+        .collect();
+    let (names, asked) = (Mutex::new(names), Arc::new(AtomicUsize::new(0)));
+    let counted = asked.clone();
+    let look_up: LookUp = Arc::new(move |name| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        let mut names = names.lock().unwrap();
+        let answer = names.get_mut(&name).map(|answers| match answers.len() {
+            1 => answers[0].clone(),
+            _ => answers.pop_front().unwrap(),
+        });
+        let unknown = || std::io::Error::other("no such name: secret.example.com");
+        Box::pin(async move { answer.ok_or_else(unknown) })
+    });
+    (look_up, asked)
+}
+
+async fn subscribe(webhooks: &Webhooks, owner: &str, name: &str, port: u16) -> Uuid {
+    let url = format!("https://{name}:{port}/hooks").parse().unwrap();
+    webhooks.subscribe(owner, &url).await.unwrap().0.id
+}
+
+testkit::on_both_engines! {
+    async fn a_name_that_leads_to_a_private_address_is_not_connected_to(house: House) {
+        let door = Door::open(("127.0.0.1", 0)).await;
+        let (look_up, asked) = names([
+            ("private.example.com", &[&["127.0.0.1"]]),
+            ("mixed.example.com", &[&["8.8.8.8", "127.0.0.1"]]),
+            ("mapped.example.com", &[&["::ffff:127.0.0.1"]]),
+            ("any.example.com", &[&["0.0.0.0"]]),
+            ("nothing.example.com", &[&[]]),
+        ]);
+        let webhooks = house.with(Settings { places: Places::default(), look_up, ..settings() });
+        let hosts = ["private", "mixed", "mapped", "any", "nothing", "unknown"];
+        let mut ids = Vec::new();
+        for host in hosts {
+            ids.push(subscribe(&webhooks, "ada", &format!("{host}.example.com"), door.port).await);
+        }
+        let event = house.write("ada").await;
+        let _running = Running::new(&webhooks);
+        for (host, id) in hosts.iter().zip(ids) {
+            let attempt = house.attempts("ada", id, 1).await.remove(0);
+            let expected = if *host == "unknown" { "could not connect" } else { FORBIDDEN };
+            let found = (attempt.event, attempt.at, attempt.status, attempt.error.as_deref());
+            assert_eq!(found, (event, house.clock.now(), None, Some(expected)), "{host}");
+            assert_eq!(house.delivery(id, event).await.unwrap().0, "waiting", "{host}");
+        }
+        assert_eq!((door.knocks(), asked.load(Ordering::Relaxed)), (0, 6));
+    }
+
+    async fn a_name_that_leads_elsewhere_at_the_next_connection_is_refused_there(house: House) {
+        let allowed = Door::open(("127.0.0.1", 0)).await;
+        let private = Door::open(("127.0.0.2", allowed.port)).await;
+        let (look_up, _) = names([("hooks.example.com", &[&["127.0.0.1"], &["127.0.0.2"]])]);
+        let networks = vec!["127.0.0.1/32".parse().unwrap()];
+        let places = Places { loopback: false, networks };
+        let webhooks = house.with(Settings { places, look_up, ..settings() });
+        let id = subscribe(&webhooks, "ada", "hooks.example.com", allowed.port).await;
+        house.write("ada").await;
+        let _running = Running::new(&webhooks);
+        // It hangs up before any TLS; what counts is that it was connected to.
+        let first = house.attempts("ada", id, 1).await.remove(0);
+        assert_eq!((first.error.as_deref(), allowed.knocks()), (Some("could not connect"), 1));
+        house.seconds(6);
+        let second = house.attempts("ada", id, 2).await.remove(0);
+        assert_eq!(second.error.as_deref(), Some(FORBIDDEN));
+        assert_eq!((allowed.knocks(), private.knocks()), (1, 0));
+    }
+
+    async fn what_was_good_when_it_was_subscribed_may_not_be_any_more(house: House) {
+        let (id, _) = house.subscribe("ada", "a").await;
+        house.write("ada").await;
+        let webhooks = house.with(Settings { places: Places::default(), ..settings() });
+        let _running = Running::new(&webhooks);
+        let attempt = house.attempts("ada", id, 1).await.remove(0);
+        assert_eq!(attempt.error.as_deref(), Some("the address must begin with https://"));
+        assert_eq!(house.receiver.count("a"), 0);
+    }
+
+    async fn an_unfit_address_is_not_subscribed(house: House) {
+        let webhooks = house.with(Settings { places: Places::default(), ..settings() });
+        let url = "https://169.254.169.254/latest".parse().unwrap();
+        let refused = webhooks.subscribe("ada", &url).await.unwrap_err().to_string();
+        let expected = "the address must lead to a public address, not to a private, local or reserved one";
+        assert_eq!(refused, expected);
+        assert_eq!(webhooks.subscriptions("ada").await.unwrap(), []);
+    }
+}

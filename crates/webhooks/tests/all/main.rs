@@ -1,0 +1,15 @@
+//! All tests of webhooks, in one program.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+mod delivering;
+mod fairness;
+mod leading_elsewhere;
+mod migrating;
+mod panics;
+mod places;
+mod processes;
+mod redelivering;
+mod retrying;
+mod signing;

@@ -1,0 +1,213 @@
+//! A subscriber can tell that a delivery is ours, whole, and of now.
+
+use std::sync::{Arc, Mutex};
+
+use crate::common::{Got, House, Running, message, payload, settings};
+use axum::http::HeaderMap;
+use jiff::{SignedDuration, Timestamp};
+use standardwebhooks::Webhook;
+use webhooks::{RotateError, Secret, Settings};
+
+/// What an implementation that is not ours says.
+fn theirs(secret: &Secret, headers: &HeaderMap, body: &[u8]) -> bool {
+    Webhook::new(&secret.shown()).unwrap().verify(body, headers).is_ok()
+}
+
+fn ours(secret: &Secret, got: &Got, now: Timestamp) -> Result<(), &'static str> {
+    let header = |name| got.header(name);
+    secret.verify(
+        header("webhook-id"),
+        header("webhook-timestamp"),
+        header("webhook-signature"),
+        &got.body,
+        now,
+    )
+}
+
+const NOT_OURS: Result<(), &str> = Err("no signature fits the secret");
+const NOT_NOW: Result<(), &str> = Err("the timestamp is more than five minutes off");
+
+testkit::on_both_engines! {
+    async fn a_delivery_is_whole_and_verifies(house: House) {
+        let (_, secret) = house.subscribe("ada", "a").await;
+        let _running = house.run();
+        let event = house.write("ada").await;
+        let got = house.receiver.wait_for("a", 1).await.remove(0);
+        let now = house.clock.now();
+        assert_eq!(got.path, "/a/newBooking");
+        assert_eq!(got.body, payload(event).as_bytes());
+        let names = ["webhook-id", "webhook-timestamp", "content-type", "user-agent", "authorization"];
+        let headers = names.map(|name| got.header(name).to_owned());
+        let agent = format!("triptych/{}", env!("CARGO_PKG_VERSION"));
+        let seconds = now.as_second().to_string();
+        assert_eq!(headers, [message(event), seconds, "application/json".into(), agent, String::new()]);
+        assert!(!got.header("webhook-signature").contains(' '));
+        assert!(theirs(&secret, &got.headers, &got.body));
+        assert_eq!(ours(&secret, &got, now), Ok(()));
+        // The secret as the subscriber keeps it.
+        assert_eq!(ours(&Secret::parse(&secret.shown()).unwrap(), &got, now), Ok(()));
+    }
+
+    async fn whatever_is_changed_does_not_verify(house: House) {
+        let (_, secret) = house.subscribe("ada", "a").await;
+        let (_, another) = house.subscribe("ada", "b").await;
+        let _running = house.run();
+        house.write("ada").await;
+        let got = house.receiver.wait_for("a", 1).await.remove(0);
+        let now = house.clock.now();
+        assert!(!theirs(&another, &got.headers, &got.body));
+        assert_eq!(ours(&another, &got, now), NOT_OURS);
+
+        let mut body = got.clone();
+        body.body.push(b' ');
+        let mut id = got.clone();
+        id.headers.insert("webhook-id", "msg_0".parse().unwrap());
+        let mut later = got.clone();
+        later.headers.insert("webhook-timestamp", (now.as_second() + 1).into());
+        let mut cut = got.clone();
+        let signature = got.header("webhook-signature");
+        cut.headers.insert("webhook-signature", signature[..signature.len() - 1].parse().unwrap());
+        let mut version = got.clone();
+        version.headers.insert("webhook-signature", signature.replace("v1,", "v2,").parse().unwrap());
+        for changed in [body, id, later, cut, version] {
+            assert!(!theirs(&secret, &changed.headers, &changed.body), "{changed:?}");
+            assert_eq!(ours(&secret, &changed, now), NOT_OURS, "{changed:?}");
+        }
+        let mut none = got.clone();
+        none.headers.insert("webhook-timestamp", "soon".parse().unwrap());
+        assert_eq!(ours(&secret, &none, now), Err("the timestamp is no number"));
+        assert!(!theirs(&secret, &none.headers, &none.body));
+    }
+
+    async fn a_delivery_of_long_ago_does_not_verify(house: House) {
+        // As it would be sent by somebody whose clock is ten minutes slow, and rightly signed.
+        house.seconds(-600);
+        let (_, secret) = house.subscribe("ada", "a").await;
+        let _running = house.run();
+        house.write("ada").await;
+        let old = house.receiver.wait_for("a", 1).await.remove(0);
+        assert!(!theirs(&secret, &old.headers, &old.body));
+        let sent = Timestamp::from_second(house.clock.now().as_second()).unwrap();
+        for (off, expected) in [(0, Ok(())), (300, Ok(())), (301, NOT_NOW), (-300, Ok(())), (-301, NOT_NOW)] {
+            assert_eq!(ours(&secret, &old, sent + SignedDuration::from_secs(off)), expected, "{off}");
+        }
+        for far in [i64::MIN, i64::MAX, 0, -1] {
+            let mut far_off = old.clone();
+            far_off.headers.insert("webhook-timestamp", far.into());
+            assert_eq!(ours(&secret, &far_off, sent), NOT_NOW, "{far}");
+        }
+    }
+
+    async fn an_old_secret_signs_along_for_a_day(house: House) {
+        let (id, old) = house.subscribe("ada", "a").await;
+        assert!(matches!(house.webhooks.rotate("bob", id).await, Err(RotateError::Unknown)));
+        house.hours(-48);
+        let new = house.webhooks.rotate("ada", id).await.unwrap();
+        assert_ne!(old.shown(), new.shown());
+        let _running = house.run();
+        house.advance(SignedDuration::from_hours(24) - SignedDuration::from_micros(1));
+        house.write("ada").await;
+        let both = house.receiver.wait_for("a", 1).await.remove(0);
+        assert_eq!(both.header("webhook-signature").split(' ').count(), 2);
+        for secret in [&old, &new] {
+            assert_eq!(ours(secret, &both, house.clock.now()), Ok(()));
+        }
+        house.advance(SignedDuration::from_micros(1));
+        house.write("ada").await;
+        let one = house.receiver.wait_for("a", 2).await.remove(1);
+        assert_eq!(one.header("webhook-signature").split(' ').count(), 1);
+        assert_eq!(ours(&new, &one, house.clock.now()), Ok(()));
+        assert_eq!(ours(&old, &one, house.clock.now()), NOT_OURS);
+
+        // It is written down before the clock goes past its lease: else it would be sent again.
+        house.attempts("ada", id, 2).await;
+        // Now, as the machine has it: both again, and the one before the old one never.
+        house.hours(24);
+        let newer = house.webhooks.rotate("ada", id).await.unwrap();
+        house.write("ada").await;
+        let both = house.receiver.wait_for("a", 3).await.remove(2);
+        let verified = [&old, &new, &newer].map(|secret| theirs(secret, &both.headers, &both.body));
+        assert_eq!(verified, [false, true, true]);
+    }
+
+    async fn every_secret_that_was_replaced_signs_along_for_its_day(house: House) {
+        let (id, first) = house.subscribe("ada", "a").await;
+        let mut secrets = vec![first];
+        for _ in 0..10 {
+            secrets.push(house.webhooks.rotate("ada", id).await.unwrap());
+            house.seconds(60);
+        }
+        let refused = house.webhooks.rotate("ada", id).await.unwrap_err();
+        assert_eq!(refused.to_string(), "10 secrets that were replaced within 24 hours still sign");
+        let running = house.run();
+        house.write("ada").await;
+        let got = house.receiver.wait_for("a", 1).await.remove(0);
+        assert_eq!(got.header("webhook-signature").split(' ').count(), 11);
+        assert!(secrets.iter().all(|secret| ours(secret, &got, house.clock.now()).is_ok()));
+        house.attempts("ada", id, 1).await;
+        running.kill().await;
+        // A day after the first was replaced it signs no more, and there is room for another.
+        house.advance(SignedDuration::from_hours(24) - SignedDuration::from_secs(600));
+        secrets.push(house.webhooks.rotate("ada", id).await.unwrap());
+        let _running = house.run();
+        house.write("ada").await;
+        let got = house.receiver.wait_for("a", 2).await.remove(1);
+        let verified: Vec<_> = secrets.iter().map(|secret| ours(secret, &got, house.clock.now())).collect();
+        assert_eq!(verified[0], NOT_OURS);
+        assert_eq!(verified[1..], [Ok(()); 11]);
+    }
+
+    async fn whoever_replaces_a_secret_at_the_same_time_has_one_that_signs(house: House) {
+        let (id, _) = house.subscribe("ada", "a").await;
+        let others = [house.another(), house.another()];
+        let calls = (0..8).map(|n| {
+            let webhooks = others[n % 2].clone();
+            tokio::spawn(async move { webhooks.rotate("ada", id).await.unwrap() })
+        });
+        let mut secrets = Vec::new();
+        for call in calls.collect::<Vec<_>>() {
+            secrets.push(call.await.unwrap());
+        }
+        let _running = house.run();
+        house.write("ada").await;
+        let got = house.receiver.wait_for("a", 1).await.remove(0);
+        assert!(secrets.iter().all(|secret| ours(secret, &got, house.clock.now()).is_ok()));
+    }
+
+    async fn a_token_is_made_for_whose_event_it_is_and_where_it_goes(house: House) {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let token_for: webhooks::TokenFor = Arc::new({
+            let asked = asked.clone();
+            move |owner, url| {
+                let token = (owner == "ada").then(|| format!("for-{owner}"));
+                asked.lock().unwrap().push((owner, url));
+                Box::pin(async { token })
+            }
+        });
+        let webhooks = house.with(Settings { token_for: Some(token_for), ..settings() });
+        // A slash at its end makes no other address.
+        let url = format!("{}/", house.receiver.url("a")).parse().unwrap();
+        let (subscription, _) = webhooks.subscribe("ada", &url).await.unwrap();
+        house.subscribe("bob", "b").await;
+        house.write("ada").await;
+        house.write("bob").await;
+        let _running = Running::new(&webhooks);
+        let got = house.receiver.wait_for("a", 1).await.remove(0);
+        assert_eq!((got.path.as_str(), got.header("authorization")), ("/a/newBooking", "Bearer for-ada"));
+        assert_eq!(house.receiver.wait_for("b", 1).await[0].header("authorization"), "");
+        let mut asked = asked.lock().unwrap().clone();
+        asked.sort();
+        let b = house.receiver.url("b").to_string();
+        assert_eq!(asked, [("ada".to_owned(), subscription.url), ("bob".to_owned(), b)]);
+    }
+}
+
+#[test]
+fn a_secret_is_read_as_it_is_shown_and_never_printed() {
+    for text in ["", "whsec_", "whsec_###", "whsec_é", "aGVsbG8=", "whsec_whsec_aGVsbG8="] {
+        assert!(Secret::parse(text).is_err(), "{text}");
+    }
+    let secret = Secret::parse(" whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n").unwrap();
+    assert_eq!(secret.shown(), "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+    assert_eq!(format!("{secret:?}"), "Secret");
+}
