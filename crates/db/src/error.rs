@@ -37,10 +37,6 @@ pub enum Error {
     /// caller sees it.
     #[error("a conflict with another transaction: {0}")]
     Conflict(String),
-    /// Not an error a caller sees: a read that turns out to have several statements is begun anew in a snapshot.
-    #[doc(hidden)]
-    #[error("a second statement outside of a snapshot")]
-    NeedsSnapshot,
 }
 
 impl From<rusqlite::Error> for Error {

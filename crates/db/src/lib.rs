@@ -13,7 +13,7 @@
 //! # }
 //! ```
 //!
-//! - A **read** sees one consistent state, however many statements it has, and cannot write.
+//! - A **read** has one statement, a **snapshot** several that all see one state. Neither can write.
 //! - A **write** is answered after its commit is durable. It may be run more than once before that (its batch
 //!   was lost, PostgreSQL saw a conflict), so it must have no effect but through its transaction.
 //! - A **full queue** answers [`Error::Busy`] at once; nothing grows while the database is behind.
@@ -33,7 +33,6 @@ mod postgres;
 pub mod private;
 mod record;
 mod row;
-mod sites;
 mod sql;
 mod sqlite;
 #[doc(hidden)]
@@ -42,7 +41,7 @@ pub mod tx;
 mod unit;
 mod value;
 
-use std::{any::TypeId, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 pub use error::Error;
 pub use migration::{Migrations, Script};
@@ -51,8 +50,7 @@ pub use row::{Column, Json, Row};
 pub use tx::{Tx, WriteTx};
 pub use value::Value;
 
-use sites::Sites;
-use tx::{Failure, Scope};
+use tx::Scope;
 
 /// Which engine, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,16 +127,15 @@ impl Databases {
 
     /// Opens the database of a service and brings its schema up to date. Blocks; it is for start-up.
     pub fn open(&self, service: &'static str, migrations: &[Migrations]) -> Result<Db, OpenError> {
-        let sites = Sites::default();
         let engine = match &self.place {
             Place::Sqlite(folder) => {
                 Engine::Sqlite(sqlite::Sqlite::open(folder, service, migrations, self.limits)?)
             }
-            Place::Postgres(shared) => Engine::Postgres(shared.service(service, migrations, &sites)?),
+            Place::Postgres(shared) => Engine::Postgres(shared.service(service, migrations)?),
         };
         let probe = probe(engine.tables());
         let long_reads = long::Queue::new(self.long_permits.clone(), self.limits);
-        Ok(Db(Arc::new(Inner { engine, sites, probe, long_reads })))
+        Ok(Db(Arc::new(Inner { engine, probe, long_reads })))
     }
 }
 
@@ -154,7 +151,6 @@ pub struct Db(Arc<Inner>);
 
 struct Inner {
     engine: Engine,
-    sites: Sites,
     /// Reads a row of each table.
     probe: &'static str,
     long_reads: long::Queue,
@@ -186,28 +182,39 @@ impl Db {
         Databases::connect(location, limits)?.open(service, migrations)
     }
 
-    /// Runs a unit that only reads. What it reads is little (a row, a page of small ones): on SQLite it runs on the
-    /// calling thread. See [`Db::read_long`] for what reads more.
+    /// Runs a unit that reads with one statement, which sees one state by itself. What it reads is little (a row, a page of
+    /// small ones): on SQLite it runs on the calling thread. See [`Db::snapshot`] for several statements, and
+    /// [`Db::read_long`] for what reads more.
     pub async fn read<R, E, F>(&self, work: F) -> Result<R, E>
     where
         F: Fn(&mut Tx<'_>) -> Result<R, E> + Send + 'static,
         R: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        let site = TypeId::of::<F>();
+        self.read_in(Scope::Statement, work).await
+    }
+
+    /// Runs a unit that reads with several statements, which all see one state: a transaction around them.
+    pub async fn snapshot<R, E, F>(&self, work: F) -> Result<R, E>
+    where
+        F: Fn(&mut Tx<'_>) -> Result<R, E> + Send + 'static,
+        R: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        self.read_in(Scope::Transaction, work).await
+    }
+
+    async fn read_in<R, E, F>(&self, scope: Scope, work: F) -> Result<R, E>
+    where
+        F: Fn(&mut Tx<'_>) -> Result<R, E> + Send + 'static,
+        R: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
         match &self.0.engine {
-            Engine::Sqlite(sqlite) => {
-                let scope = self.0.sites.scope(site);
-                let (outcome, failure) = sqlite.read(scope, &work);
-                if failure == Some(Failure::NeedsSnapshot) {
-                    self.0.sites.need_snapshot(site);
-                    return sqlite.read(Scope::Transaction, &work).0;
-                }
-                outcome
-            }
+            Engine::Sqlite(sqlite) => sqlite.read(scope, &work),
             Engine::Postgres(postgres) => {
                 let (unit, reply) = unit::read(work);
-                postgres.read(unit, site)?;
+                postgres.read(unit, scope)?;
                 reply.await.unwrap_or_else(|_| Err(ended().into()))
             }
         }

@@ -44,7 +44,7 @@ impl Queue {
 }
 
 impl Db {
-    /// Runs a unit that reads much, as [`Db::read`] does: many statements, or rows of many kilobytes. On SQLite it runs on
+    /// Runs a unit that reads much, as [`Db::snapshot`] does: many statements, or rows of many kilobytes. On SQLite it runs on
     /// a thread beside those that serve, and waits for a permit if too many run already.
     pub async fn read_long<R, E, F>(&self, work: F) -> Result<R, E>
     where
@@ -53,14 +53,14 @@ impl Db {
         E: From<Error> + Send + 'static,
     {
         if let Engine::Postgres(_) = &self.0.engine {
-            return self.read(work).await;
+            return self.snapshot(work).await;
         }
         let permit = self.0.long_reads.permit().await?;
         let db = self.clone();
         let read = spawn_blocking(move || {
             // Held until it is done, also when the caller has gone.
             let _permit = permit;
-            Handle::current().block_on(db.read(work))
+            Handle::current().block_on(db.snapshot(work))
         });
         read.await.unwrap_or_else(|_| Err(ended().into()))
     }

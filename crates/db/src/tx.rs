@@ -33,7 +33,6 @@ pub(crate) enum Scope {
 /// Why a unit cannot go on, kept beside the error itself: the closure may have turned that into its own type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
-    NeedsSnapshot,
     Conflict,
     Unavailable,
     Other,
@@ -120,13 +119,12 @@ impl<'c> Tx<'c> {
         }
         self.statements += 1;
         let outcome = if self.scope == Scope::Statement && self.statements > 1 {
-            Err(Error::NeedsSnapshot)
+            Err(Error::Fault("a read has one statement: several need a snapshot".into()))
         } else {
             run(&mut self.connection)
         };
         if let Err(error) = &outcome {
             self.failure = Some(match error {
-                Error::NeedsSnapshot => Failure::NeedsSnapshot,
                 Error::Conflict(_) => Failure::Conflict,
                 Error::Unavailable(_) => Failure::Unavailable,
                 _ => Failure::Other,

@@ -47,7 +47,6 @@ const EMPTY: &str = "
     BEGIN
         FOR name IN SELECT nspname FROM pg_namespace WHERE NOT starts_with(nspname, 'pg_') AND nspname <> 'information_schema'
         LOOP EXECUTE format('DROP SCHEMA %I CASCADE', name); END LOOP;
-        EXECUTE format('ALTER DATABASE %I RESET ALL', current_database());
     END $$;
     CREATE SCHEMA public;";
 
@@ -67,6 +66,8 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
+        // First, as a test may have made it read-only, which counts for new sessions.
+        cluster().run("postgres", &format!("ALTER DATABASE {} RESET ALL", self.name));
         cluster().run(&self.name, EMPTY);
         FREE.lock().unwrap_or_else(PoisonError::into_inner).push(std::mem::take(&mut self.name));
     }

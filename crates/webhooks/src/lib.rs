@@ -235,7 +235,7 @@ impl Webhooks {
         let owner = owner.to_owned();
         self.0
             .db
-            .read(move |tx| match store::subscription(tx, &owner, id)? {
+            .snapshot(move |tx| match store::subscription(tx, &owner, id)? {
                 Some(subscription) => Ok(Some((subscription, store::attempts(tx, id)?))),
                 None => Ok(None),
             })

@@ -278,7 +278,7 @@ impl<'c> Session<'c> {
         }
         // Only a transaction keeps a statement that could write from doing so.
         if self.scope == Scope::Statement && !qualified.reads {
-            return Err(Error::NeedsSnapshot);
+            return Err(Error::Engine("a read has a statement that may write".into()));
         }
         Ok((statement.clone(), Arc::clone(qualified)))
     }

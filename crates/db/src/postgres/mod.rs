@@ -13,14 +13,14 @@ mod service;
 mod tls;
 mod turns;
 
-use std::{any::TypeId, sync::Arc, thread};
+use std::{sync::Arc, thread};
 
 pub(crate) use connection::Session;
 
 use crate::{
     Error, Limits, OpenError,
     migration::Migrations,
-    sites::Sites,
+    tx::Scope,
     unit::{ReadUnit, WriteUnit},
 };
 use pool::{Job, Pool, Work};
@@ -49,7 +49,6 @@ impl Shared {
         &self,
         schema: &'static str,
         migrations: &[Migrations],
-        sites: &Sites,
     ) -> Result<Postgres, OpenError> {
         let tables = block_on(async {
             let (mut client, driver, _) = self.server.connect(self.server.deadline()).await?;
@@ -61,7 +60,7 @@ impl Shared {
         })?;
         let mut names: Vec<_> = tables.iter().cloned().collect();
         names.sort_unstable();
-        let service = Arc::new(Service::new(schema, tables, sites.clone()));
+        let service = Arc::new(Service::new(schema, tables));
         Ok(Postgres { service, tables: names, member: self.pool.turns.join(), pool: Arc::clone(&self.pool) })
     }
 }
@@ -86,8 +85,8 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    pub(crate) fn read(&self, unit: ReadUnit, site: TypeId) -> Result<(), Error> {
-        self.submit(Work::Read(unit, site))
+    pub(crate) fn read(&self, unit: ReadUnit, scope: Scope) -> Result<(), Error> {
+        self.submit(Work::Read(unit, scope))
     }
 
     pub(crate) fn write(&self, unit: WriteUnit) -> Result<(), Error> {

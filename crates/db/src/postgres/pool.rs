@@ -5,7 +5,6 @@
 //! anew by its thread for the next unit.
 
 use std::{
-    any::TypeId,
     io,
     sync::Arc,
     thread,
@@ -33,7 +32,7 @@ pub(super) struct Job {
 }
 
 pub(super) enum Work {
-    Read(ReadUnit, TypeId),
+    Read(ReadUnit, Scope),
     Write(WriteUnit),
 }
 
@@ -108,9 +107,9 @@ impl Worker {
             Work::Write(unit) if unit.abandoned() => {}
             Work::Read(unit, _) if unit.deadline(wait) <= now => unit.refuse(Error::Busy),
             Work::Write(unit) if unit.deadline(wait) <= now => unit.refuse(Error::Busy),
-            Work::Read(mut unit, site) => {
+            Work::Read(mut unit, scope) => {
                 let deadline = unit.deadline(wait);
-                match self.repeat(deadline, |connection| read(connection, service, &mut unit, site)) {
+                match self.repeat(deadline, |connection| read(connection, service, &mut unit, scope)) {
                     Ok(()) => unit.answer(),
                     Err(error) => unit.refuse(error),
                 }
@@ -161,16 +160,15 @@ impl Worker {
     }
 }
 
-fn read(connection: &mut Connection, service: &Service, unit: &mut ReadUnit, site: TypeId) -> Attempt {
-    if service.sites.scope(site) == Scope::Statement {
-        let session = Session::new(connection, service, Scope::Statement);
-        let mut tx = Tx::new(Engine::Postgres(session), Scope::Statement);
+fn read(connection: &mut Connection, service: &Service, unit: &mut ReadUnit, scope: Scope) -> Attempt {
+    if scope == Scope::Statement {
+        let session = Session::new(connection, service, scope);
+        let mut tx = Tx::new(Engine::Postgres(session), scope);
         unit.run(&mut tx);
-        match tx.failure() {
-            Some(Failure::NeedsSnapshot) => service.sites.need_snapshot(site),
-            Some(failure) if failure.passes() => return Attempt::Again(None),
-            _ => return Attempt::Done,
-        }
+        return match tx.failure() {
+            Some(failure) if failure.passes() => Attempt::Again(None),
+            _ => Attempt::Done,
+        };
     }
     if let Err(error) = connection.begin("ISOLATION LEVEL REPEATABLE READ, READ ONLY") {
         return begin_failed(error);

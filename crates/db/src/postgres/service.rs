@@ -9,12 +9,11 @@ use std::{
 };
 
 use super::names::{Qualified, qualify};
-use crate::{Error, sites::Sites};
+use crate::Error;
 
 pub(super) struct Service {
     /// No other service of this process has had it, not even one that was closed.
     pub(super) number: usize,
-    pub(super) sites: Sites,
     schema: &'static str,
     tables: HashSet<String>,
     // By address: statements are `&'static str`, so the address is the text.
@@ -22,10 +21,10 @@ pub(super) struct Service {
 }
 
 impl Service {
-    pub(super) fn new(schema: &'static str, tables: HashSet<String>, sites: Sites) -> Self {
+    pub(super) fn new(schema: &'static str, tables: HashSet<String>) -> Self {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        Service { number, sites, schema, tables, statements: RwLock::default() }
+        Service { number, schema, tables, statements: RwLock::default() }
     }
 
     /// A statement with its tables' schema, worked out once.

@@ -58,27 +58,21 @@ impl Sqlite {
         &self,
         scope: Scope,
         work: &impl Fn(&mut Tx<'_>) -> Result<R, E>,
-    ) -> (Result<R, E>, Option<crate::tx::Failure>) {
+    ) -> Result<R, E> {
         let reader = self.readers.get_or_try(|| Connection::open(&self.path, Access::Read).map(RefCell::new));
-        let mut connection = match reader {
-            Ok(reader) => reader.borrow_mut(),
-            Err(error) => return (Err(error.into()), None),
-        };
-        if scope == Scope::Transaction
-            && let Err(error) = connection.run("BEGIN")
-        {
-            return (Err(error.into()), None);
+        let mut connection = reader?.borrow_mut();
+        if scope == Scope::Transaction {
+            connection.run("BEGIN")?;
         }
         let mut tx = Tx::new(Engine::Sqlite(&mut connection), scope);
         let outcome = run_caught(|| work(&mut tx));
         let outcome = tx.checked(outcome);
-        let failure = tx.failure();
         if scope == Scope::Transaction
             && let Err(error) = connection.run("ROLLBACK")
         {
             tracing::warn!(%error, "a read could not be ended");
         }
-        (outcome, failure)
+        outcome
     }
 
     pub(crate) fn write(&self, unit: WriteUnit) -> Result<(), Error> {

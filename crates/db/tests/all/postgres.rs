@@ -335,7 +335,7 @@ async fn keep_to_their_schemas(store: Store) {
         let db = if id % 2 == 0 { &one } else { &other };
         async move {
             db.write(move |tx| open_account(tx, id)).await.unwrap();
-            let found = db.read(move |tx| {
+            let found = db.snapshot(move |tx| {
                 let one = "SELECT balance FROM account WHERE id = $1";
                 let first = tx.row(one, &[id.into()], |row| row.get::<i64>(0))?;
                 Ok::<_, Error>((first, tx.row(one, &[(id + 1).into()], |row| row.get::<i64>(0))?))

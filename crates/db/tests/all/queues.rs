@@ -147,7 +147,7 @@ testkit::on_both_engines! {
         let (release, held) = hold_a_write(&db, 1);
         assert_eq!(pages(&db).await, [0; 0]);
         let both = db
-            .read(|tx| {
+            .snapshot(|tx| {
                 let mut count = || tx.row("SELECT count(*) FROM page", &[], |row| row.get::<i64>(0));
                 Ok::<_, Error>((count()?, count()?))
             })

@@ -121,7 +121,7 @@ pub(super) async fn introspect(
     let (hashes, now, demo) = (Hashes::of(token), inner.clock.now(), inner.settings.demo);
     let found = inner
         .db
-        .read(move |tx| {
+        .snapshot(move |tx| {
             let Some(family) = refresh::family(tx, &hashes)? else { return Ok(None) };
             if family.expires_at <= now || !refresh::is_newest(tx, &hashes)? {
                 return Ok(None);

@@ -69,7 +69,7 @@ impl AuthorizationServer {
         let (now, demo) = (inner.clock.now(), inner.settings.demo);
         let hash = secret::hash(code);
         let asked = hash.clone();
-        let found = inner.db.read(move |tx| match store::code(tx, &asked)? {
+        let found = inner.db.snapshot(move |tx| match store::code(tx, &asked)? {
             Some(code) => {
                 let grant = store::grant(tx, code.grant, now, demo)?;
                 Ok::<_, db::Error>(Some((code, grant)))
@@ -138,7 +138,7 @@ impl AuthorizationServer {
             wanted.map(|scopes| scopes.iter().map(|scope| scope.name.to_owned()).collect::<Vec<_>>());
         let hashes = Hashes::of(token);
         let asked = hashes.clone();
-        let found = inner.db.read(move |tx| match refresh::family(tx, &asked)? {
+        let found = inner.db.snapshot(move |tx| match refresh::family(tx, &asked)? {
             Some(family) => {
                 let grant = store::grant(tx, family.grant, now, demo)?;
                 Ok::<_, db::Error>(Some((family, grant)))

@@ -100,7 +100,7 @@ impl Asked {
     /// How the booking stands, how far the payment has come, and how many seats are taken.
     async fn state(&self) -> (Option<booking::Status>, Stage, i64) {
         let (booking, payment, now) = (self.booking, self.payment, self.clock.now());
-        let read = self.train.db.read(move |tx| {
+        let read = self.train.db.snapshot(move |tx| {
             let status = booking::store::by_id(tx, OWNER, booking, now)?.map(|booking| booking.status);
             let stage = store::by_id(tx, payment)?.unwrap().stage;
             Ok((status, stage, trip::store::taken(tx, TRIP.parse().unwrap(), now)?))
