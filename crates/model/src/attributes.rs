@@ -3,7 +3,7 @@
 use darling::{
     FromDeriveInput, FromField,
     ast::Data,
-    util::{Flag, PreservedStrExpr},
+    util::{Flag, PathList, PreservedStrExpr},
 };
 use syn::{Attribute, Expr, Generics, Ident, Lit, Meta, Path, Type, Visibility};
 
@@ -23,6 +23,9 @@ pub(crate) struct Resource {
     pub(crate) new: Option<Ident>,
     pub(crate) new_name: Option<String>,
     pub(crate) new_doc: Option<String>,
+    /// What else is derived for what a client sends to create one.
+    #[darling(default)]
+    pub(crate) new_derive: PathList,
     pub(crate) replace: Option<Ident>,
     pub(crate) changes: Option<Ident>,
     pub(crate) changes_doc: Option<String>,

@@ -43,6 +43,7 @@
 //! | `xml = "pet"` | its element in XML |
 //! | `list = "pets"` | the element that holds several of them |
 //! | `new = NewPet`, `new_name = "PetInput"`, `new_doc = "…"` | what a client sends to create one, the name and the description of its schema |
+//! | `new_derive(Debug, Serialize)` | what else is derived for it, besides `Clone` |
 //! | `replace = PetUpdate` | the same with the assigned member required: what a client sends to replace one |
 //! | `changes = PetChanges` | all members optional: what a client sends to change some |
 //! | `readable` | it is read as it is answered, as a part of another |

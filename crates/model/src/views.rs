@@ -13,6 +13,10 @@ use crate::{
 
 pub(crate) fn derive(resource: &Resource) -> Result<TokenStream> {
     let all = members(resource)?;
+    if let (None, Some(derived)) = (&resource.new, resource.new_derive.first()) {
+        let text = "`new_derive` needs `new`: it says what else is derived for that";
+        return Err(Error::custom(text).with_span(derived));
+    }
     let mut tokens = TokenStream::new();
     tokens.extend(new(resource, &all));
     tokens.extend(replace(resource, &all)?);
@@ -98,9 +102,10 @@ fn new(resource: &Resource, all: &[Member<'_>]) -> TokenStream {
         .unwrap_or_else(|| format!("{} to be created.", documentation(&resource.attrs)));
     let names = read.iter().map(|member| member.ident);
     let readings = readings(read.iter().copied());
+    let derived = resource.new_derive.iter();
     let mut tokens = quote! {
         #[doc = #description]
-        #[derive(Clone)]
+        #[derive(Clone #(, #derived)*)]
         #vis struct #new {
             #(#fields),*
         }

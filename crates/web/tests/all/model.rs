@@ -26,6 +26,7 @@ use web::{
 #[derive(Debug, Clone, PartialEq, Resource)]
 #[resource(case = "camelCase", xml = "book", list = "books", form, broken = UNPROCESSABLE, table)]
 #[resource(new = NewBook, new_name = "BookInput", new_doc = "A book as a client sends it.", replace = BookUpdate)]
+#[resource(new_derive(Debug, PartialEq))]
 #[resource(changes = BookChanges, changes_doc = "What is to change about a book.")]
 struct Book {
     #[field(assigned, example = 10)]
@@ -121,6 +122,20 @@ fn columns_are_those_of_the_members() {
         "($1, $2, $3, $4, $5, $6) title = excluded.title, all_authors = excluded.all_authors, \
          editions = excluded.editions, state = excluded.state, isbn_13 = excluded.isbn_13"
     );
+}
+
+#[test]
+fn new_resource_has_what_else_is_derived() {
+    let new = NewBook {
+        id: None,
+        title: "Emma".into(),
+        all_authors: Vec::new(),
+        editions: None,
+        state: State::InStock,
+        isbn: None,
+    };
+    assert_eq!(new, new.clone());
+    assert!(format!("{new:?}").starts_with("NewBook { id: None, title: \"Emma\""));
 }
 
 #[test]
