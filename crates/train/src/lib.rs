@@ -7,6 +7,7 @@
 mod booking;
 mod cache;
 mod caller;
+mod cancellation;
 mod country;
 mod document;
 mod examples;
@@ -320,7 +321,7 @@ fn routes_and_document(address: &str, hold: SignedDuration) -> (Router<Train>, u
         .routes(routes!(trip::api::list))
         .routes(routes!(trip::api::get))
         .routes(routes!(booking::api::list, booking::api::create))
-        .routes(routes!(booking::api::get, booking::api::delete))
+        .routes(routes!(booking::api::get, cancellation::delete))
         .routes(routes!(payment::api::pay))
         .routes(routes!(webhook::api::list, webhook::api::create))
         .routes(routes!(webhook::api::get, webhook::api::delete))

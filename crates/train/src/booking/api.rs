@@ -1,17 +1,13 @@
 //! The operations on bookings.
 
-use axum::{
-    extract::State,
-    response::{IntoResponse, Response},
-};
+use axum::{extract::State, response::Response};
 use db::WriteTx;
-use http::StatusCode;
 use jiff::{Timestamp, Unit};
 use model::Parameters;
 use uuid::Uuid;
 use web::{Body, Paging, Path, Problem, Query, Result, Together, Wanted, problem::NOT_FOUND};
 
-use super::{Booking, BookingAnswer, NewBooking, Status, store, store::Cancelled};
+use super::{Booking, BookingLinks, NEW_BOOKING, NewBooking, Status, store};
 use crate::{
     Train,
     cache::{NOT_CACHED, cached},
@@ -20,7 +16,6 @@ use crate::{
     page::{Here, MOST, Page, USUAL},
     problem::{DEPARTED, NO_BICYCLES, NO_DOGS, SOLD_OUT, TOO_MANY_HOLDS},
     traveller, trip,
-    webhook::NEW_BOOKING,
 };
 
 #[derive(Parameters)]
@@ -34,7 +29,7 @@ pub(crate) struct BookingQuery {
 }
 
 /// A page of bookings, as the document describes it.
-type BookingPage = Page<BookingAnswer>;
+type BookingPage = Page<Booking>;
 
 /// List bookings
 ///
@@ -65,7 +60,7 @@ pub(crate) async fn list(
     let more = found.len() as i64 > limit;
     found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     let links = here.links(&train.address, paging, more);
-    let data = found.into_iter().map(|booking| booking.answer(&train.address)).collect();
+    let data = found.into_iter().map(|booking| booking.linked(&train.address)).collect();
     Ok(cached(wanted.reply(&Page { data, links }), NOT_CACHED))
 }
 
@@ -79,7 +74,7 @@ pub(crate) async fn list(
     request_body(content((NewBooking = "application/json"), (NewBooking = "application/xml"))),
     responses(
         (status = 201, description = "The seat is held.",
-            content((BookingAnswer = "application/json"), (BookingAnswer = "application/xml")),
+            content((Booking = "application/json"), (Booking = "application/xml")),
             headers(("Location" = String, description = "Where the booking is."))),
         (status = 404, description = "There is no such trip."),
         (status = 409, description = "The trip has departed, is sold out, or does not take the bicycle or the dog; or the \
@@ -134,7 +129,7 @@ impl Train {
         id: Uuid,
         new: &NewBooking,
         now: Timestamp,
-    ) -> Result<Answer<BookingAnswer>, db::Error> {
+    ) -> Result<Answer<Booking>, db::Error> {
         let refused = |kind, detail: &str| Ok(Answer::Refused(Refusal::new(kind, detail)));
         let Some(run) = self.known_trip(new.trip_id, now) else {
             return refused(&NOT_FOUND, "There is no trip with this id; see /trips.");
@@ -155,16 +150,12 @@ impl Train {
                 format!("There can be {most} bookings that are not paid for; pay for one or cancel it.");
             return Ok(Answer::Refused(Refusal::limit(&TOO_MANY_HOLDS, detail, now, expires_at)));
         }
-        let booking = Booking {
-            id,
-            trip: run.id,
-            passenger_name: new.passenger_name.clone(),
-            has_bicycle: new.has_bicycle,
-            has_dog: new.has_dog,
-            status: Status::Held,
-            // There is nothing left to pay for once the train has left.
-            expires_at: self.held_until(now).min(run.departure),
-        };
+        // There is nothing left to pay for once the train has left.
+        let expires_at = self.held_until(now).min(run.departure);
+        let booking = new
+            .clone()
+            .complete(id, Status::Held, Some(expires_at), BookingLinks::default())
+            .linked(&self.address);
         let wanted = trip::store::Wanted {
             trip: run.id,
             origin: self.timetable.stations[service.origin].id,
@@ -175,12 +166,11 @@ impl Train {
         if !store::hold(tx, owner, &booking, wanted, now)? {
             return refused(&SOLD_OUT, "Every seat of the trip is taken.");
         }
-        let answer = booking.answer(&self.address);
-        let told = serde_json::to_string(&answer).map_err(|error| db::Error::Fault(error.to_string()))?;
+        let told = serde_json::to_string(&booking).map_err(|error| db::Error::Fault(error.to_string()))?;
         // An id of its own: a booking may come to have more kinds of events than this one.
         let event = self.chance.uuid(now);
         self.webhooks.write(tx, owner, event, NEW_BOOKING, &told, now)?;
-        Ok(Answer::Done(answer))
+        Ok(Answer::Done(booking))
     }
 
     /// Until when a seat is held that is taken now, as exactly as it is kept.
@@ -196,7 +186,7 @@ impl Train {
     params(("bookingId" = Uuid, Path, description = "The booking's id.")),
     responses(
         (status = 200, description = "The booking.",
-            content((BookingAnswer = "application/json"), (BookingAnswer = "application/xml"))),
+            content((Booking = "application/json"), (Booking = "application/xml"))),
         (status = 404, description = "The caller has no such booking."),
     ),
     security(("OAuth2" = ["read"])),
@@ -210,40 +200,7 @@ pub(crate) async fn get(
     let now = train.clock.now();
     let booking = train.db.read(move |tx| store::by_id(tx, &caller.subject, id, now)).await?;
     let booking = booking.ok_or_else(unknown)?;
-    Ok(cached(wanted.reply(&booking.answer(&train.address)), NOT_CACHED))
-}
-
-/// Delete a booking
-///
-/// The seat is free at once. What was paid for it goes back; a booking that is paid for stays once its train has left.
-#[utoipa::path(
-    delete, path = "/bookings/{bookingId}", operation_id = "delete-booking", tag = "Bookings",
-    params(("bookingId" = Uuid, Path, description = "The booking's id.")),
-    responses(
-        (status = 204, description = "The booking is gone."),
-        (status = 404, description = "The caller has no such booking."),
-        (status = 409, description = "The booking is paid for, and its train has left."),
-    ),
-    security(("OAuth2" = ["write"])),
-)]
-pub(crate) async fn delete(
-    caller: Caller<Write>,
-    State(train): State<Train>,
-    Path(id): Path<Uuid>,
-) -> Result<Response> {
-    let (now, state) = (train.clock.now(), train.clone());
-    let departed = move |trip| state.timetable.has_departed(trip, now);
-    let cancelled = train.db.write(move |tx| store::cancel(tx, &caller.subject, id, &departed, now)).await?;
-    match cancelled {
-        Cancelled::Done => train.wake(),
-        Cancelled::Unknown => return Err(unknown()),
-        Cancelled::Departed => {
-            let detail =
-                "The train has left, so what was paid does not go back. The booking stays confirmed.";
-            return Err(Problem::new(&DEPARTED, detail));
-        }
-    }
-    Ok(cached(StatusCode::NO_CONTENT.into_response(), NOT_CACHED))
+    Ok(cached(wanted.reply(&booking.linked(&train.address)), NOT_CACHED))
 }
 
 pub(crate) fn unknown() -> Problem {

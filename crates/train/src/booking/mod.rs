@@ -4,19 +4,42 @@ pub(crate) mod api;
 pub(crate) mod store;
 
 use jiff::Timestamp;
+use model::{Resource, Words};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 use uuid::Uuid;
-use web::{
-    Chance,
-    input::{Fields, Input, rules},
-    xml::{ToXml, Xml},
-};
+use web::Chance;
 
-/// What becomes of a booking. A cancelled one is nobody's to see.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[schema(as = BookingStatus)]
+use crate::link::uri;
+
+/// The name of the event of a new booking.
+pub(crate) const NEW_BOOKING: &str = "newBooking";
+
+/// A booking of a seat on a trip.
+#[derive(Debug, Clone, PartialEq, Deserialize, Resource)]
+#[resource(xml = "booking", list = "bookings", table)]
+#[resource(new = NewBooking, new_name = "BookingInput", new_doc = "A booking to be.", new_derive(Serialize))]
+pub(crate) struct Booking {
+    #[field(read_only)]
+    pub(crate) id: Uuid,
+    pub(crate) trip_id: Uuid,
+    #[field(rule = text(1..=200), example = "John Doe")]
+    pub(crate) passenger_name: String,
+    #[field(default = false)]
+    pub(crate) has_bicycle: bool,
+    #[field(default = false)]
+    pub(crate) has_dog: bool,
+    #[field(read_only)]
+    pub(crate) status: Status,
+    /// Until when it is held, if it is.
+    #[field(read_only)]
+    pub(crate) expires_at: Option<Timestamp>,
+    #[field(read_only, computed)]
+    pub(crate) links: BookingLinks,
+}
+
+/// What becomes of a booking. A cancelled one is not answered any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Words)]
+#[words(name = "BookingStatus")]
 pub(crate) enum Status {
     /// The seat is kept until `expires_at`, and waits to be paid for.
     Held,
@@ -26,30 +49,45 @@ pub(crate) enum Status {
     Expired,
 }
 
-impl Status {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Status::Held => "held",
-            Status::Confirmed => "confirmed",
-            Status::Expired => "expired",
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Resource)]
+#[resource(xml = "links")]
+#[serde(default)]
+pub(crate) struct BookingLinks {
+    #[serde(rename = "self")]
+    #[field(name = "self", rule = uri())]
+    this: String,
+    #[field(rule = uri())]
+    trip: String,
+}
+
+impl Booking {
+    /// The booking as it stands at a moment: a hold whose time has run out is expired, and nothing but a hold runs out.
+    pub(crate) fn at(mut self, now: Timestamp) -> Self {
+        if self.status == Status::Held && self.expires_at.is_none_or(|end| end <= now) {
+            self.status = Status::Expired;
         }
+        if self.status != Status::Held {
+            self.expires_at = None;
+        }
+        self
+    }
+
+    /// The booking with its links. Those that it has stay as they were answered first; an answer that an earlier version stored
+    /// lacks the one to its trip.
+    pub(crate) fn linked(mut self, address: &str) -> Self {
+        let BookingLinks { this, trip } = &mut self.links;
+        if this.is_empty() {
+            *this = format!("{address}/bookings/{}", self.id);
+        }
+        if trip.is_empty() {
+            *trip = format!("{address}/trips/{}", self.trip_id);
+        }
+        self
     }
 }
 
-/// A booking as it is kept, and as it stands at a moment.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Booking {
-    pub(crate) id: Uuid,
-    pub(crate) trip: Uuid,
-    pub(crate) passenger_name: String,
-    pub(crate) has_bicycle: bool,
-    pub(crate) has_dog: bool,
-    pub(crate) status: Status,
-    pub(crate) expires_at: Timestamp,
-}
-
 /// The id of a new booking. Bookings are listed by their ids, so these follow the time more closely than others do: within a
-/// millisecond, somebody may make several.
+/// millisecond, several may be made.
 pub(crate) fn new_id(chance: &Chance, now: Timestamp) -> Uuid {
     let mut bytes = chance.uuid(now).into_bytes();
     // RFC 9562, 6.2, method 3: the twelve bits after the version are 4096ths of a millisecond.
@@ -59,126 +97,10 @@ pub(crate) fn new_id(chance: &Chance, now: Timestamp) -> Uuid {
     Uuid::from_bytes(bytes)
 }
 
-impl Booking {
-    pub(crate) fn answer(self, address: &str) -> BookingAnswer {
-        BookingAnswer {
-            id: self.id,
-            trip_id: self.trip,
-            passenger_name: self.passenger_name,
-            has_bicycle: self.has_bicycle,
-            has_dog: self.has_dog,
-            status: self.status,
-            expires_at: (self.status == Status::Held).then_some(self.expires_at),
-            links: BookingLinks::new(address, self.id, self.trip),
-        }
-    }
-}
-
-impl BookingAnswer {
-    /// The same with the link to its trip, which an answer that an earlier version kept lacks. What it has stays as it was
-    /// answered first.
-    pub(crate) fn linked(mut self, address: &str) -> Self {
-        if self.links.trip.is_empty() {
-            self.links.trip = BookingLinks::new(address, self.id, self.trip_id).trip;
-        }
-        self
-    }
-}
-
-/// A booking as clients see it.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-#[schema(as = Booking, xml(name = "booking"))]
-pub(crate) struct BookingAnswer {
-    pub(crate) id: Uuid,
-    trip_id: Uuid,
-    #[schema(min_length = 1, max_length = 200, examples("John Doe"))]
-    passenger_name: String,
-    has_bicycle: bool,
-    has_dog: bool,
-    status: Status,
-    /// Until when it is held, if it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, format = DateTime, required = false, nullable = false)]
-    expires_at: Option<Timestamp>,
-    links: BookingLinks,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-struct BookingLinks {
-    #[serde(rename = "self")]
-    #[schema(format = "uri")]
-    this: String,
-    #[serde(default)]
-    #[schema(required = true, format = "uri")]
-    trip: String,
-}
-
-impl BookingLinks {
-    fn new(address: &str, booking: Uuid, trip: Uuid) -> Self {
-        BookingLinks {
-            this: format!("{address}/bookings/{booking}"),
-            trip: format!("{address}/trips/{trip}"),
-        }
-    }
-}
-
-impl ToXml for BookingAnswer {
-    const ROOT: &'static str = "booking";
-
-    fn content(&self, xml: &mut Xml) {
-        xml.value("id", self.id);
-        xml.value("trip_id", self.trip_id);
-        xml.text("passenger_name", &self.passenger_name);
-        xml.value("has_bicycle", self.has_bicycle);
-        xml.value("has_dog", self.has_dog);
-        xml.text("status", self.status.word());
-        if let Some(expires_at) = self.expires_at {
-            xml.value("expires_at", expires_at);
-        }
-        xml.element("links", |xml| {
-            xml.text("self", &self.links.this);
-            xml.text("trip", &self.links.trip);
-        });
-    }
-}
-
-impl web::xml::Listed for BookingAnswer {
-    const LIST: &'static str = "bookings";
-}
-
-/// A booking to be.
-#[derive(ToSchema, Serialize)]
-#[schema(as = BookingInput, xml(name = "booking"))]
-pub(crate) struct NewBooking {
-    pub(crate) trip_id: Uuid,
-    #[schema(min_length = 1, max_length = 200, examples("John Doe"))]
-    pub(crate) passenger_name: String,
-    #[schema(required = false, default = false)]
-    pub(crate) has_bicycle: bool,
-    #[schema(required = false, default = false)]
-    pub(crate) has_dog: bool,
-}
-
-impl Input for NewBooking {
-    const XML_ROOT: Option<&'static str> = Some("booking");
-
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let trip_id = fields.required("trip_id", rules::uuid());
-        let passenger_name = fields.required("passenger_name", rules::text(1..=200));
-        let has_bicycle = fields.optional("has_bicycle", rules::boolean());
-        let has_dog = fields.optional("has_dog", rules::boolean());
-        Some(NewBooking {
-            trip_id: trip_id?,
-            passenger_name: passenger_name?,
-            has_bicycle: has_bicycle?.unwrap_or(false),
-            has_dog: has_dog?.unwrap_or(false),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use jiff::SignedDuration;
+    use serde_json::json;
 
     use super::*;
 
@@ -194,5 +116,30 @@ mod tests {
         }
         // At one moment, each is still another.
         assert_ne!(new_id(&chance, start), new_id(&chance, start));
+    }
+
+    const ID: Uuid = Uuid::from_u128(1);
+    const TRIP: Uuid = Uuid::from_u128(2);
+
+    #[test]
+    fn answer_of_an_earlier_version_gets_the_link_to_its_trip() {
+        let stored = json!({
+            "id": ID, "trip_id": TRIP, "passenger_name": "Ada", "has_bicycle": false, "has_dog": true,
+            "status": "held", "expires_at": "2026-05-13T11:00:00Z", "links": {"self": "https://old.example/1"},
+        });
+        let booking: Booking = serde_json::from_value(stored.clone()).unwrap();
+        let mut linked = stored;
+        linked["links"]["trip"] = json!(format!("https://new.example/trips/{TRIP}"));
+        assert_eq!(serde_json::to_value(booking.linked("https://new.example")).unwrap(), linked);
+    }
+
+    /// The fingerprints of requests that are stored were made of this text.
+    #[test]
+    fn body_has_the_same_text_in_every_version() {
+        let new =
+            NewBooking { trip_id: TRIP, passenger_name: "Ada".into(), has_bicycle: false, has_dog: true };
+        let text =
+            format!(r#"{{"trip_id":"{TRIP}","passenger_name":"Ada","has_bicycle":false,"has_dog":true}}"#);
+        assert_eq!(serde_json::to_string(&new).unwrap(), text);
     }
 }

@@ -1,14 +1,12 @@
 //! Bookings in the database.
 
-use db::{Error, Row, Tx, WriteTx};
+use db::{Error, Record as _, Tx, WriteTx};
 use jiff::Timestamp;
+use model::sql;
 use uuid::Uuid;
 
-use super::{Booking, Status};
-use crate::{
-    payment,
-    trip::store::{Wanted, free_seats, lock as lock_trip, take_seat},
-};
+use super::Booking;
+use crate::trip::store::{Wanted, free_seats, lock as lock_trip, take_seat};
 
 /// When the first of an owner's unpaid holds expires, if the owner has as many as there can be.
 ///
@@ -41,19 +39,9 @@ pub(crate) fn hold(
     if !take_seat(tx, wanted, now)? {
         return Ok(false);
     }
-    tx.execute(
-        "INSERT INTO booking (id, owner, trip_id, passenger_name, has_bicycle, has_dog, status, expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6, 'held', $7)",
-        &[
-            booking.id.into(),
-            owner.into(),
-            booking.trip.into(),
-            (&booking.passenger_name).into(),
-            booking.has_bicycle.into(),
-            booking.has_dog.into(),
-            booking.expires_at.into(),
-        ],
-    )?;
+    let mut values = booking.values()?;
+    values.push(owner.into());
+    tx.execute(sql!("INSERT INTO booking ({Booking}, owner) VALUES ({Booking.values}, $8)"), &values)?;
     Ok(true)
 }
 
@@ -64,12 +52,11 @@ pub(crate) fn by_id(
     id: Uuid,
     now: Timestamp,
 ) -> Result<Option<Booking>, Error> {
-    tx.row(
-        "SELECT id, trip_id, passenger_name, has_bicycle, has_dog, status, expires_at FROM booking
-         WHERE id = $1 AND owner = $2 AND status <> 'cancelled'",
+    let booking: Option<Booking> = tx.record(
+        sql!("SELECT {Booking} FROM booking WHERE id = $1 AND owner = $2 AND status <> 'cancelled'"),
         &[id.into(), owner.into()],
-        |row| read(row, now),
-    )
+    )?;
+    Ok(booking.map(|booking| booking.at(now)))
 }
 
 /// An owner's bookings as they stand now, the newest first.
@@ -80,12 +67,14 @@ pub(crate) fn list(
     most: i64,
     now: Timestamp,
 ) -> Result<Vec<Booking>, Error> {
-    tx.rows(
-        "SELECT id, trip_id, passenger_name, has_bicycle, has_dog, status, expires_at FROM booking
-         WHERE owner = $1 AND status <> 'cancelled' ORDER BY id DESC LIMIT $3 OFFSET $2",
+    let bookings: Vec<Booking> = tx.records(
+        sql!(
+            "SELECT {Booking} FROM booking
+             WHERE owner = $1 AND status <> 'cancelled' ORDER BY id DESC LIMIT $3 OFFSET $2"
+        ),
         &[owner.into(), skipped.into(), most.into()],
-        |row| read(row, now),
-    )
+    )?;
+    Ok(bookings.into_iter().map(|booking| booking.at(now)).collect())
 }
 
 /// Makes others who want to change a booking or its payments wait until this transaction has ended.
@@ -109,51 +98,6 @@ pub(crate) fn confirm(tx: &mut WriteTx<'_>, id: Uuid, now: Timestamp) -> Result<
         &[id.into(), now.into()],
     )?;
     Ok(confirmed == 1)
-}
-
-/// What became of cancelling a booking.
-pub(crate) enum Cancelled {
-    Done,
-    Unknown,
-    /// It is paid for, and its train has left.
-    Departed,
-}
-
-/// Cancels a booking: its seat is free, and what was paid is to go back, unless the train of its trip has departed.
-pub(crate) fn cancel(
-    tx: &mut WriteTx<'_>,
-    owner: &str,
-    id: Uuid,
-    departed: &impl Fn(Uuid) -> bool,
-    now: Timestamp,
-) -> Result<Cancelled, Error> {
-    let trip = tx.row(
-        "SELECT trip_id FROM booking WHERE id = $1 AND owner = $2",
-        &[id.into(), owner.into()],
-        |row| row.get(0),
-    )?;
-    let Some(trip) = trip else { return Ok(Cancelled::Unknown) };
-    let departed = departed(trip);
-    lock_trip(tx, trip)?;
-    let seated = tx.execute(
-        "UPDATE booking SET status = 'cancelled'
-         WHERE id = $1 AND owner = $2 AND (status = 'held' OR (status = 'confirmed' AND NOT $3))",
-        &[id.into(), owner.into(), departed.into()],
-    )?;
-    if seated == 1 {
-        free_seats(tx, trip, 1)?;
-        payment::store::give_back(tx, id, now)?;
-        return Ok(Cancelled::Done);
-    }
-    let expired = tx.execute(
-        "UPDATE booking SET status = 'cancelled' WHERE id = $1 AND owner = $2 AND status = 'expired'",
-        &[id.into(), owner.into()],
-    )?;
-    if expired == 1 {
-        return Ok(Cancelled::Done);
-    }
-    let kept = by_id(tx, owner, id, now)?.is_some();
-    Ok(if kept { Cancelled::Departed } else { Cancelled::Unknown })
 }
 
 /// Cancels all holds of an owner: their seats are free. A payment that is still being decided is given back when it is.
@@ -187,22 +131,4 @@ pub(crate) fn lock_all(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
 pub(crate) fn disown_all(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
     tx.execute("UPDATE booking SET owner = '', passenger_name = '' WHERE owner = $1", &[owner.into()])
         .map(drop)
-}
-
-fn read(row: &Row<'_>, now: Timestamp) -> Result<Booking, Error> {
-    let expires_at: Timestamp = row.get(6)?;
-    let status = match row.get::<String>(5)?.as_str() {
-        "confirmed" => Status::Confirmed,
-        "held" if expires_at > now => Status::Held,
-        _ => Status::Expired,
-    };
-    Ok(Booking {
-        id: row.get(0)?,
-        trip: row.get(1)?,
-        passenger_name: row.get(2)?,
-        has_bicycle: row.get(3)?,
-        has_dog: row.get(4)?,
-        status,
-        expires_at,
-    })
 }

@@ -129,10 +129,10 @@ impl Train {
         let Some(booking) = booking else {
             return refused(&NOT_FOUND, "There is no booking with this id.");
         };
-        let run = self.timetable.trip(booking.trip);
+        let run = self.timetable.trip(booking.trip_id);
         match booking.status {
             Status::Confirmed => return refused(&ALREADY_PAID, "The booking is paid for and confirmed."),
-            _ if self.timetable.has_departed(booking.trip, now) => {
+            _ if self.timetable.has_departed(booking.trip_id, now) => {
                 let detail = match run {
                     Some(run) => format!("The trip departed at {}.", run.departure),
                     None => "The day of the trip is over.".into(),

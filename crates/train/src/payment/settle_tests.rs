@@ -111,10 +111,10 @@ impl Asked {
     async fn cancel(&self) {
         let (booking, now) = (self.booking, self.clock.now());
         let cancel =
-            move |tx: &mut db::WriteTx<'_>| booking::store::cancel(tx, OWNER, booking, &|_| false, now);
+            move |tx: &mut db::WriteTx<'_>| crate::cancellation::cancel(tx, OWNER, booking, &|_| false, now);
         let cancelled = self.train.db.write(cancel).await;
         let cancelled = cancelled.unwrap_or_else(|error: db::Error| panic!("{error}"));
-        assert!(matches!(cancelled, booking::store::Cancelled::Done));
+        assert!(matches!(cancelled, crate::cancellation::Cancelled::Done));
     }
 
     fn move_to(&self, moment: &str) {

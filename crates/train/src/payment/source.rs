@@ -381,4 +381,33 @@ mod tests {
         assert!(printed.contains("************4242") && !printed.contains("42424242"), "{printed}");
         assert!(!printed.contains("987"), "{printed}");
     }
+
+    /// The fingerprints of requests that are stored were made of this text.
+    #[test]
+    fn source_has_the_same_text_in_every_version() {
+        let card = Source::Card(Card {
+            name: "J. \"D\"".into(),
+            number: "4242424242424242".into(),
+            cvc: "123".into(),
+            exp_month: 12,
+            exp_year: 2031,
+            address_line1: Some("1 Street".into()),
+            address_line2: None,
+            address_city: Some("London".into()),
+            address_country: "gb".into(),
+            address_post_code: None,
+        });
+        let text = r#"["card", "J. \"D\"", "4242424242424242", "123", "12", "2031", "(Some(\"1 Street\"), None, Some(\"London\"))", "(\"gb\", None)"]"#;
+        assert_eq!(card.everything().expose_secret(), text);
+        let account = Source::BankAccount(BankAccount {
+            name: "J".into(),
+            number: "00012345".into(),
+            sort_code: Some("000123".into()),
+            account_type: "individual",
+            bank_name: "Bank".into(),
+            country: "gb".into(),
+        });
+        let text = r#"["bank_account", "J", "00012345", "(Some(\"000123\"), \"individual\")", "(\"Bank\", \"gb\")"]"#;
+        assert_eq!(account.everything().expose_secret(), text);
+    }
 }

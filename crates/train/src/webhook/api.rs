@@ -10,10 +10,10 @@ use web::{
 };
 use webhooks::{MOST_SUBSCRIPTIONS, RotateError, SendError, SubscribeError};
 
-use super::{NEW_BOOKING, NewWebhook, Redeliver, Redelivered, WebhookAnswer, document::RedeliverInput};
+use super::{NewWebhook, Redeliver, Redelivered, WebhookAnswer, document::RedeliverInput};
 use crate::{
     Train,
-    booking::{Booking, Status},
+    booking::{Booking, BookingLinks, NEW_BOOKING, Status},
     cache::{NOT_CACHED, cached},
     caller::{Caller, Read, Write},
     idempotency::seconds_until,
@@ -185,14 +185,15 @@ pub(crate) async fn test(
 ) -> Result<StatusCode> {
     let booking = Booking {
         id: Uuid::nil(),
-        trip: Uuid::nil(),
+        trip_id: Uuid::nil(),
         passenger_name: "Test Passenger".into(),
         has_bicycle: false,
         has_dog: false,
         status: Status::Held,
-        expires_at: train.held_until(train.clock.now()),
+        expires_at: Some(train.held_until(train.clock.now())),
+        links: BookingLinks::default(),
     };
-    let payload = serde_json::to_string(&booking.answer(&train.address)).map_err(Problem::internal)?;
+    let payload = serde_json::to_string(&booking.linked(&train.address)).map_err(Problem::internal)?;
     let sent = train.webhooks.test(&caller.subject, id, NEW_BOOKING, &payload).await;
     sent.map_err(|error| train.not_sent(error))?;
     Ok(StatusCode::ACCEPTED)

@@ -14,7 +14,8 @@ use utoipa::{
     },
 };
 
-use super::{NEW_BOOKING, RedeliverMembers};
+use super::RedeliverMembers;
+use crate::booking::NEW_BOOKING;
 
 /// What to send again, with what the derive cannot say: one of the two members, not both.
 pub(crate) struct RedeliverInput;

@@ -25,9 +25,6 @@ use webhooks::{Attempt, MaySend, Subscription, TokenFor};
 
 use crate::traveller;
 
-/// What a new booking is called where it is told.
-pub(crate) const NEW_BOOKING: &str = "newBooking";
-
 /// How many tokens for subscribers are remembered: making one costs about as much as a delivery.
 const TOKENS: u64 = 10_000;
 const TOKEN_KEPT: Duration = Duration::from_secs(60);
