@@ -14,3 +14,8 @@ pub(crate) fn country() -> impl Rule<Value = String> {
     });
     country.described_as(letters)
 }
+
+/// The same, read in lower case.
+pub(crate) fn country_in_lower_case() -> impl Rule<Value = String> {
+    country().then(|_, country| Some(country.to_ascii_lowercase()))
+}

@@ -13,6 +13,7 @@ mod document;
 mod examples;
 mod idempotency;
 mod link;
+mod money;
 mod page;
 mod payment;
 mod problem;
@@ -37,6 +38,7 @@ use identity::{
 use ipnet::IpNet;
 use jiff::SignedDuration;
 pub use payment::{
+    Failure,
     processor::{Away, Charge, Outcome, Processor},
     sandbox::Sandbox,
     settle::NotYet,
@@ -223,8 +225,8 @@ impl Train {
             places: Places { loopback: webhooks_to_this_machine, networks: webhook_networks },
             look_up: webhooks::by_system(),
             test_events_per_hour: limits.test_events_per_hour,
-            may_send: (!demo).then(|| webhook::outside_a_demo(db.clone())),
-            token_for: Some(webhook::token_for(sign_in.signer, db.clone(), clock.clone())),
+            may_send: (!demo).then(|| webhook::send::outside_a_demo(db.clone())),
+            token_for: Some(webhook::send::token_for(sign_in.signer, db.clone(), clock.clone())),
         };
         let webhooks = Webhooks::open(webhooks, db.clone(), clock.clone(), chance.clone())?;
         Ok(Train(Arc::new(Inner {

@@ -38,6 +38,9 @@ pub const MIGRATIONS: Migrations = db::migrations!("webhooks": "0001_webhooks", 
 /// How many subscriptions somebody can have.
 pub const MOST_SUBSCRIPTIONS: i64 = 20;
 
+/// How many attempts to deliver are kept for each subscription.
+pub const MOST_ATTEMPTS: i64 = 50;
+
 /// How many secrets that were replaced can sign along.
 pub const MOST_OLD_SECRETS: usize = 10;
 

@@ -12,9 +12,9 @@ use web::{
 
 use super::{
     NewPayment, PaymentAnswer, Source,
+    card::EXPIRED,
     processor::Charge,
     settle::NotYet,
-    source::{EXPIRED, has_expired},
     store::{self, Payment, Stage},
 };
 use crate::{
@@ -184,6 +184,7 @@ impl Train {
             currency: currency.clone(),
             source: asked.new.source.masked(),
             stage: Stage::Processing,
+            failure: None,
         };
         if store::start(tx, &asked.owner, &payment, now)? {
             Ok(Started::Ask(payment))
@@ -222,8 +223,7 @@ impl NewPayment {
 
 fn expired(source: &Source, now: Timestamp) -> Option<Invalid> {
     let Source::Card(card) = source else { return None };
-    has_expired(card.exp_year, card.exp_month, now)
-        .then(|| Invalid { pointer: "#/source/exp_year".into(), detail: EXPIRED.into() })
+    card.has_expired(now).then(|| Invalid { pointer: "#/source/exp_year".into(), detail: EXPIRED.into() })
 }
 
 /// The outcome is not known. Somebody will find it out.

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::Source;
+use super::{Failure, Source};
 
 /// What is to be charged. Its id names it: a charge that is asked for twice is made once.
 pub struct Charge<'a> {
@@ -20,7 +20,7 @@ pub struct Charge<'a> {
 pub enum Outcome {
     Succeeded,
     /// Nothing was charged, and this is why.
-    Failed(String),
+    Failed(Failure),
     /// It is not decided; asking makes sense from then on.
     Pending(Timestamp),
 }

@@ -1,15 +1,16 @@
 //! The processor that comes with the program: it decides by the number of the card, and moves no money.
 
-use db::{Db, Error, WriteTx};
+use db::{Db, Error, Record as _, Word as _, WriteTx};
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
+use model::{Record, sql};
 use rust_decimal::Decimal;
 use secrecy::ExposeSecret;
 use uuid::Uuid;
 use web::Clock;
 
 use super::{
-    Source,
+    Failure, Source,
     processor::{Away, Charge, Outcome, Processor},
 };
 
@@ -31,43 +32,45 @@ impl Sandbox {
     }
 
     /// Writes a charge down unless it is known, and gives what is known.
-    async fn record(&self, charge: Record) -> Result<Outcome, Away> {
+    async fn record(&self, charge: Recorded) -> Result<Outcome, Away> {
         let now = self.clock.now();
         let recorded = self.db.write(move |tx| record(tx, &charge)).await;
-        let (outcome, settles_at) = recorded.map_err(|error: Error| Away(error.to_string()))?;
+        let Recorded { outcome, settles_at, .. } =
+            recorded.map_err(|error: Error| Away(error.to_string()))?;
         Ok(match outcome.as_str() {
             _ if settles_at > now => Outcome::Pending(settles_at),
             SUCCEEDED => Outcome::Succeeded,
-            VOID => Outcome::Failed("abandoned".into()),
-            _ => Outcome::Failed(outcome),
+            VOID => Outcome::Failed(Failure::Abandoned),
+            why => {
+                let failure = Failure::from_word(why);
+                Outcome::Failed(failure.ok_or_else(|| Away(format!("there is no outcome {why}")))?)
+            }
         })
     }
 }
 
-struct Record {
+/// A charge that the sandbox was asked for, or asked about.
+#[derive(Record)]
+struct Recorded {
+    #[field(column = "payment_id")]
     payment: Uuid,
     amount: Decimal,
     currency: String,
-    outcome: &'static str,
+    outcome: String,
     settles_at: Timestamp,
 }
 
-fn record(tx: &mut WriteTx<'_>, charge: &Record) -> Result<(String, Timestamp), Error> {
+fn record(tx: &mut WriteTx<'_>, charge: &Recorded) -> Result<Recorded, Error> {
     tx.execute(
-        "INSERT INTO sandbox_charge (payment_id, amount, currency, outcome, settles_at) VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT (payment_id) DO NOTHING",
-        &[
-            charge.payment.into(),
-            charge.amount.into(),
-            (&charge.currency).into(),
-            charge.outcome.into(),
-            charge.settles_at.into(),
-        ],
+        sql!(
+            "INSERT INTO sandbox_charge ({Recorded}) VALUES ({Recorded.values})
+             ON CONFLICT (payment_id) DO NOTHING"
+        ),
+        &charge.values()?,
     )?;
-    let known = tx.row(
-        "SELECT outcome, settles_at FROM sandbox_charge WHERE payment_id = $1",
+    let known = tx.record(
+        sql!("SELECT {Recorded} FROM sandbox_charge WHERE payment_id = $1"),
         &[charge.payment.into()],
-        |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
     known.ok_or_else(|| Error::Fault("a charge that was just recorded is gone".into()))
 }
@@ -77,29 +80,29 @@ impl Processor for Sandbox {
         let now = self.clock.now();
         let (outcome, settles_at) = match charge.source {
             Source::Card(card) => match card.number.expose_secret() {
-                "4000000000000002" => ("card_declined", now),
-                "4000000000000069" => ("expired_card", now),
-                "4000000000009995" => ("insufficient_funds", now),
+                "4000000000000002" => (Failure::CardDeclined.word(), now),
+                "4000000000000069" => (Failure::ExpiredCard.word(), now),
+                "4000000000009995" => (Failure::InsufficientFunds.word(), now),
                 "4000000000000077" => (SUCCEEDED, now + DECIDES_AFTER),
                 _ => (SUCCEEDED, now),
             },
             Source::BankAccount(_) => (SUCCEEDED, now),
         };
-        Box::pin(self.record(Record {
+        Box::pin(self.record(Recorded {
             payment: charge.payment,
             amount: charge.amount,
             currency: charge.currency.to_owned(),
-            outcome,
+            outcome: outcome.into(),
             settles_at,
         }))
     }
 
     fn find(&self, payment: Uuid) -> BoxFuture<'_, Result<Outcome, Away>> {
-        Box::pin(self.record(Record {
+        Box::pin(self.record(Recorded {
             payment,
             amount: Decimal::ZERO,
             currency: String::new(),
-            outcome: VOID,
+            outcome: VOID.into(),
             settles_at: self.clock.now(),
         }))
     }

@@ -58,7 +58,6 @@ impl Train {
                 "The booking was lost before the payment went through. What was charged goes back.",
             ));
         };
-        let failure = if let Stage::Failed(why) = payment.stage { Some(why) } else { None };
         let booking = format!("{}/bookings/{}", self.address, payment.booking);
         Answer::Done(PaymentAnswer {
             id: payment.id,
@@ -66,7 +65,7 @@ impl Train {
             currency: payment.currency,
             source: payment.source,
             status,
-            failure,
+            failure: payment.failure,
             links: PaymentLinks { booking },
         })
     }
@@ -88,7 +87,7 @@ impl Train {
                     self.settle(payment.id, outcome).await?;
                 }
                 Stage::Refunding => self.give_back(payment.id).await?,
-                Stage::Succeeded | Stage::Failed(_) | Stage::Refunded => {}
+                Stage::Succeeded | Stage::Failed | Stage::Refunded => {}
             }
         }
     }

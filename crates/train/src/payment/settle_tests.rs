@@ -16,7 +16,8 @@ use uuid::Uuid;
 use web::{Chance, Clock, ConnectionLimits, RequestLimits};
 
 use super::{
-    MaskedSource,
+    Failure, MaskedSource,
+    account::{AccountType, MaskedBankAccount},
     processor::{Away, Charge, Outcome, Processor},
     sandbox::Sandbox,
     store::{self, Payment, Stage},
@@ -75,17 +76,17 @@ impl Asked {
                 has_dog: false,
             };
             assert!(matches!(state.book(tx, OWNER, booking, &new, now)?, Answer::Done(_)));
-            let source = MaskedSource::BankAccount {
+            let source = MaskedSource::BankAccount(MaskedBankAccount {
                 name: "Ada".into(),
                 number: "*2345".into(),
                 sort_code: None,
-                account_type: "company".into(),
+                account_type: AccountType::Company,
                 bank_name: "Bank".into(),
                 country: "gb".into(),
-            };
+            });
             let (amount, currency) = ("89.00".parse().unwrap(), "eur".to_owned());
-            let attempt =
-                Payment { id: payment, booking, amount, currency, source, stage: Stage::Processing };
+            let (stage, failure) = (Stage::Processing, None);
+            let attempt = Payment { id: payment, booking, amount, currency, source, stage, failure };
             store::start(tx, OWNER, &attempt, now)
         });
         assert!(written.await.unwrap_or_else(|error: db::Error| panic!("{error}")));
@@ -129,7 +130,7 @@ testkit::on_both_engines! {
         let confirmed = (Some(booking::Status::Confirmed), Stage::Succeeded, 1);
         assert_eq!(asked.state().await, confirmed);
         // Nothing that is said later changes it.
-        for late in [Outcome::Succeeded, Outcome::Failed("late".into()), Outcome::Pending(asked.clock.now())]
+        for late in [Outcome::Succeeded, Outcome::Failed(Failure::ExpiredCard), Outcome::Pending(asked.clock.now())]
         {
             assert!(asked.settle(late).await);
             assert_eq!(asked.state().await, confirmed);
@@ -151,11 +152,14 @@ testkit::on_both_engines! {
     }
 
     async fn failure_leaves_the_booking_as_it_is(asked: Asked) {
-        assert!(asked.settle(Outcome::Failed("card_declined".into())).await);
-        let failed = (Some(booking::Status::Held), Stage::Failed("card_declined".into()), 1);
+        assert!(asked.settle(Outcome::Failed(Failure::CardDeclined)).await);
+        let failed = (Some(booking::Status::Held), Stage::Failed, 1);
         assert_eq!(asked.state().await, failed);
         assert!(asked.settle(Outcome::Succeeded).await);
         assert_eq!(asked.state().await, failed, "what was decided stays so");
+        let payment = asked.payment;
+        let stored = asked.train.db.read(move |tx| store::by_id(tx, payment)).await.unwrap();
+        assert_eq!(stored.unwrap().failure, Some(Failure::CardDeclined));
     }
 
     async fn what_is_not_decided_is_looked_at_again(asked: Asked) {
@@ -223,7 +227,7 @@ testkit::on_both_engines! {
             tokio::task::yield_now().await;
         }
         assert_eq!(ready().await.has_status(200).text(), "ready\n");
-        assert!(matches!(asked.state().await, (Some(booking::Status::Held), Stage::Failed(_), 1)));
+        assert!(matches!(asked.state().await, (Some(booking::Status::Held), Stage::Failed, 1)));
         assert!(!running.is_finished());
         running.abort();
     }
@@ -247,7 +251,7 @@ async fn removal_waits_for_a_settlement_before_it_locks_payments() {
         while tx.row(waiting, &[], |_| Ok(()))?.is_none() {}
         // Fails at once if the removal has locked it.
         tx.row("SELECT 1 FROM payment WHERE id = $1 FOR UPDATE NOWAIT", &[payment.into()], |_| Ok(()))?;
-        store::settle(tx, payment, &Outcome::Failed("card_declined".into()), now)
+        store::settle(tx, payment, &Outcome::Failed(Failure::CardDeclined), now)
     });
     let remove = async {
         is_locked.recv().await.unwrap();
@@ -255,7 +259,8 @@ async fn removal_waits_for_a_settlement_before_it_locks_payments() {
     };
     let (settled, removed) = tokio::join!(settle, remove);
     let settled = settled.unwrap_or_else(|error: db::Error| panic!("{error}"));
-    assert_eq!(settled.unwrap().stage, Stage::Failed("card_declined".into()));
+    let settled = settled.unwrap();
+    assert_eq!((settled.stage, settled.failure), (Stage::Failed, Some(Failure::CardDeclined)));
     removed.unwrap_or_else(|error: db::Error| panic!("{error}"));
 }
 

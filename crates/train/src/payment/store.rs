@@ -1,11 +1,12 @@
 //! Payments in the database.
 
-use db::{Error, Json, Row, Tx, Value, WriteTx};
+use db::{Error, Record as _, Tx, Word as _, WriteTx, to_json};
 use jiff::{SignedDuration, Timestamp};
+use model::{Record, Words, sql};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::{MaskedSource, Status, processor::Outcome};
+use super::{Failure, MaskedSource, Status, processor::Outcome};
 use crate::booking;
 
 /// How long somebody who asked the processor has to write down what it said, before somebody else asks.
@@ -17,23 +18,27 @@ const HOUR: SignedDuration = SignedDuration::from_hours(1);
 /// How long somebody who looks at a payment again has it for themselves.
 const LEASE: SignedDuration = SignedDuration::from_secs(30);
 
-#[derive(Clone)]
+#[derive(Clone, Record)]
 pub(crate) struct Payment {
     pub(crate) id: Uuid,
+    #[field(column = "booking_id")]
     pub(crate) booking: Uuid,
     pub(crate) amount: Decimal,
     pub(crate) currency: String,
+    #[field(json)]
     pub(crate) source: MaskedSource,
+    #[field(column = "status")]
     pub(crate) stage: Stage,
+    pub(crate) failure: Option<Failure>,
 }
 
 /// How far a payment has come.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Words)]
 pub(crate) enum Stage {
     Processing,
     Pending,
     Succeeded,
-    Failed(String),
+    Failed,
     /// It was charged, and is being given back.
     Refunding,
     Refunded,
@@ -41,11 +46,11 @@ pub(crate) enum Stage {
 
 impl Stage {
     /// What a client is told, unless the money went back.
-    pub(crate) fn status(&self) -> Option<Status> {
+    pub(crate) fn status(self) -> Option<Status> {
         match self {
             Stage::Processing | Stage::Pending => Some(Status::Pending),
             Stage::Succeeded => Some(Status::Succeeded),
-            Stage::Failed(_) => Some(Status::Failed),
+            Stage::Failed => Some(Status::Failed),
             Stage::Refunding | Stage::Refunded => None,
         }
     }
@@ -100,29 +105,20 @@ pub(crate) fn start(
     payment: &Payment,
     now: Timestamp,
 ) -> Result<bool, Error> {
-    let source = serde_json::to_string(&payment.source).map_err(|error| Error::Fault(error.to_string()))?;
+    let mut values = payment.values()?;
+    values.extend([(now + ANSWERS_WITHIN).into(), owner.into()]);
     let started = tx.execute(
-        "INSERT INTO payment (id, booking_id, amount, currency, source, status, check_at, owner)
-         VALUES ($1, $2, $3, $4, $5, 'processing', $6, $7) ON CONFLICT DO NOTHING",
-        &[
-            payment.id.into(),
-            payment.booking.into(),
-            payment.amount.into(),
-            (&payment.currency).into(),
-            Value::json(source),
-            (now + ANSWERS_WITHIN).into(),
-            owner.into(),
-        ],
+        sql!(
+            "INSERT INTO payment ({Payment}, check_at, owner) VALUES ({Payment.values}, $8, $9)
+             ON CONFLICT DO NOTHING"
+        ),
+        &values,
     )?;
     Ok(started == 1)
 }
 
 pub(crate) fn by_id(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Payment>, Error> {
-    tx.row(
-        "SELECT id, booking_id, amount, currency, source, status, failure FROM payment WHERE id = $1",
-        &[id.into()],
-        read,
-    )
+    tx.record(sql!("SELECT {Payment} FROM payment WHERE id = $1"), &[id.into()])
 }
 
 /// Writes down what the processor said, unless that has been done, and gives the payment as it is then.
@@ -149,16 +145,17 @@ pub(crate) fn settle(
             tx.execute(
                 "UPDATE payment SET status = 'failed', failure = $2, failed_at = $3, check_at = NULL
                  WHERE id = $1 AND status IN ('processing', 'pending')",
-                &[id.into(), why.into(), now.into()],
+                &[id.into(), why.word().into(), now.into()],
             )?;
         }
         Outcome::Succeeded => {
             let confirmed = matches!(payment.stage, Stage::Processing | Stage::Pending)
                 && booking::store::confirm(tx, payment.booking, now)?;
-            let (status, check_at) = if confirmed { ("succeeded", None) } else { ("refunding", Some(now)) };
+            let (stage, check_at) =
+                if confirmed { (Stage::Succeeded, None) } else { (Stage::Refunding, Some(now)) };
             tx.execute(
                 "UPDATE payment SET status = $2, check_at = $3 WHERE id = $1 AND status IN ('processing', 'pending')",
-                &[id.into(), status.into(), check_at.into()],
+                &[id.into(), stage.word().into(), check_at.into()],
             )?;
         }
     }
@@ -185,23 +182,22 @@ pub(crate) fn given_back(tx: &mut WriteTx<'_>, id: Uuid) -> Result<(), Error> {
 
 /// Removes the owner and the source from the payments for an owner's bookings: an empty source replaces it.
 pub(crate) fn strip_names(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
-    let nothing =
-        serde_json::to_string(&MaskedSource::removed()).map_err(|error| Error::Fault(error.to_string()))?;
     tx.execute(
         "UPDATE payment SET source = $2, owner = '' WHERE booking_id IN (SELECT id FROM booking WHERE owner = $1)",
-        &[owner.into(), Value::json(nothing)],
+        &[owner.into(), to_json(&MaskedSource::removed())?],
     )
     .map(drop)
 }
 
 /// Takes a payment that is to be looked at again, so that nobody else does meanwhile.
 pub(crate) fn claim(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<Option<Payment>, Error> {
-    tx.row(
-        "UPDATE payment SET check_at = $2
-         WHERE id = (SELECT id FROM payment WHERE check_at <= $1 ORDER BY check_at LIMIT 1) AND check_at <= $1
-         RETURNING id, booking_id, amount, currency, source, status, failure",
+    tx.record(
+        sql!(
+            "UPDATE payment SET check_at = $2
+             WHERE id = (SELECT id FROM payment WHERE check_at <= $1 ORDER BY check_at LIMIT 1) AND check_at <= $1
+             RETURNING {Payment}"
+        ),
         &[now.into(), (now + LEASE).into()],
-        read,
     )
 }
 
@@ -215,25 +211,5 @@ pub(crate) fn take_over(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<(), Erro
 pub(crate) fn next_check(tx: &mut Tx<'_>) -> Result<Option<Timestamp>, Error> {
     tx.row("SELECT check_at FROM payment WHERE check_at IS NOT NULL ORDER BY check_at LIMIT 1", &[], |row| {
         row.get(0)
-    })
-}
-
-fn read(row: &Row<'_>) -> Result<Payment, Error> {
-    let Json(source) = row.get(4)?;
-    let failure = row.get::<Option<String>>(6)?.unwrap_or_default();
-    Ok(Payment {
-        id: row.get(0)?,
-        booking: row.get(1)?,
-        amount: row.get(2)?,
-        currency: row.get(3)?,
-        source: serde_json::from_str(&source).map_err(|error| Error::Fault(error.to_string()))?,
-        stage: match row.get::<String>(5)?.as_str() {
-            "processing" => Stage::Processing,
-            "pending" => Stage::Pending,
-            "succeeded" => Stage::Succeeded,
-            "refunding" => Stage::Refunding,
-            "refunded" => Stage::Refunded,
-            _ => Stage::Failed(failure),
-        },
     })
 }

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::{
     link::uri,
+    money::{amount, currency_code},
     timetable::{Run, Timetable},
 };
 
@@ -27,10 +28,10 @@ pub(crate) struct TripAnswer<'t> {
     arrival_time: Timestamp,
     #[field(rule = text(1..), example = "Deutsche Bahn")]
     operator: &'t str,
-    #[field(rule = decimal(Decimal::ZERO..=Decimal::MAX), example = 89.00)]
+    #[field(rule = amount(), example = 89.00)]
     price: Decimal,
     /// By ISO 4217, in lower case.
-    #[field(rule = text(..).pattern("^[a-z]{3}$"), example = "eur")]
+    #[field(rule = currency_code(), example = "eur")]
     currency: &'t str,
     bicycles_allowed: bool,
     dogs_allowed: bool,

@@ -10,7 +10,7 @@ use web::{
 };
 use webhooks::{MOST_SUBSCRIPTIONS, RotateError, SendError, SubscribeError};
 
-use super::{NewWebhook, Redeliver, Redelivered, WebhookAnswer, document::RedeliverInput};
+use super::{NOT_ONE_OF_TWO, NewWebhook, Redeliver, Redelivered, WebhookAnswer};
 use crate::{
     Train,
     booking::{Booking, BookingLinks, NEW_BOOKING, Status},
@@ -205,7 +205,7 @@ pub(crate) async fn test(
 #[utoipa::path(
     post, path = "/webhooks/{webhookId}/redeliver", operation_id = "redeliver-webhook", tag = "Webhooks",
     params(("webhookId" = Uuid, Path, description = "The subscription's id.")),
-    request_body(content((RedeliverInput = "application/json"), (RedeliverInput = "application/xml"))),
+    request_body(content((Redeliver = "application/json"), (Redeliver = "application/xml"))),
     responses(
         (status = 200, description = "How many events are sent again.",
             content((Redelivered = "application/json"), (Redelivered = "application/xml"))),
@@ -217,14 +217,16 @@ pub(crate) async fn redeliver(
     caller: Caller<Write>,
     wanted: Wanted,
     State(train): State<Train>,
-    Together(Path(id), Body(what)): Together<Path<Uuid>, Body<Redeliver>>,
+    Together(Path(id), Body(Redeliver { event_id, since })): Together<Path<Uuid>, Body<Redeliver>>,
 ) -> Result<Response> {
     let owner = &caller.subject;
-    let sent = match what {
-        Redeliver::Event(event) => train.webhooks.redeliver(owner, id, event).await.map(|()| 1),
-        Redeliver::Since(since) => train.webhooks.redeliver_failed(owner, id, since).await,
+    let sent = match (event_id, since) {
+        (Some(event), None) => train.webhooks.redeliver(owner, id, event).await.map(|()| 1),
+        (None, Some(since)) => train.webhooks.redeliver_failed(owner, id, since).await,
+        _ => return Err(Problem::invalid_at("#/event_id", NOT_ONE_OF_TWO)),
     };
-    let events = sent.map_err(|error| train.not_sent(error))?;
+    let sent = sent.map_err(|error| train.not_sent(error))?;
+    let events = i64::try_from(sent).unwrap_or(i64::MAX);
     Ok(cached(wanted.reply(&Redelivered { events }), NOT_CACHED))
 }
 

@@ -1,41 +1,14 @@
 //! What the OpenAPI document says to subscribers: the call that they get.
 
-use std::borrow::Cow;
-
-use serde_json::json;
-use utoipa::{
-    PartialSchema, ToSchema,
-    openapi::{
-        Content, HttpMethod, Paths, PathsBuilder, Ref, RefOr, Required, ResponseBuilder,
-        path::{OperationBuilder, Parameter, ParameterBuilder, ParameterIn, PathItem},
-        request_body::RequestBodyBuilder,
-        schema::{ObjectBuilder, Schema, Type},
-        security::SecurityRequirement,
-    },
+use utoipa::openapi::{
+    Content, HttpMethod, Paths, PathsBuilder, Ref, Required, ResponseBuilder,
+    path::{OperationBuilder, Parameter, ParameterBuilder, ParameterIn, PathItem},
+    request_body::RequestBodyBuilder,
+    schema::{ObjectBuilder, Type},
+    security::SecurityRequirement,
 };
 
-use super::RedeliverMembers;
 use crate::booking::NEW_BOOKING;
-
-/// What to send again, with what the derive cannot say: one of the two members, not both.
-pub(crate) struct RedeliverInput;
-
-impl PartialSchema for RedeliverInput {
-    fn schema() -> RefOr<Schema> {
-        let mut schema = RedeliverMembers::schema();
-        if let RefOr::T(Schema::Object(object)) = &mut schema {
-            let either = json!([{"required": ["event_id"]}, {"required": ["since"]}]);
-            object.extensions.get_or_insert_default().insert("oneOf".into(), either);
-        }
-        schema
-    }
-}
-
-impl ToSchema for RedeliverInput {
-    fn name() -> Cow<'static, str> {
-        "RedeliverInput".into()
-    }
-}
 
 pub(crate) fn webhooks() -> Paths {
     let body = RequestBodyBuilder::new()

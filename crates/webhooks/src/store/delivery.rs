@@ -11,9 +11,9 @@ use uuid::Uuid;
 
 use super::{
     count,
-    subscription::{Found, REMEMBERED, Subscriber, subscriber},
+    subscription::{Found, Subscriber, subscriber},
 };
-use crate::{Attempt, Disabled, sender::Turn};
+use crate::{Attempt, Disabled, MOST_ATTEMPTS, sender::Turn};
 
 /// How many that wait become ready in one transaction, and how many are given up.
 const BATCH: usize = 200;
@@ -385,7 +385,7 @@ fn forget_attempts(tx: &mut WriteTx<'_>, subscription: Uuid) -> Result<(), Error
     tx.execute(
         "DELETE FROM webhook_attempt WHERE id IN (SELECT id FROM webhook_attempt
          WHERE subscription_id = $1 ORDER BY id DESC LIMIT 1000 OFFSET $2)",
-        &[subscription.into(), REMEMBERED.into()],
+        &[subscription.into(), MOST_ATTEMPTS.into()],
     )
     .map(drop)
 }

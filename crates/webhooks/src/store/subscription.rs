@@ -5,10 +5,9 @@ use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use super::{count, delivery};
-use crate::{Attempt, Disabled, MOST_OLD_SECRETS, MOST_SUBSCRIPTIONS, Secret, SendError, Subscription};
-
-/// How many attempts of a subscription are remembered.
-pub(super) const REMEMBERED: i64 = 50;
+use crate::{
+    Attempt, Disabled, MOST_ATTEMPTS, MOST_OLD_SECRETS, MOST_SUBSCRIPTIONS, Secret, SendError, Subscription,
+};
 
 /// How long a secret that was replaced goes on signing.
 const OLD_SECRET_SIGNS_FOR: SignedDuration = SignedDuration::from_hours(24);
@@ -88,7 +87,7 @@ pub(crate) fn attempts(tx: &mut Tx<'_>, subscription: Uuid) -> Result<Vec<Attemp
     tx.rows(
         "SELECT event_id, at, duration_ms, status, error FROM webhook_attempt
          WHERE subscription_id = $1 ORDER BY id DESC LIMIT $2",
-        &[subscription.into(), REMEMBERED.into()],
+        &[subscription.into(), MOST_ATTEMPTS.into()],
         |row| {
             Ok(Attempt {
                 event: row.get(0)?,

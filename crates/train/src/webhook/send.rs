@@ -1,0 +1,64 @@
+//! What deliveries need of this service: a bearer token each, and whether an owner is still notified.
+
+use std::{sync::Arc, time::Duration};
+
+use db::Db;
+use identity::oauth::{Signer, is_demo_subject};
+use moka::sync::Cache;
+use web::Clock;
+use webhooks::{MaySend, TokenFor};
+
+use crate::traveller;
+
+/// How many tokens for subscribers are remembered: making one costs about as much as a delivery.
+const TOKENS: u64 = 10_000;
+const TOKEN_KEPT: Duration = Duration::from_secs(60);
+
+/// Makes the bearer tokens that deliveries carry. One lasts five minutes, and is used for one.
+pub(crate) fn token_for(signer: Signer, db: Db, clock: Clock) -> TokenFor {
+    let made: Cache<(String, String, i64), String> =
+        Cache::builder().max_capacity(TOKENS).time_to_live(TOKEN_KEPT).build();
+    Arc::new(move |owner, subscriber| {
+        let minute = clock.now().as_second().div_euclid(60);
+        let key = (owner, subscriber, minute);
+        let (signer, db, made) = (signer.clone(), db.clone(), made.clone());
+        Box::pin(async move {
+            if let Some(token) = made.get(&key) {
+                return Some(token);
+            }
+            let owner = key.0.clone();
+            match db.read(move |tx| traveller::is_removed(tx, &owner)).await {
+                Ok(false) => {}
+                Ok(true) => return None,
+                Err(error) => {
+                    tracing::warn!(%error, "a webhook goes without its token");
+                    return None;
+                }
+            }
+            match signer.token_elsewhere(&key.0, &key.1, "read").await {
+                Ok(token) => {
+                    made.insert(key, token.clone());
+                    Some(token)
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a webhook goes without its token");
+                    None
+                }
+            }
+        })
+    })
+}
+
+/// Says who is told of anything outside of a demo: whoever came with one is not.
+pub(crate) fn outside_a_demo(db: Db) -> MaySend {
+    Arc::new(move |owner| {
+        let asked = db.clone();
+        Box::pin(async move {
+            let found = asked.read(move |tx| is_demo_subject(tx, &owner)).await;
+            found.map(|demo| !demo).unwrap_or_else(|error| {
+                tracing::warn!(%error, "a webhook is not sent now");
+                false
+            })
+        })
+    })
+}
