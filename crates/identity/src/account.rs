@@ -1,7 +1,7 @@
-//! Accounts in the database: who may sign in to a service.
+//! Accounts in the database.
 //!
-//! [`Accounts`](crate::Accounts) is what a service usually needs. The functions here are for services that keep more about a
-//! person in tables of their own and must commit both together. They take part in a transaction of the service's:
+//! [`Accounts`](crate::Accounts) is what a service usually needs. The functions here are for services that store more about a
+//! user in tables of their own, and must commit both together. They run in a transaction of the service:
 //!
 //! ```no_run
 //! # async fn example(accounts: identity::Accounts, db: db::Db, chance: web::Chance, clock: web::Clock)
@@ -32,9 +32,9 @@ use secrecy::{ExposeSecret, SecretString};
 use unicode_normalization::UnicodeNormalization;
 use uuid::Uuid;
 
-use crate::{PasswordHash, secret, session};
+use crate::{migrations, password::PasswordHash, secret, session};
 
-/// An account as signing in needs it.
+/// What sign-in needs of an account.
 pub(crate) struct Account {
     pub(crate) id: Uuid,
     pub(crate) password_hash: Option<String>,
@@ -46,9 +46,9 @@ pub const LONGEST_NAME: usize = 100;
 /// The longest password, in bytes.
 pub(crate) const LONGEST_PASSWORD: usize = 1024;
 
-/// Why an account's name or password is not taken: one line for a person.
+/// Why a name or a password is invalid, in one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum AccountError {
     #[error("a name must have 1 to {LONGEST_NAME} characters")]
     NameLength,
     #[error("a name must not contain control characters, or a colon, which HTTP Basic cannot carry")]
@@ -63,12 +63,12 @@ pub enum Unfit {
     PasswordEmpty,
 }
 
-/// A name that an account can have, in the form in which it is kept.
+/// A valid name of an account, in the form in which it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Name(String);
 
 impl Name {
-    pub fn new(text: &str) -> Result<Self, Unfit> {
+    pub fn new(text: &str) -> Result<Self, AccountError> {
         let name = composed(text);
         check_name(&name)?;
         Ok(Name(name))
@@ -85,27 +85,25 @@ impl fmt::Display for Name {
     }
 }
 
-/// Text in the one form that all ways of typing it have in common (NFC, as RFC 7617 wants it): the same name looks the same
-/// to a person, and should to us, whatever machine it was typed on.
+/// A text in Unicode NFC, as RFC 7617 requires: names that look the same are the same, on whatever machine they were typed.
 pub(crate) fn composed(text: &str) -> String {
     text.nfc().collect()
 }
 
-pub(crate) fn check_name(name: &str) -> Result<(), Unfit> {
+pub(crate) fn check_name(name: &str) -> Result<(), AccountError> {
     if !(1..=LONGEST_NAME).contains(&name.chars().count()) {
-        return Err(Unfit::NameLength);
+        return Err(AccountError::NameLength);
     }
     if name.contains(|c: char| c.is_control() || c == ':') {
-        return Err(Unfit::NameCharacters);
+        return Err(AccountError::NameCharacters);
     }
     if name.contains(is_invisible) {
-        return Err(Unfit::NameInvisible);
+        return Err(AccountError::NameInvisible);
     }
     Ok(())
 }
 
-/// Whether a character shows only by what it does to others, such as turning their direction: with these, one name can be
-/// made to look like another.
+/// Whether a character is invisible or changes only how others are shown: with these, one name can look like another.
 pub(crate) fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
@@ -114,19 +112,19 @@ pub(crate) fn is_invisible(c: char) -> bool {
     )
 }
 
-/// Whether a password can be one at all: what [`Accounts::hash_any`](crate::Accounts::hash_any) takes.
-pub fn check_any_password(password: &SecretString) -> Result<(), Unfit> {
-    let fits = (1..=LONGEST_PASSWORD).contains(&composed(password.expose_secret()).len());
-    if fits { Ok(()) } else { Err(Unfit::PasswordEmpty) }
+/// Checks a password by the rule of [`Accounts::hash_any`](crate::Accounts::hash_any).
+pub fn check_any_password(password: &SecretString) -> Result<(), AccountError> {
+    let valid = (1..=LONGEST_PASSWORD).contains(&composed(password.expose_secret()).len());
+    if valid { Ok(()) } else { Err(AccountError::PasswordEmpty) }
 }
 
-pub(crate) fn check_password(password: &SecretString) -> Result<(), Unfit> {
+pub(crate) fn check_password(password: &SecretString) -> Result<(), AccountError> {
     let password = password.expose_secret();
     if password.chars().count() < 8 || password.len() > LONGEST_PASSWORD {
-        return Err(Unfit::PasswordLength);
+        return Err(AccountError::PasswordLength);
     }
     if password.contains(char::is_control) {
-        return Err(Unfit::PasswordCharacters);
+        return Err(AccountError::PasswordCharacters);
     }
     Ok(())
 }
@@ -167,7 +165,7 @@ pub fn id_of(tx: &mut Tx<'_>, name: &Name) -> Result<Option<Uuid>, db::Error> {
     tx.row("SELECT id FROM account WHERE name = $1", &[name.as_str().into()], |row| row.get(0))
 }
 
-/// Adds an account; `false` when the name is taken. Without a password nobody can sign in as it.
+/// Adds an account; `false` when the name is taken. Without a password the account cannot sign in.
 pub fn insert(
     tx: &mut WriteTx<'_>,
     id: Uuid,
@@ -178,7 +176,7 @@ pub fn insert(
     insert_row(tx, id, name, password, false, now)
 }
 
-/// Adds an account that works in demo mode only: a demo brought it, or allowed it to be made. `false` when the name is taken.
+/// Adds an account that is valid in demo mode only; `false` when the name is taken.
 pub fn insert_demo(
     tx: &mut WriteTx<'_>,
     id: Uuid,
@@ -189,7 +187,7 @@ pub fn insert_demo(
     insert_row(tx, id, name, password, true, now)
 }
 
-/// Whether an account works in demo mode only.
+/// Whether an account is valid in demo mode only.
 pub fn is_demo(tx: &mut Tx<'_>, id: Uuid) -> Result<bool, db::Error> {
     let demo = tx.row("SELECT demo FROM account WHERE id = $1", &[id.into()], |row| row.get(0))?;
     Ok(demo.unwrap_or(false))
@@ -212,10 +210,9 @@ fn insert_row(
     Ok(added == 1)
 }
 
-/// Gives an account another name; `false` when another account has it, or there is no such account. Whoever has signed in
-/// stays so.
+/// Renames an account; `false` when another account has the name, or there is no such account. Sessions stay valid.
 pub fn rename(tx: &mut WriteTx<'_>, id: Uuid, name: &Name, now: Timestamp) -> Result<bool, db::Error> {
-    // Locks the row, so that of two who rename one account, one waits.
+    // Locks the row: a second transaction that renames the account waits.
     let old = tx.row("UPDATE account SET name = name WHERE id = $1 RETURNING name", &[id.into()], |row| {
         row.get::<String>(0)
     })?;
@@ -223,19 +220,19 @@ pub fn rename(tx: &mut WriteTx<'_>, id: Uuid, name: &Name, now: Timestamp) -> Re
     if old == name.as_str() {
         return Ok(true);
     }
-    // An UPDATE cannot say what to do when the name is taken by somebody who has not committed yet; an INSERT can. So the
-    // name is taken by a row that stands in for this one, and goes before anybody sees it.
-    let stand_in = Uuid::from_u128(!id.as_u128());
-    if !insert_row(tx, stand_in, name, None, false, now)? {
+    // An INSERT can handle a conflict with a name that is not committed yet; an UPDATE cannot. So a temporary row takes the
+    // name, and is deleted before the commit.
+    let temporary = Uuid::from_u128(!id.as_u128());
+    if !insert_row(tx, temporary, name, None, false, now)? {
         return Ok(false);
     }
-    tx.execute("DELETE FROM account WHERE id = $1", &[stand_in.into()])?;
+    tx.execute("DELETE FROM account WHERE id = $1", &[temporary.into()])?;
     tx.execute("UPDATE account SET name = $2 WHERE id = $1", &[id.into(), name.as_str().into()])?;
     Ok(true)
 }
 
-/// Sets a password, and ends all that follows from the old one ([`end_access`]); `false` when there is no such account.
-/// It is set by an operator, so that an account of a demo becomes one like any other.
+/// Sets a password by command of the operator, and ends all access by the old one ([`end_access`]); `false` when there is no
+/// such account. A demo account becomes a normal one.
 pub fn set_password(
     tx: &mut WriteTx<'_>,
     id: Uuid,
@@ -246,8 +243,8 @@ pub fn set_password(
     set_password_except(tx, id, password, &[], now)
 }
 
-/// The same, set by the account itself in the session of this secret, which stays. `false` when that session has ended
-/// meanwhile, or there is no such account; nothing is changed then. An account of a demo stays one: the demo let its user in.
+/// The same, set by the user in the session of this secret, which stays valid. `false` when that session was deleted
+/// meanwhile, or there is no such account; nothing is changed then. A demo account stays one.
 pub fn set_password_in_session(
     tx: &mut WriteTx<'_>,
     id: Uuid,
@@ -255,10 +252,10 @@ pub fn set_password_in_session(
     session: &str,
     now: Timestamp,
 ) -> Result<bool, db::Error> {
-    // Locks the account first: of two sessions that set a password at once, one waits, and then finds that it was ended.
+    // Locks the account first: a second session that sets a password waits, and then finds that it was deleted.
     tx.execute("UPDATE account SET demo = demo WHERE id = $1", &[id.into()])?;
     let session = secret::hash(session);
-    Ok(session::hold(tx, &session)? && set_password_except(tx, id, password, &session, now)?)
+    Ok(session::lock(tx, &session)? && set_password_except(tx, id, password, &session, now)?)
 }
 
 fn set_password_except(
@@ -276,8 +273,8 @@ fn set_password_except(
     Ok(changed == 1)
 }
 
-/// Removes an account, and with it its sessions and grants; `false` when there is no such account. Access tokens that
-/// followed from a grant end within seconds, as with any that is revoked.
+/// Removes an account with its sessions and grants; `false` when there is no such account. Access tokens of these grants are
+/// rejected within seconds, as after any revocation.
 pub fn remove(tx: &mut WriteTx<'_>, id: Uuid) -> Result<bool, db::Error> {
     Ok(tx.execute("DELETE FROM account WHERE id = $1", &[id.into()])? == 1)
 }
@@ -287,26 +284,26 @@ pub fn lock(tx: &mut WriteTx<'_>, id: Uuid) -> Result<bool, db::Error> {
     Ok(tx.execute("UPDATE account SET name = name WHERE id = $1", &[id.into()])? == 1)
 }
 
-/// Ends all that an account's password opened: its sessions of both kinds, and what it allowed clients to do.
+/// Ends all access by an account's password: deletes its sessions of both kinds, and revokes its grants.
 pub fn end_access(tx: &mut WriteTx<'_>, id: Uuid, now: Timestamp) -> Result<(), db::Error> {
     end_access_except(tx, id, &[], now)
 }
 
-/// The same, but for the session of this hash; an empty one is no session's.
+/// The same, except for the session of this hash; no session has an empty one.
 fn end_access_except(
     tx: &mut WriteTx<'_>,
     id: Uuid,
     session: &[u8],
     now: Timestamp,
 ) -> Result<(), db::Error> {
-    // Not every service has sessions and grants, and the database knows best whether this one does.
-    let component = crate::oauth::MIGRATIONS.component;
-    let has_them =
+    // Not every service has the tables of sessions and grants.
+    let component = migrations::OAUTH.component;
+    let has_tables =
         tx.row("SELECT 1 FROM triptych_migration WHERE component = $1", &[component.into()], |_| Ok(()))?;
-    if has_them.is_none() {
+    if has_tables.is_none() {
         return Ok(());
     }
-    // Sessions first: whoever is just allowing something holds on to theirs until that is committed, so it is found then.
+    // Lock order: session, grant. A transaction that adds a grant locks its session first, so its grant is found here.
     tx.execute("DELETE FROM session WHERE account_id = $1 AND hash <> $2", &[id.into(), session.into()])?;
     tx.execute(
         "UPDATE oauth_grant SET revoked_at = $2 WHERE account_id = $1 AND revoked_at IS NULL",

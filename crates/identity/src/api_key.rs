@@ -1,4 +1,4 @@
-//! API keys: programs that are let in by a secret of their own.
+//! API keys: secrets by which programs authenticate.
 
 use db::{Db, Error};
 use web::{Chance, Clock};
@@ -15,18 +15,18 @@ pub struct ApiKeys {
 }
 
 impl ApiKeys {
-    /// The keys in `db`. Demo keys let somebody in only if `demo` is set.
+    /// The keys in `db`. Demo keys are valid only if `demo` is set.
     pub fn new(demo: bool, db: Db, clock: Clock, chance: Chance) -> Self {
         ApiKeys { demo, db, clock, chance }
     }
 
-    /// Makes a key of this name and tells it, once; `None` when the name is taken.
+    /// Adds a key of this name and returns it; only its hash is stored. `None` when the name is taken.
     pub async fn add(&self, name: &str) -> Result<Option<String>, Error> {
         let key = secret::new(&self.chance);
         Ok(self.insert(name, &key, false).await?.then_some(key))
     }
 
-    /// Adds a key that is well known, unless it is there. It works in demo mode only.
+    /// Adds a well-known key, unless it exists. It is valid in demo mode only.
     pub async fn add_demo(&self, name: &str, key: &str) -> Result<(), Error> {
         self.insert(name, key, true).await.map(drop)
     }
@@ -52,12 +52,12 @@ impl ApiKeys {
             .await
     }
 
-    /// Whether a key lets its holder in.
+    /// Whether a key is valid.
     pub async fn is_valid(&self, key: &str) -> Result<bool, Error> {
         Ok(self.name_of(key).await?.is_some())
     }
 
-    /// The name of a key that lets its holder in.
+    /// The name of a key, if it is valid.
     pub async fn name_of(&self, key: &str) -> Result<Option<String>, Error> {
         let (hash, demo) = (secret::hash(key), self.demo);
         let found = self

@@ -1,4 +1,4 @@
-//! HTTP Basic: the caller of an operation, checked before the operation starts.
+//! HTTP Basic (RFC 7617): authenticates the caller before an operation starts.
 
 use axum::extract::{FromRef, FromRequestParts};
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -10,16 +10,16 @@ use web::{
     problem::{TOO_MANY_REQUESTS, UNAUTHORIZED, UNAVAILABLE},
 };
 
-use crate::{Accounts, SignInError, security::Origin};
+use crate::{accounts::Accounts, error::SignInError, security::Origin};
 
-/// Who is calling. An operation that takes one in its signature cannot be reached without signing in.
+/// The caller of an operation. An operation with this extractor rejects requests without valid credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// The account that signed in.
+    /// The account of the credentials.
     pub account: Uuid,
 }
 
-/// A refusal for want of credentials that are right, which asks for them.
+/// A 401 with the challenge that asks for HTTP Basic.
 pub fn unauthorized(accounts: &Accounts, detail: &'static str) -> Problem {
     let challenge = format!("Basic realm=\"{}\", charset=\"UTF-8\"", accounts.realm());
     let challenge = HeaderValue::try_from(challenge).unwrap_or(HeaderValue::from_static("Basic"));

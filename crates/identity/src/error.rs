@@ -1,8 +1,8 @@
-//! What can go wrong with accounts.
+//! The errors of accounts.
 
-use crate::{Unfit, password, throttle};
+use crate::{account::AccountError, hasher::HashError, throttle::ThrottleError};
 
-/// Why somebody could not sign in.
+/// Why sign-in failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SignInError {
     #[error("the name or the password is wrong")]
@@ -21,7 +21,7 @@ pub enum SignInError {
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
     #[error("{0}")]
-    Unfit(#[from] Unfit),
+    Invalid(#[from] AccountError),
     #[error("the name is taken")]
     Taken,
     #[error("there is no such account")]
@@ -37,7 +37,7 @@ pub enum ChangeError {
 }
 
 impl SignInError {
-    /// The same error for one more of those who waited for it.
+    /// The same error for another request that waited for it.
     pub(crate) fn again(&self) -> Self {
         match self {
             SignInError::Wrong => SignInError::Wrong,
@@ -51,29 +51,29 @@ impl SignInError {
     }
 }
 
-impl From<password::Failure> for SignInError {
-    fn from(failure: password::Failure) -> Self {
+impl From<HashError> for SignInError {
+    fn from(failure: HashError) -> Self {
         match failure {
-            password::Failure::Busy => SignInError::Busy,
-            password::Failure::Broken(cause) => SignInError::Broken(cause),
+            HashError::Busy => SignInError::Busy,
+            HashError::Broken(cause) => SignInError::Broken(cause),
         }
     }
 }
 
-impl From<throttle::Refusal> for ChangeError {
-    fn from(refusal: throttle::Refusal) -> Self {
-        match refusal {
-            throttle::Refusal::Wait(seconds) => ChangeError::Wait(seconds),
-            throttle::Refusal::Db(error) => error.into(),
+impl From<ThrottleError> for ChangeError {
+    fn from(error: ThrottleError) -> Self {
+        match error {
+            ThrottleError::Wait(seconds) => ChangeError::Wait(seconds),
+            ThrottleError::Db(error) => error.into(),
         }
     }
 }
 
-impl From<password::Failure> for ChangeError {
-    fn from(failure: password::Failure) -> Self {
+impl From<HashError> for ChangeError {
+    fn from(failure: HashError) -> Self {
         match failure {
-            password::Failure::Busy => ChangeError::Busy,
-            password::Failure::Broken(cause) => ChangeError::Broken(cause),
+            HashError::Busy => ChangeError::Busy,
+            HashError::Broken(cause) => ChangeError::Broken(cause),
         }
     }
 }

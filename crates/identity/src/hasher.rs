@@ -1,8 +1,8 @@
-//! Argon2id over memory that is used again.
+//! Argon2id with reused memory.
 //!
-//! A hash needs 19 MiB. Allocated anew for each, they would stay with the allocator, once for every thread that ever hashed. So
-//! buffers are kept and handed from one hash to the next. All services of a process share them: as many are kept as one
-//! service uses at once, which [`Passwords`](crate::password::Passwords) bounds, and further ones are freed after use.
+//! A hash needs 19 MiB. If each allocated its own, the allocator would keep one buffer per thread. So buffers are reused. All
+//! services of a process share them: as many are kept as one service uses at once, which `password.rs` limits; others are
+//! freed after use.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,24 +11,31 @@ use argon2::{
     password_hash::phc::{Output, ParamsString, PasswordHash, Salt},
 };
 
-use crate::password::Failure;
+/// Why a password could not be hashed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HashError {
+    #[error("too many passwords are being checked")]
+    Busy,
+    #[error("hashing failed: {0}")]
+    Broken(String),
+}
 
 /// Buffers that are not in use.
 type Buffers = Mutex<Vec<Vec<Block>>>;
 
-/// Those of the process.
+/// The buffers of the process.
 static BUFFERS: Buffers = Mutex::new(Vec::new());
 
 pub(crate) struct Hasher {
     argon2: Argon2<'static>,
     buffers: &'static Buffers,
-    /// How many of them are kept.
+    /// How many buffers are kept.
     most: usize,
 }
 
 impl Hasher {
     /// A hasher that keeps this many buffers after use.
-    pub(crate) fn new(most: usize) -> Result<Self, Failure> {
+    pub(crate) fn new(most: usize) -> Result<Self, HashError> {
         // OWASP's first choice for argon2id: 19 MiB, two passes, one lane.
         let params = Params::new(19 * 1024, 2, 1, Some(Params::DEFAULT_OUTPUT_LEN)).map_err(broken)?;
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
@@ -36,7 +43,7 @@ impl Hasher {
     }
 
     /// The hash of a password with this salt, as it is stored.
-    pub(crate) fn hash(&self, password: &[u8], salt: &[u8; 16]) -> Result<String, Failure> {
+    pub(crate) fn hash(&self, password: &[u8], salt: &[u8; 16]) -> Result<String, HashError> {
         let hash = PasswordHash {
             algorithm: Algorithm::Argon2id.ident(),
             version: Some(Version::V0x13.into()),
@@ -48,14 +55,15 @@ impl Hasher {
     }
 
     /// Whether a stored hash is this password's.
-    pub(crate) fn verify(&self, password: &[u8], stored: &str) -> Result<bool, Failure> {
-        let unusable =
-            |error: &dyn std::fmt::Display| Failure::Broken(format!("a stored hash cannot be used: {error}"));
+    pub(crate) fn verify(&self, password: &[u8], stored: &str) -> Result<bool, HashError> {
+        let unusable = |error: &dyn std::fmt::Display| {
+            HashError::Broken(format!("a stored hash cannot be used: {error}"))
+        };
         let stored = PasswordHash::new(stored).map_err(|error| unusable(&error))?;
         let (Some(salt), Some(expected)) = (&stored.salt, &stored.hash) else {
             return Err(unusable(&"it has no salt or no hash"));
         };
-        // By what it says itself: it may have been made when the parameters were others.
+        // With the parameters in the hash: an older hash may have others.
         let algorithm = Algorithm::try_from(stored.algorithm.as_str()).map_err(|error| unusable(&error))?;
         let version = stored.version.map_or(Ok(Version::default()), Version::try_from);
         let params = Params::try_from(&stored).map_err(|error| unusable(&error))?;
@@ -71,11 +79,11 @@ impl Hasher {
         password: &[u8],
         salt: &[u8],
         length: usize,
-    ) -> Result<Output, Failure> {
+    ) -> Result<Output, HashError> {
         let mut memory = self.lock().pop().unwrap_or_default();
         let (needed, usual) = (argon2.params().block_count(), self.argon2.params().block_count());
         if memory.len() < needed {
-            // Exactly: a buffer that grows by doubling would be nearly twice as large as it need be.
+            // Exact: a buffer that grows by doubling would be nearly twice as large as needed.
             memory.reserve_exact(needed - memory.len());
             memory.resize(needed, Block::new());
         }
@@ -83,7 +91,7 @@ impl Hasher {
         let out = buffer.get_mut(..length).ok_or_else(|| broken("the hash is too long"))?;
         let done = argon2.hash_password_into_with_memory(password, salt, out, &mut memory[..]);
         let mut kept = self.lock();
-        // One that was needed larger is not kept.
+        // A larger buffer than usual is not kept.
         if memory.len() <= usual && kept.len() < self.most {
             kept.push(memory);
         }
@@ -103,8 +111,8 @@ impl Hasher {
     }
 }
 
-pub(crate) fn broken(error: impl std::fmt::Display) -> Failure {
-    Failure::Broken(error.to_string())
+pub(crate) fn broken(error: impl std::fmt::Display) -> HashError {
+    HashError::Broken(error.to_string())
 }
 
 #[cfg(test)]

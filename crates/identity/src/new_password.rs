@@ -1,13 +1,19 @@
-//! Hashing the passwords that callers choose, to be stored by the functions in [`account`].
+//! Hashes new passwords, to be stored by the functions in [`account`].
 
 use std::net::IpAddr;
 
 use secrecy::SecretString;
 use uuid::Uuid;
 
-use crate::{Accounts, ChangeError, PasswordHash, account, composed, throttle::Meter};
+use crate::{
+    account,
+    accounts::{Accounts, composed},
+    error::ChangeError,
+    password::PasswordHash,
+    throttle::Meter,
+};
 
-/// Accounts that are made from an address, and how many an hour there may be.
+/// An address that adds accounts, and how many it may add in an hour.
 #[derive(Debug, Clone, Copy)]
 pub struct SignUps {
     pub address: IpAddr,
@@ -15,21 +21,21 @@ pub struct SignUps {
 }
 
 impl Accounts {
-    /// Hashes a password for a new account, or in place of another.
+    /// Hashes a new password.
     pub async fn hash(&self, password: &SecretString) -> Result<PasswordHash, ChangeError> {
         let password = composed(password);
         account::check_password(&password)?;
         self.0.hash(&self.0.passwords.permit_to_set(1)?, password).await
     }
 
-    /// The same for a service that takes any password, however short, as long as it is not empty.
+    /// The same for a service that accepts every password that is not empty.
     pub async fn hash_any(&self, password: &SecretString) -> Result<PasswordHash, ChangeError> {
         let password = composed(password);
         account::check_any_password(&password)?;
         self.0.hash(&self.0.passwords.permit_to_set(1)?, password).await
     }
 
-    /// The same for an account that has a password already; `None` if this is the one.
+    /// The same for an account that has a password; `None` if it is the same.
     pub async fn hash_if_new(
         &self,
         account: Uuid,
@@ -47,14 +53,14 @@ impl Accounts {
         self.0.hash(&permit, password).await.map(Some)
     }
 
-    /// Hashes several passwords, one after the other; the permit is for all of them. An address that has made too many
-    /// accounts lately has to wait, if they are counted.
+    /// Hashes several passwords, one after the other, with one permit for all. If accounts are counted, an address that added too
+    /// many lately has to wait.
     pub async fn hash_all(
         &self,
         passwords: Vec<Option<SecretString>>,
         counted: Option<SignUps>,
     ) -> Result<Vec<Option<PasswordHash>>, ChangeError> {
-        // A permit first: what is refused for want of one is not charged.
+        // The permit first: a request without one must not be charged.
         let permit = match passwords.iter().flatten().count() {
             0 => None,
             count => Some(self.0.passwords.permit_to_set(count)?),
@@ -87,11 +93,11 @@ mod tests {
     use web::{Chance, Clock};
 
     use super::*;
-    use crate::{MIGRATIONS, SignInError};
+    use crate::{error::SignInError, migrations::ACCOUNTS};
 
     fn accounts(store: &Store) -> Accounts {
         let clock = Clock::manual("2026-05-13T10:00:00Z".parse().unwrap());
-        Accounts::new("Test", false, store.open("test", &[MIGRATIONS]), clock, Chance::system()).unwrap()
+        Accounts::new("Test", false, store.open("test", &[ACCOUNTS]), clock, Chance::system()).unwrap()
     }
 
     fn list(count: usize) -> Vec<Option<SecretString>> {

@@ -1,6 +1,6 @@
-//! Hashing passwords: argon2id, off the threads that serve, a few at a time.
+//! Hashes passwords by argon2id, a few at a time, on threads that serve no requests.
 //!
-//! Checking passwords and setting new ones have queues of their own: however many users are being made, signing in goes on.
+//! Checks and changes have separate queues: however many users are added, sign-in continues.
 
 use std::{
     num::NonZero,
@@ -15,24 +15,24 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use web::Chance;
 
-use crate::hasher::{Hasher, broken};
+use crate::hasher::{HashError, Hasher, broken};
 
-/// How many passwords may wait for a turn, at most. Each takes some 20 ms, so these are a few seconds of work; a request for
-/// more is refused at once instead of timing out. A list of passwords has a permit for each.
+/// The largest number of passwords in a queue. Each takes some 20 ms, so this is a few seconds of work. A request for more gets
+/// 503 at once instead of a timeout. A list of passwords takes a permit for each.
 const CHECKS_WAITING: usize = 256;
 const CHANGES_WAITING: usize = 128;
 
-/// How many run at once, at most: each takes 19 MiB.
+/// The largest number of passwords that are hashed at once: each takes 19 MiB.
 const CHECKS_RUNNING: usize = 8;
 const CHANGES_RUNNING: usize = 4;
 
-/// Hashes and verifies. Cloning it is cheap, and clones share the bounds on how many run at once.
+/// Hashes and verifies passwords. Cloning it is cheap, and clones share the limits.
 #[derive(Clone)]
 pub(crate) struct Passwords {
     hasher: Arc<Hasher>,
     checks_queue: Queue,
     changes_queue: Queue,
-    /// What an unknown name's password is verified against, so that it costs what a known name's costs.
+    /// The hash for unknown names, so that these take as long as known ones.
     decoy: Arc<str>,
     chance: Chance,
     realm: &'static str,
@@ -51,15 +51,15 @@ impl Queue {
         Queue { running: Arc::new(Semaphore::new(running)), waiting: Arc::new(Semaphore::new(waiting)) }
     }
 
-    /// A permit for so many passwords, or "busy" at once.
-    fn permit(&self, passwords: usize) -> Result<Permit, Failure> {
-        let passwords = u32::try_from(passwords).map_err(|_| Failure::Busy)?;
-        let permits = self.waiting.clone().try_acquire_many_owned(passwords).map_err(|_| Failure::Busy)?;
+    /// A permit for so many passwords; `Busy` if the queue is full.
+    fn permit(&self, passwords: usize) -> Result<Permit, HashError> {
+        let passwords = u32::try_from(passwords).map_err(|_| HashError::Busy)?;
+        let permits = self.waiting.clone().try_acquire_many_owned(passwords).map_err(|_| HashError::Busy)?;
         Ok(Permit { _permits: Arc::new(permits), running: self.running.clone() })
     }
 }
 
-/// A password's hash, as it is stored: argon2id with a salt of its own.
+/// The stored hash of a password: argon2id with its salt.
 #[derive(Clone)]
 pub struct PasswordHash(String);
 
@@ -82,16 +82,8 @@ pub(crate) struct Permit {
     running: Arc<Semaphore>,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
-    #[error("too many passwords are being checked")]
-    Busy,
-    #[error("hashing failed: {0}")]
-    Broken(String),
-}
-
 impl Passwords {
-    pub(crate) fn new(realm: &'static str, chance: Chance) -> Result<Self, Failure> {
+    pub(crate) fn new(realm: &'static str, chance: Chance) -> Result<Self, HashError> {
         let (checks, changes) = running();
         let hasher = Hasher::new(checks + changes)?;
         let decoy = hasher.hash(&chance.bytes::<32>(), &chance.bytes())?;
@@ -114,13 +106,13 @@ impl Passwords {
         &self.decoy
     }
 
-    /// A permit to check a password, or "busy" at once.
-    pub(crate) fn permit_to_check(&self) -> Result<Permit, Failure> {
+    /// A permit to check a password; `Busy` if the queue is full.
+    pub(crate) fn permit_to_check(&self) -> Result<Permit, HashError> {
         self.checks_queue.permit(1)
     }
 
-    /// A permit to hash so many new passwords, or "busy" at once.
-    pub(crate) fn permit_to_set(&self, passwords: usize) -> Result<Permit, Failure> {
+    /// A permit to hash so many new passwords; `Busy` if the queue is full.
+    pub(crate) fn permit_to_set(&self, passwords: usize) -> Result<Permit, HashError> {
         self.changes_queue.permit(passwords)
     }
 
@@ -128,7 +120,7 @@ impl Passwords {
         &self,
         permit: &Permit,
         password: SecretString,
-    ) -> Result<PasswordHash, Failure> {
+    ) -> Result<PasswordHash, HashError> {
         let salt = self.chance.bytes();
         self.run(permit, move |hasher| hasher.hash(password.expose_secret().as_bytes(), &salt))
             .await
@@ -140,7 +132,7 @@ impl Passwords {
         permit: &Permit,
         password: SecretString,
         stored: String,
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool, HashError> {
         let (realm, checks) = (self.realm, self.checks.clone());
         self.run(permit, move |hasher| {
             let right = hasher.verify(password.expose_secret().as_bytes(), &stored)?;
@@ -154,12 +146,12 @@ impl Passwords {
     async fn run<R: Send + 'static>(
         &self,
         permit: &Permit,
-        work: impl FnOnce(&Hasher) -> Result<R, Failure> + Send + 'static,
-    ) -> Result<R, Failure> {
+        work: impl FnOnce(&Hasher) -> Result<R, HashError> + Send + 'static,
+    ) -> Result<R, HashError> {
         let turn = permit.running.clone().acquire_owned().await.map_err(broken)?;
         let (hasher, permit) = (self.hasher.clone(), permit.clone());
         let done = tokio::task::spawn_blocking(move || {
-            // Held until the work is done, also when the request was cancelled.
+            // Held until the work is done, also if the request is cancelled.
             let _held = (turn, permit);
             work(&hasher)
         });
@@ -167,7 +159,7 @@ impl Passwords {
     }
 }
 
-/// How many checks and how many changes of a service run at once.
+/// How many checks and how many changes of a service may run at once.
 fn running() -> (usize, usize) {
     let cores = available_parallelism().map_or(1, NonZero::get);
     (cores.min(CHECKS_RUNNING), (cores / 2).clamp(1, CHANGES_RUNNING))

@@ -1,24 +1,24 @@
-//! How many calls an hour a caller may make, counted for all processes together.
+//! Limits how many calls a caller may make in an hour, over all processes.
 //!
-//! A write for every call would make each read as dear as a write. So a process takes calls from the database a few at a time,
-//! a hundredth of the whole, and hands them out from memory. All processes together never hand out more than the limit; what a
-//! process has taken and not handed out, another cannot.
+//! A write for every call would make each read as slow as a write. So a process takes calls from the database in batches of a
+//! hundredth of the limit, and spends them from memory. All processes together never allow more than the limit; what one
+//! process has taken and not spent, another cannot spend.
 //!
-//! The machines' clocks are never quite the same. Around the full hour, when one is in the next hour already, the calls of
-//! those behind count in that hour too: were the count to go back and forth between the two, it would start anew each time.
+//! The clocks of machines differ. Around the full hour, when one machine is in the next hour already, the calls of the others
+//! count in that hour too: if the count switched between the two hours, each switch would reset it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use db::{Db, Error, Migrations, WriteTx};
+use db::{Db, Error, WriteTx};
 use moka::sync::Cache;
 use uuid::Uuid;
 use web::{Clock, Problem, problem::TOO_MANY_REQUESTS};
 
 /// The table of this part, for services that limit their callers.
-pub const MIGRATIONS: Migrations = db::migrations!("quota": "quota_0001_calls");
+pub use crate::migrations::QUOTA as MIGRATIONS;
 
-/// How many callers a process remembers having taken calls for.
-const REMEMBERED: u64 = 100_000;
+/// For how many callers a process keeps its batch.
+const CALLERS: u64 = 100_000;
 
 const HOUR: i64 = 3600;
 
@@ -31,45 +31,45 @@ pub struct Quota {
     callers: Cache<String, Arc<Caller>>,
 }
 
-/// A user, as a caller whose calls are counted.
+/// The key of a user.
 pub fn user(account: Uuid) -> String {
     format!("user:{account}")
 }
 
-/// An API key, as a caller whose calls are counted.
+/// The key of an API key.
 pub fn api_key(name: &str) -> String {
     format!("key:{name}")
 }
 
-/// A caller, as a process remembers one.
+/// What a process holds for a caller.
 #[derive(Default)]
 struct Caller {
-    taken: Mutex<Taken>,
-    /// Held by whoever takes more. One at a time: if each of many calls at once took a step of its own, the last of them would
-    /// find nothing left to take, while the first hold plenty.
+    taken: Mutex<Batch>,
+    /// Locked while a batch is taken. If each of many concurrent calls took a batch, the last would find none left, while the
+    /// first have calls to spare.
     taking: tokio::sync::Mutex<()>,
 }
 
-/// What a process has taken for a caller.
+/// A batch of calls that a process has taken for a caller.
 #[derive(Default)]
-struct Taken {
+struct Batch {
     hour: i64,
-    /// Calls to hand out.
+    /// Calls to spend.
     left: i64,
-    /// Calls that nobody had taken when these were.
+    /// Calls that no process had taken at that time.
     untaken: i64,
 }
 
-impl Taken {
+impl Batch {
     fn spend(&mut self) -> Option<i64> {
         self.left = self.left.checked_sub(1).filter(|left| *left >= 0)?;
         Some(self.left + self.untaken)
     }
 }
 
-/// Where a caller stands after a call.
+/// The quota of a caller after a call, as rate limit headers state it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct QuotaStatus {
     pub limit: i64,
     pub remaining: i64,
     /// In how many seconds the next hour starts.
@@ -80,14 +80,14 @@ pub struct Standing {
 #[derive(Debug, thiserror::Error)]
 pub enum QuotaError {
     #[error("the calls of this hour are used up")]
-    UsedUp(Standing),
+    UsedUp(QuotaStatus),
     #[error(transparent)]
     Db(#[from] Error),
 }
 
 impl Quota {
     pub fn new(limit: u32, db: Db, clock: Clock) -> Self {
-        Quota { limit: limit.into(), db, clock, callers: Cache::new(REMEMBERED) }
+        Quota { limit: limit.into(), db, clock, callers: Cache::new(CALLERS) }
     }
 
     pub fn limit(&self) -> i64 {
@@ -95,26 +95,26 @@ impl Quota {
     }
 
     /// Counts a call.
-    pub async fn spend(&self, caller: &str) -> Result<Standing, QuotaError> {
+    pub async fn spend(&self, caller: &str) -> Result<QuotaStatus, QuotaError> {
         let now = self.clock.now().as_second();
         let (hour, reset) = (now.div_euclid(HOUR), HOUR - now.rem_euclid(HOUR));
-        let standing = |remaining| Standing { limit: self.limit, remaining, reset };
+        let status = |remaining| QuotaStatus { limit: self.limit, remaining, reset };
         let held = match self.callers.get(caller) {
             Some(held) => held,
             None => self.callers.get_with(caller.to_owned(), Arc::default),
         };
         if let Some(remaining) = held.spend(hour) {
-            return Ok(standing(remaining));
+            return Ok(status(remaining));
         }
         let _turn = held.taking.lock().await;
         if let Some(remaining) = held.spend(hour) {
-            return Ok(standing(remaining));
+            return Ok(status(remaining));
         }
         let step = (self.limit / 100).max(1);
         let (limit, name) = (self.limit, caller.to_owned());
         let more = self.db.write(move |tx| take(tx, &name, hour, step, limit)).await?;
         let remaining = more.and_then(|more| held.add_and_spend(&more));
-        remaining.map(standing).ok_or_else(|| QuotaError::UsedUp(standing(0)))
+        remaining.map(status).ok_or_else(|| QuotaError::UsedUp(status(0)))
     }
 }
 
@@ -124,15 +124,15 @@ impl Caller {
         if counts_in(taken.hour, hour) { taken.spend() } else { None }
     }
 
-    /// In one go: whoever took these has one of them, however many others are about to spend the rest.
-    fn add_and_spend(&self, more: &Taken) -> Option<i64> {
+    /// Under one lock: the call that took the batch gets one of its calls, however many other calls spend the rest.
+    fn add_and_spend(&self, more: &Batch) -> Option<i64> {
         let mut taken = self.lock();
         let left = if taken.hour == more.hour { taken.left } else { 0 } + more.left;
-        *taken = Taken { left, ..*more };
+        *taken = Batch { left, ..*more };
         taken.spend()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Taken> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Batch> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -150,8 +150,8 @@ fn take(
     hour: i64,
     step: i64,
     limit: i64,
-) -> Result<Option<Taken>, Error> {
-    // A few of past hours go with every one of this hour, so that they cannot pile up.
+) -> Result<Option<Batch>, Error> {
+    // Every batch deletes a few rows of past hours, so that their number stays bounded.
     tx.execute(
         "DELETE FROM call_quota WHERE caller IN
          (SELECT caller FROM call_quota WHERE hour < $1 ORDER BY hour LIMIT 10)",
@@ -171,15 +171,15 @@ fn take(
     )?;
     Ok(used.map(|(hour, used)| {
         let before = used - step;
-        Taken { hour, left: (limit - before).min(step), untaken: (limit - used).max(0) }
+        Batch { hour, left: (limit - before).min(step), untaken: (limit - used).max(0) }
     }))
 }
 
 impl QuotaError {
-    /// The answer to the call.
+    /// The response to the call.
     pub fn into_problem(self) -> Problem {
         match self {
-            QuotaError::UsedUp(Standing { limit, reset, .. }) => Problem::new(
+            QuotaError::UsedUp(QuotaStatus { limit, reset, .. }) => Problem::new(
                 &TOO_MANY_REQUESTS,
                 format!("This caller may make {limit} calls an hour, and has. The next hour starts in {reset} seconds."),
             )
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_takes_calls_has_one_of_them_whoever_else_spends() {
+    fn call_that_takes_a_batch_gets_one_of_its_calls() {
         let (caller, done) = (Caller::default(), AtomicBool::new(false));
         let had_one = thread::scope(|scope| {
             scope.spawn(|| {
@@ -207,7 +207,7 @@ mod tests {
                     caller.spend(7);
                 }
             });
-            let more = Taken { hour: 7, left: 1, untaken: 0 };
+            let more = Batch { hour: 7, left: 1, untaken: 0 };
             let had_one = (0..100_000).filter(|_| caller.add_and_spend(&more).is_some()).count();
             done.store(true, Ordering::Relaxed);
             had_one

@@ -1,19 +1,19 @@
-//! Secrets that we hand out: 256 random bits as text, of which only the hash is kept.
+//! Secrets that the server issues: 256 random bits as text, of which only the hash is stored.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
 use web::Chance;
 
-/// How many characters a secret has.
+/// The number of characters of a secret.
 pub(crate) const LENGTH: usize = 43;
 
-/// A new secret, to be told once.
+/// A new secret.
 pub(crate) fn new(chance: &Chance) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(chance.bytes::<32>())
 }
 
-/// What is kept of a secret. It has too many bits to be guessed, so a plain hash will do, and looking a hash up tells
-/// nothing about others that are close to it.
+/// The stored hash of a secret. A secret has too many bits to be guessed, so a plain hash is enough, and the time of a lookup
+/// by hash reveals nothing about the secret.
 pub(crate) fn hash(secret: &str) -> Vec<u8> {
     Sha256::digest(secret.as_bytes()).to_vec()
 }

@@ -1,7 +1,7 @@
-//! The security log: a line and a counter for each event that an investigation of a break-in needs.
+//! The security log: a line and a counter for each event that the investigation of an attack needs.
 //!
-//! Every event is declared here. A line has no secret, and no name that was typed: people type passwords where names belong.
-//! Accounts stand there by their ids.
+//! Every event is declared here. A line has no secret, and no name as a user typed it: users type passwords into name fields.
+//! It has the ids of accounts.
 
 use std::{
     convert::Infallible,
@@ -10,25 +10,27 @@ use std::{
 };
 
 use axum::extract::FromRequestParts;
+use db::Word;
 use http::request::Parts;
+use model::Words;
 use tracing::field::display;
 use uuid::Uuid;
 use web::{Client, RequestId, ServiceName};
 
 /// What happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Words)]
 pub enum Event {
-    /// A password was checked: on a page, by HTTP Basic or by a log-in. What is remembered of it is not checked again.
+    /// A password was checked: on a page, by HTTP Basic or by a log-in. A cached result is not logged again.
     SignIn,
-    /// A client's id or secret was wrong where it must authenticate. Those that are right are not logged.
+    /// A client failed to authenticate. Success is not logged.
     ClientAuthentication,
-    /// An API key was unknown. Those that are valid are not logged.
+    /// An API key was unknown. Valid keys are not logged.
     ApiKey,
-    /// A code came a second time: its grant is revoked.
+    /// A code was used again: its grant is revoked.
     CodeReuse,
-    /// So is that of a refresh token.
+    /// A refresh token was used again: its grant is revoked.
     RefreshTokenReuse,
-    /// A person decided what a client may do.
+    /// A user decided what a client may do.
     Consent,
     TokenRevocation,
     ClientRegistration,
@@ -38,56 +40,24 @@ pub enum Event {
     PasswordChange,
 }
 
-impl Event {
-    fn word(self) -> &'static str {
-        match self {
-            Event::SignIn => "sign_in",
-            Event::ClientAuthentication => "client_authentication",
-            Event::ApiKey => "api_key",
-            Event::CodeReuse => "code_reuse",
-            Event::RefreshTokenReuse => "refresh_token_reuse",
-            Event::Consent => "consent",
-            Event::TokenRevocation => "token_revocation",
-            Event::ClientRegistration => "client_registration",
-            Event::ClientRemoval => "client_removal",
-            Event::AccountCreation => "account_creation",
-            Event::AccountRemoval => "account_removal",
-            Event::PasswordChange => "password_change",
-        }
-    }
-}
-
-/// How it ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The outcome of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Words)]
 pub enum Outcome {
-    /// It was done, or given.
+    /// It was done, or granted.
     Ok,
     /// The name, the password or the secret was wrong.
     Wrong,
-    /// There were too many before.
+    /// There were too many tries before.
     Throttled,
-    /// A person said no.
+    /// A user denied it.
     Denied,
-    /// The caller may not do that.
+    /// The caller is not allowed to do it.
     Refused,
-    /// All that was granted is revoked.
+    /// The grant is revoked.
     Revoked,
 }
 
-impl Outcome {
-    fn word(self) -> &'static str {
-        match self {
-            Outcome::Ok => "ok",
-            Outcome::Wrong => "wrong",
-            Outcome::Throttled => "throttled",
-            Outcome::Denied => "denied",
-            Outcome::Refused => "refused",
-            Outcome::Revoked => "revoked",
-        }
-    }
-}
-
-/// Where a request came from. It is an extractor; without a request it is empty.
+/// The origin of a request, as an extractor. Without a request it is empty.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
     service: Option<&'static str>,
@@ -105,7 +75,7 @@ impl Origin {
         }
     }
 
-    /// The address, by which callers are told apart.
+    /// The address of the caller.
     pub fn address(&self) -> IpAddr {
         self.address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
     }

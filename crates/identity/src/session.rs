@@ -1,14 +1,15 @@
-//! Sessions: somebody who signed in, recognised by a secret that a browser or a client keeps.
+//! Sessions: a signed-in account, identified by a secret that a browser or a client holds.
 
-use db::{Db, Error, WriteTx};
+use db::{Db, Error, Word, WriteTx};
 use jiff::{SignedDuration, Timestamp};
+use model::Words;
 use uuid::Uuid;
 use web::{Chance, Clock};
 
 use crate::secret;
 
-/// What a session is good for. One kind is never taken for another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The kind of a session. A secret of one kind is not valid for another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Words)]
 pub enum Kind {
     /// A browser that signed in on the pages.
     Browser,
@@ -16,17 +17,8 @@ pub enum Kind {
     Api,
 }
 
-impl Kind {
-    fn word(self) -> &'static str {
-        match self {
-            Kind::Browser => "browser",
-            Kind::Api => "api",
-        }
-    }
-}
-
-/// How many sessions of one kind an account can have. Who starts another one ends the oldest.
-pub const MOST_SESSIONS: i64 = 100;
+/// The largest number of sessions of one kind and account. One more deletes the oldest.
+pub const MAX_SESSIONS: i64 = 100;
 
 /// The sessions of a service. Cloning it is cheap.
 #[derive(Clone)]
@@ -40,13 +32,13 @@ pub struct Sessions {
 /// A session that was just started.
 #[derive(Debug)]
 pub struct Started {
-    /// What the client is to send from now on. It is told once and kept nowhere.
+    /// The secret that the client sends from now on. Only its hash is stored.
     pub secret: String,
     pub expires_at: Timestamp,
 }
 
 impl Sessions {
-    /// The sessions in `db`. Those of demo accounts count only if `demo` is set.
+    /// The sessions in `db`. Those of demo accounts are valid only if `demo` is set.
     pub fn new(demo: bool, db: Db, clock: Clock, chance: Chance) -> Self {
         Sessions { demo, db, clock, chance }
     }
@@ -58,18 +50,18 @@ impl Sessions {
         let expires_at = now + length;
         self.db
             .write(move |tx| {
-                // A few that have ended go with every one that starts, so that they cannot pile up.
+                // Every start deletes a few expired sessions, so that their number stays bounded.
                 tx.execute(
                     "DELETE FROM session WHERE hash IN
                      (SELECT hash FROM session WHERE expires_at <= $1 ORDER BY expires_at LIMIT 10)",
                     &[now.into()],
                 )?;
-                // All sessions of a kind are equally long, so the first to expire is the oldest.
+                // All sessions of a kind have the same lifetime, so the first to expire is the oldest.
                 tx.execute(
                     "DELETE FROM session WHERE hash IN
                      (SELECT hash FROM session WHERE account_id = $1 AND kind = $2
                       ORDER BY expires_at DESC LIMIT 1000 OFFSET $3)",
-                    &[account.into(), kind.word().into(), (MOST_SESSIONS - 1).into()],
+                    &[account.into(), kind.word().into(), (MAX_SESSIONS - 1).into()],
                 )?;
                 tx.execute(
                     "INSERT INTO session (hash, kind, account_id, expires_at) VALUES ($1, $2, $3, $4)",
@@ -81,7 +73,7 @@ impl Sessions {
         Ok(Started { secret, expires_at })
     }
 
-    /// Whose session this is: the account and its name.
+    /// The account of a session, and its name.
     pub async fn find(&self, kind: Kind, secret: &str) -> Result<Option<(Uuid, String)>, Error> {
         let (hash, now, demo) = (secret::hash(secret), self.clock.now(), self.demo);
         self.db
@@ -96,7 +88,7 @@ impl Sessions {
             .await
     }
 
-    /// Ends a session; it is fine if there is none.
+    /// Deletes a session, if it exists.
     pub async fn end(&self, kind: Kind, secret: &str) -> Result<(), Error> {
         let hash = secret::hash(secret);
         self.db
@@ -110,7 +102,7 @@ impl Sessions {
             .await
     }
 
-    /// Ends all sessions of an account, as when its password was changed.
+    /// Deletes all sessions of an account.
     pub async fn end_all(&self, account: Uuid) -> Result<(), Error> {
         self.db
             .write(move |tx| {
@@ -120,8 +112,8 @@ impl Sessions {
     }
 }
 
-/// Keeps a session from being ended until this transaction is; `false` when it has been already.
-pub(crate) fn hold(tx: &mut WriteTx<'_>, hash: &[u8]) -> Result<bool, Error> {
+/// Locks a session until the end of this transaction; `false` when it was deleted.
+pub(crate) fn lock(tx: &mut WriteTx<'_>, hash: &[u8]) -> Result<bool, Error> {
     let held = tx.execute("UPDATE session SET expires_at = expires_at WHERE hash = $1", &[hash.into()])?;
     Ok(held == 1)
 }

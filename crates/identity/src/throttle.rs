@@ -1,12 +1,11 @@
-//! Slows down whoever guesses passwords, without locking anybody out.
+//! Throttles password guesses, without locking out the owner of an account.
 //!
-//! Three meters fill with each try and drain with time: one per account, one per address, one per both. A try is
-//! charged before the password is looked at, so that many at once count as many, and given back when it was
-//! right. The meter of an account does not count for an address from which its owner has signed in before:
-//! strangers who guess elsewhere cannot keep the owner out. It is kept in the database, as all processes on it
-//! guard the same accounts.
+//! Three meters fill with each try and drain with time: one per account, one per address, one per both. A try is charged
+//! before the password is checked, so that concurrent tries count, and refunded if the password was right. The meter of an
+//! account does not apply to an address from which its owner has signed in before: guesses from other addresses cannot lock
+//! out the owner. The meters are in the database, because all processes share the accounts.
 //!
-//! What anybody may add without signing in has a meter per address too: nobody fills the database from one place.
+//! What a caller may add without signing in has a meter per address too, so that no address can fill the database.
 
 use std::net::IpAddr;
 
@@ -15,10 +14,10 @@ use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 use web::Clock;
 
-/// How many tries at once, and how long until one more.
+/// How many tries are allowed at once, and how long it takes until one more is.
 #[derive(Clone, Copy)]
 pub(crate) struct Meter {
-    /// What it is counted under.
+    /// The prefix of its subjects.
     word: &'static str,
     burst: i64,
     refill: SignedDuration,
@@ -29,21 +28,21 @@ const ADDRESS: Meter = Meter { word: "address", burst: 100, refill: SignedDurati
 const BOTH: Meter = Meter { word: "both", burst: 10, refill: SignedDuration::from_secs(30) };
 
 impl Meter {
-    /// Accounts that anybody may make: so many an hour from an address.
+    /// Accounts that are added without sign-in: so many an hour from an address.
     pub(crate) fn sign_ups(per_hour: u32) -> Self {
         let refill = SignedDuration::from_hours(1) / i32::try_from(per_hour.max(1)).unwrap_or(i32::MAX);
         Meter { word: SIGN_UP.word, burst: per_hour.into(), refill }
     }
 }
 
-/// Accounts that people make for themselves: twenty an hour from an address.
+/// Accounts that users add on a page: 20 an hour from an address.
 pub(crate) const SIGN_UP: Meter = Meter { word: "sign-up", burst: 20, refill: SignedDuration::from_mins(3) };
-/// Clients that anybody may register: sixty an hour from an address.
+/// Clients that register without a token: 60 an hour from an address.
 pub(crate) const REGISTRATION: Meter =
     Meter { word: "registration", burst: 60, refill: SignedDuration::from_mins(1) };
 
-/// How long an address is remembered as one its account's owner uses.
-const REMEMBERED: SignedDuration = SignedDuration::from_hours(24 * 30);
+/// How long an address is known as one that the owner of an account uses.
+const KNOWN_FOR: SignedDuration = SignedDuration::from_hours(24 * 30);
 
 #[derive(Clone)]
 pub(crate) struct Throttle {
@@ -51,10 +50,10 @@ pub(crate) struct Throttle {
     clock: Clock,
 }
 
-/// What something is counted under: a hash of what it is called.
+/// The key of a meter: a hash of what is counted.
 pub(crate) type Subject = [u8; 16];
 
-/// What a try is counted under.
+/// The subjects of a try.
 #[derive(Clone)]
 pub(crate) struct Try {
     account: Subject,
@@ -63,7 +62,7 @@ pub(crate) struct Try {
     familiar: Subject,
 }
 
-/// A try that is charged, to be given back if it was right.
+/// A charged try, to be refunded if the password was right.
 pub(crate) struct Charge {
     tried: Try,
     /// Whether the account's meter was charged too.
@@ -71,7 +70,7 @@ pub(crate) struct Charge {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Refusal {
+pub(crate) enum ThrottleError {
     #[error("too many tries; the next one in {0} seconds")]
     Wait(u64),
     #[error(transparent)]
@@ -84,27 +83,27 @@ impl Throttle {
     }
 
     /// Charges a try, or says how long to wait.
-    pub(crate) async fn charge(&self, tried: Try) -> Result<Charge, Refusal> {
+    pub(crate) async fn charge(&self, tried: Try) -> Result<Charge, ThrottleError> {
         let (subjects, now) = (tried.clone(), self.clock.now());
         let account = self
             .db
             .write(move |tx| {
-                forget_old(tx, now)?;
-                // Always in this order, so that two transactions never wait for each other.
+                delete_expired(tx, now)?;
+                // Lock order: account, address, both.
                 let stranger = !is_familiar(tx, &subjects.familiar, now)?;
                 if stranger {
                     fill(tx, &subjects.account, &ACCOUNT, now)?;
                 }
                 fill(tx, &subjects.address, &ADDRESS, now)?;
                 fill(tx, &subjects.both, &BOTH, now)?;
-                Ok::<_, Refusal>(stranger)
+                Ok::<_, ThrottleError>(stranger)
             })
             .await?;
         Ok(Charge { tried, account })
     }
 
-    /// Charges an address for one thing that it adds, or says how long to wait. It is never given back.
-    pub(crate) async fn charge_address(&self, meter: &Meter, address: IpAddr) -> Result<(), Refusal> {
+    /// Charges an address for one thing that it adds, or says how long to wait. There is no refund.
+    pub(crate) async fn charge_address(&self, meter: &Meter, address: IpAddr) -> Result<(), ThrottleError> {
         self.charge_address_by(meter, address, 1).await
     }
 
@@ -114,26 +113,26 @@ impl Throttle {
         meter: &Meter,
         address: IpAddr,
         count: i64,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ThrottleError> {
         let (meter, subject, now) = (*meter, subject(&[meter.word, &network(address)]), self.clock.now());
         self.db
             .write(move |tx| {
-                forget_old(tx, now)?;
+                delete_expired(tx, now)?;
                 fill_by(tx, &subject, &meter, count, now)
             })
             .await
     }
 
-    /// Gives a try back that was right, and remembers the address as the owner's.
+    /// Refunds a try with the right password, and stores the address as one of the owner's.
     pub(crate) async fn succeed(&self, charge: Charge) -> Result<(), db::Error> {
         let now = self.clock.now();
         let Charge { tried: right, account } = charge;
         self.db
             .write(move |tx| {
                 if account {
-                    give_back(tx, &right.account, &ACCOUNT)?;
+                    refund(tx, &right.account, &ACCOUNT)?;
                 }
-                give_back(tx, &right.address, &ADDRESS)?;
+                refund(tx, &right.address, &ADDRESS)?;
                 tx.execute(
                     "DELETE FROM sign_in_throttle WHERE subject = $1",
                     &[right.both.as_slice().into()],
@@ -141,7 +140,7 @@ impl Throttle {
                 tx.execute(
                     "INSERT INTO sign_in_throttle (subject, full_at) VALUES ($1, $2)
                      ON CONFLICT (subject) DO UPDATE SET full_at = excluded.full_at",
-                    &[right.familiar.as_slice().into(), (now + REMEMBERED).as_microsecond().into()],
+                    &[right.familiar.as_slice().into(), (now + KNOWN_FOR).as_microsecond().into()],
                 )
                 .map(drop)
             })
@@ -165,7 +164,7 @@ impl Try {
     }
 }
 
-/// What a client has to itself: an address, or of IPv6 a whole /64 of them.
+/// The network of a client: an IPv4 address, or an IPv6 /64.
 fn network(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => address.to_string(),
@@ -184,25 +183,25 @@ fn subject(parts: &[&str]) -> Subject {
     subject
 }
 
-fn fill(tx: &mut WriteTx<'_>, subject: &[u8], meter: &Meter, now: Timestamp) -> Result<(), Refusal> {
+fn fill(tx: &mut WriteTx<'_>, subject: &[u8], meter: &Meter, now: Timestamp) -> Result<(), ThrottleError> {
     fill_by(tx, subject, meter, 1, now)
 }
 
-/// Counts so many tries in one meter; one statement decides whether it has room for all of them.
+/// Charges one meter for so many tries; one statement decides whether it has room for all.
 fn fill_by(
     tx: &mut WriteTx<'_>,
     subject: &[u8],
     meter: &Meter,
     count: i64,
     now: Timestamp,
-) -> Result<(), Refusal> {
+) -> Result<(), ThrottleError> {
     let refill = meter.refill.as_micros() as i64;
     let now = now.as_microsecond();
     let latest = now + (meter.burst - count) * refill;
     let refill = count * refill;
     if latest < now {
-        // More than there is ever room for, in an empty meter too.
-        return Err(Refusal::Wait(u64::try_from(now - latest).unwrap_or_default().div_ceil(1_000_000)));
+        // More than even an empty meter has room for.
+        return Err(ThrottleError::Wait(u64::try_from(now - latest).unwrap_or_default().div_ceil(1_000_000)));
     }
     let room = tx.row(
         "INSERT INTO sign_in_throttle (subject, full_at) VALUES ($1, $2)
@@ -221,10 +220,10 @@ fn fill_by(
             row.get::<i64>(0)
         })?;
     let wait = full_at.unwrap_or(latest) - latest;
-    Err(Refusal::Wait(u64::try_from(wait).unwrap_or_default().div_ceil(1_000_000).max(1)))
+    Err(ThrottleError::Wait(u64::try_from(wait).unwrap_or_default().div_ceil(1_000_000).max(1)))
 }
 
-fn give_back(tx: &mut WriteTx<'_>, subject: &[u8], meter: &Meter) -> Result<(), db::Error> {
+fn refund(tx: &mut WriteTx<'_>, subject: &[u8], meter: &Meter) -> Result<(), db::Error> {
     tx.execute(
         "UPDATE sign_in_throttle SET full_at = full_at - $2 WHERE subject = $1",
         &[subject.into(), (meter.refill.as_micros() as i64).into()],
@@ -241,8 +240,8 @@ fn is_familiar(tx: &mut WriteTx<'_>, subject: &[u8], now: Timestamp) -> Result<b
     Ok(found.is_some())
 }
 
-/// Clears a few rows that mean nothing any more with every try: more than a try adds, so that they cannot pile up.
-fn forget_old(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<(), db::Error> {
+/// Deletes a few expired rows with every try: more than a try adds, so that their number stays bounded.
+fn delete_expired(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<(), db::Error> {
     tx.execute(
         "DELETE FROM sign_in_throttle WHERE subject IN
          (SELECT subject FROM sign_in_throttle WHERE full_at < $1 ORDER BY full_at LIMIT 10)",

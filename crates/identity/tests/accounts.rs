@@ -4,13 +4,13 @@
 
 mod support;
 
-use identity::{ChangeError, Unfit};
+use identity::{AccountError, ChangeError};
 use support::{HERE, Outcome, PASSWORD, World, sign_in};
 
 #[track_caller]
-fn unfit<T: std::fmt::Debug>(result: Result<T, ChangeError>) -> Unfit {
+fn unfit<T: std::fmt::Debug>(result: Result<T, ChangeError>) -> AccountError {
     match result {
-        Err(ChangeError::Unfit(unfit)) => unfit,
+        Err(ChangeError::Invalid(unfit)) => unfit,
         other => panic!("{other:?}"),
     }
 }
@@ -18,29 +18,29 @@ fn unfit<T: std::fmt::Debug>(result: Result<T, ChangeError>) -> Unfit {
 testkit::on_both_engines! {
     async fn unfit_names_and_passwords_are_refused_with_the_reason(world: World) {
         let add = async |name: &str, password: &str| unfit(world.accounts.add(name, password.into()).await);
-        assert_eq!(add("", PASSWORD).await, Unfit::NameLength);
-        assert_eq!(add(&"é".repeat(101), PASSWORD).await, Unfit::NameLength);
-        assert_eq!(add("a:b", PASSWORD).await, Unfit::NameCharacters);
-        assert_eq!(add("a\nb", PASSWORD).await, Unfit::NameCharacters);
-        assert_eq!(add("a\u{7f}", PASSWORD).await, Unfit::NameCharacters);
+        assert_eq!(add("", PASSWORD).await, AccountError::NameLength);
+        assert_eq!(add(&"é".repeat(101), PASSWORD).await, AccountError::NameLength);
+        assert_eq!(add("a:b", PASSWORD).await, AccountError::NameCharacters);
+        assert_eq!(add("a\nb", PASSWORD).await, AccountError::NameCharacters);
+        assert_eq!(add("a\u{7f}", PASSWORD).await, AccountError::NameCharacters);
         for invisible in ["\u{202a}", "\u{202e}", "\u{2066}", "\u{2069}", "\u{200b}", "\u{200f}", "\u{feff}", "\u{ad}", "\u{e0041}"] {
-            assert_eq!(add(&format!("ad{invisible}a"), PASSWORD).await, Unfit::NameInvisible, "{invisible:?}");
+            assert_eq!(add(&format!("ad{invisible}a"), PASSWORD).await, AccountError::NameInvisible, "{invisible:?}");
         }
-        assert_eq!(add("ada", "seven77").await, Unfit::PasswordLength);
-        assert_eq!(add("ada", "ééééééé").await, Unfit::PasswordLength);
-        assert_eq!(add("ada", "").await, Unfit::PasswordLength);
-        assert_eq!(add("ada", &"p".repeat(1025)).await, Unfit::PasswordLength);
-        assert_eq!(add("ada", &"é".repeat(513)).await, Unfit::PasswordLength);
-        assert_eq!(add("ada", "tab\tin it").await, Unfit::PasswordCharacters);
-        assert_eq!(add("ada", "null\0 in it").await, Unfit::PasswordCharacters);
+        assert_eq!(add("ada", "seven77").await, AccountError::PasswordLength);
+        assert_eq!(add("ada", "ééééééé").await, AccountError::PasswordLength);
+        assert_eq!(add("ada", "").await, AccountError::PasswordLength);
+        assert_eq!(add("ada", &"p".repeat(1025)).await, AccountError::PasswordLength);
+        assert_eq!(add("ada", &"é".repeat(513)).await, AccountError::PasswordLength);
+        assert_eq!(add("ada", "tab\tin it").await, AccountError::PasswordCharacters);
+        assert_eq!(add("ada", "null\0 in it").await, AccountError::PasswordCharacters);
         assert_eq!(sign_in(&world.accounts, "ada", PASSWORD, HERE).await, Outcome::Wrong);
 
         world.add(&"é".repeat(100), "eight888").await;
         world.add("longest", &"é".repeat(512)).await;
-        assert_eq!(unfit(world.accounts.set_password("longest", "short".into()).await), Unfit::PasswordLength);
+        assert_eq!(unfit(world.accounts.set_password("longest", "short".into()).await), AccountError::PasswordLength);
         let text = "a password must have at least 8 characters and at most 1024 bytes";
-        assert_eq!(Unfit::PasswordLength.to_string(), text);
-        assert_eq!(Unfit::NameLength.to_string(), "a name must have 1 to 100 characters");
+        assert_eq!(AccountError::PasswordLength.to_string(), text);
+        assert_eq!(AccountError::NameLength.to_string(), "a name must have 1 to 100 characters");
     }
 
     async fn a_name_is_given_once(world: World) {

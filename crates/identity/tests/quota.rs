@@ -4,7 +4,7 @@
 
 use db::Db;
 use futures_util::future::join_all;
-use identity::quota::{MIGRATIONS, Quota, QuotaError, Standing};
+use identity::quota::{MIGRATIONS, Quota, QuotaError, QuotaStatus};
 use jiff::SignedDuration;
 use testkit::{Engine, Fixture, Store};
 use web::Clock;
@@ -71,19 +71,19 @@ testkit::on_both_engines! {
         let quota = world.quota(5);
         assert_eq!(quota.limit(), 5);
         for remaining in [4, 3, 2, 1, 0] {
-            assert_eq!(quota.spend("ada").await.unwrap(), Standing { limit: 5, remaining, reset: 2700 });
+            assert_eq!(quota.spend("ada").await.unwrap(), QuotaStatus { limit: 5, remaining, reset: 2700 });
         }
         for _ in 0..3 {
             let Err(QuotaError::UsedUp(standing)) = quota.spend("ada").await else { panic!("it is used up") };
-            assert_eq!(standing, Standing { limit: 5, remaining: 0, reset: 2700 });
+            assert_eq!(standing, QuotaStatus { limit: 5, remaining: 0, reset: 2700 });
         }
         // Nobody pays for another.
-        assert_eq!(quota.spend("ben").await.unwrap(), Standing { limit: 5, remaining: 4, reset: 2700 });
+        assert_eq!(quota.spend("ben").await.unwrap(), QuotaStatus { limit: 5, remaining: 4, reset: 2700 });
         world.advance(2699);
         let Err(QuotaError::UsedUp(standing)) = quota.spend("ada").await else { panic!("it is used up") };
         assert_eq!(standing.reset, 1);
         world.advance(1);
-        assert_eq!(quota.spend("ada").await.unwrap(), Standing { limit: 5, remaining: 4, reset: 3600 });
+        assert_eq!(quota.spend("ada").await.unwrap(), QuotaStatus { limit: 5, remaining: 4, reset: 3600 });
     }
 
     async fn a_large_limit_is_met_to_the_call_too(world: World) {

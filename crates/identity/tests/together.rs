@@ -9,7 +9,7 @@ use std::sync::Arc;
 use db::{Error, WriteTx};
 use futures_util::future::join_all;
 use identity::{
-    ChangeError, PasswordHash, Unfit,
+    AccountError, ChangeError, PasswordHash,
     account::{self, Name},
 };
 use jiff::Timestamp;
@@ -103,23 +103,23 @@ testkit::on_both_engines! {
 
     async fn passwords_are_checked_before_they_are_hashed(world: World) {
         for (password, strict, any) in [
-            ("", Some(Unfit::PasswordLength), Some(Unfit::PasswordEmpty)),
-            ("12345", Some(Unfit::PasswordLength), None),
-            ("tab\tin it", Some(Unfit::PasswordCharacters), None),
+            ("", Some(AccountError::PasswordLength), Some(AccountError::PasswordEmpty)),
+            ("12345", Some(AccountError::PasswordLength), None),
+            ("tab\tin it", Some(AccountError::PasswordCharacters), None),
             (&"p".repeat(1024), None, None),
-            (&"p".repeat(1025), Some(Unfit::PasswordLength), Some(Unfit::PasswordEmpty)),
+            (&"p".repeat(1025), Some(AccountError::PasswordLength), Some(AccountError::PasswordEmpty)),
             // Longer in the form that is compared than as it was typed.
-            (&"\u{958}".repeat(341), Some(Unfit::PasswordLength), Some(Unfit::PasswordEmpty)),
+            (&"\u{958}".repeat(341), Some(AccountError::PasswordLength), Some(AccountError::PasswordEmpty)),
         ] {
             let unfit = |outcome: Result<_, ChangeError>| match outcome {
                 Ok(_) => None,
-                Err(ChangeError::Unfit(why)) => Some(why),
+                Err(ChangeError::Invalid(why)) => Some(why),
                 Err(other) => panic!("{other}"),
             };
             assert_eq!(unfit(world.accounts.hash(&password.into()).await), strict, "{password}");
             assert_eq!(unfit(world.accounts.hash_any(&password.into()).await), any, "{password}");
         }
-        assert_eq!(Name::new("a:b"), Err(Unfit::NameCharacters));
+        assert_eq!(Name::new("a:b"), Err(AccountError::NameCharacters));
         assert_eq!(format!("{:?}", world.accounts.hash_any(&"1".into()).await.unwrap()), "PasswordHash(…)");
     }
 

@@ -21,7 +21,7 @@ use db::{Db, Migrations};
 use identity::{
     Accounts, ApiKeys, Quota, Sessions,
     account::Name,
-    oauth::{self, AuthorizationServer, Elsewhere, Scope, TokenSource, Verifier},
+    oauth::{self, AuthorizationServer, ExternalIssuerSettings, Scope, TokenIssuer, Verifier},
 };
 use ids::Ids;
 use secrecy::SecretString;
@@ -61,7 +61,7 @@ pub struct Settings {
     /// Where people and programs reach it, without a slash at the end.
     pub address: String,
     /// Whose access tokens it takes, if not its own.
-    pub issuer: Option<Elsewhere>,
+    pub issuer: Option<ExternalIssuerSettings>,
     /// What a program must present to register an OAuth client when this is no demo.
     pub registration_token: Option<SecretString>,
     /// How many calls an hour a user, a client or an API key may make.
@@ -111,7 +111,7 @@ pub enum OpenError {
     #[error("cannot prepare the pet store's accounts: {0}")]
     Accounts(#[from] identity::ChangeError),
     #[error("cannot prepare the pet store's sign-in: {0}")]
-    SignIn(#[from] oauth::TokenSourceError),
+    SignIn(#[from] oauth::TokenIssuerError),
     #[error("cannot bring the pet store's demo data: {0}")]
     Demo(#[from] db::Error),
 }
@@ -128,7 +128,7 @@ impl Petstore {
             scopes: SCOPES.iter().map(|scope| scope.name.into()).collect(),
         });
         let sign_in =
-            TokenSource::open(own, issuer, accounts.clone(), db.clone(), clock.clone(), chance.clone())
+            TokenIssuer::open(own, issuer, accounts.clone(), db.clone(), clock.clone(), chance.clone())
                 .await?;
         let ids = |kind| Ids::new(kind, db.clone(), chance.clone());
         let petstore = Petstore {

@@ -13,7 +13,7 @@ use axum::{
 use http::{HeaderName, HeaderValue, request::Parts};
 use identity::{
     oauth::bearer::{Authorized, Scopes},
-    quota::{QuotaError, Standing},
+    quota::{QuotaError, QuotaStatus},
 };
 use web::{Problem, Result};
 
@@ -57,14 +57,14 @@ impl<S: Scopes> FromRequestParts<Train> for Caller<S> {
 
 /// Where a request's standing is left for its answer.
 #[derive(Clone, Default)]
-struct Place(Arc<OnceLock<Standing>>);
+struct Place(Arc<OnceLock<QuotaStatus>>);
 
 /// Tells every caller that is known how many calls are left.
 pub(crate) async fn tell_standing(mut request: Request, next: Next) -> Response {
     let place = Place::default();
     request.extensions_mut().insert(place.clone());
     let mut response = next.run(request).await;
-    if let Some(Standing { limit, remaining, reset }) = place.0.get() {
+    if let Some(QuotaStatus { limit, remaining, reset }) = place.0.get() {
         let told = format!("limit={limit}, remaining={remaining}, reset={reset}");
         if let Ok(told) = HeaderValue::try_from(told) {
             response.headers_mut().insert(HeaderName::from_static("ratelimit"), told);

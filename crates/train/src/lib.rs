@@ -33,7 +33,7 @@ pub use document::OAUTH;
 pub use examples::with_examples;
 use identity::{
     Accounts, Quota,
-    oauth::{self, AuthorizationServer, Elsewhere, Scope, TokenSource, Verifier},
+    oauth::{self, AuthorizationServer, ExternalIssuerSettings, Scope, TokenIssuer, Verifier},
 };
 use ipnet::IpNet;
 use jiff::SignedDuration;
@@ -83,7 +83,7 @@ pub struct Settings {
     /// Where people and programs reach it, without a slash at the end.
     pub address: String,
     /// Whose access tokens it takes, if not its own.
-    pub issuer: Option<Elsewhere>,
+    pub issuer: Option<ExternalIssuerSettings>,
     /// What a program must present to register an OAuth client when this is no demo.
     pub registration_token: Option<SecretString>,
     /// How many calls an hour a caller may make.
@@ -166,7 +166,7 @@ pub enum OpenError {
     #[error("cannot prepare the train service's accounts: {0}")]
     Accounts(#[from] identity::ChangeError),
     #[error("cannot prepare the train service's sign-in: {0}")]
-    SignIn(#[from] oauth::TokenSourceError),
+    SignIn(#[from] oauth::TokenIssuerError),
     #[error("cannot take up the train service's payments: {0}")]
     Payments(#[from] db::Error),
     #[error(transparent)]
@@ -220,7 +220,7 @@ impl Train {
         }
         let own = server_settings(address.clone(), demo, registration_token);
         let sign_in =
-            TokenSource::open(own, issuer, accounts, db.clone(), clock.clone(), chance.clone()).await?;
+            TokenIssuer::open(own, issuer, accounts, db.clone(), clock.clone(), chance.clone()).await?;
         let webhooks = webhooks::Settings {
             places: Places { loopback: webhooks_to_this_machine, networks: webhook_networks },
             look_up: webhooks::by_system(),

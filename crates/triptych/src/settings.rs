@@ -20,7 +20,7 @@ use figment::{
     Figment,
     providers::{Format, Serialized, Toml},
 };
-use identity::oauth::Elsewhere;
+use identity::oauth::ExternalIssuerSettings;
 use ipnet::IpNet;
 use jiff::SignedDuration;
 use secrecy::SecretString;
@@ -149,9 +149,9 @@ pub(crate) struct Oauth {
 
 impl Oauth {
     /// The issuer elsewhere, if there is one.
-    fn elsewhere(&self) -> Option<Elsewhere> {
+    fn elsewhere(&self) -> Option<ExternalIssuerSettings> {
         let Oauth { issuer, audience, types, scope_claim, .. } = self.clone();
-        (!issuer.is_empty()).then_some(Elsewhere { url: issuer, audience, types, scope_claim })
+        (!issuer.is_empty()).then_some(ExternalIssuerSettings { url: issuer, audience, types, scope_claim })
     }
 
     fn registration_token(&self) -> Option<SecretString> {

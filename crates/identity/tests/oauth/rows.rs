@@ -2,7 +2,7 @@
 
 use identity::{
     Sessions,
-    session::{Kind, MOST_SESSIONS},
+    session::{Kind, MAX_SESSIONS},
 };
 use jiff::SignedDuration;
 use sha2::{Digest, Sha256};
@@ -99,10 +99,10 @@ testkit::on_both_engines! {
         };
         let browser = start(Kind::Browser).await;
         let mut api = Vec::new();
-        for _ in 0..MOST_SESSIONS + 5 {
+        for _ in 0..MAX_SESSIONS + 5 {
             api.push(start(Kind::Api).await);
         }
-        assert_eq!(MOST_SESSIONS, 100);
+        assert_eq!(MAX_SESSIONS, 100);
         assert_eq!(count(&house, "SELECT count(*) FROM session").await, 101);
         for (at, secret) in api.iter().enumerate() {
             let found = sessions.find(Kind::Api, secret).await.unwrap();

@@ -1,7 +1,7 @@
 //! How many calls an hour a user may make: exactly so many, in all processes together.
 
 use futures_util::future::join_all;
-use identity::{ApiKeys, oauth::Elsewhere};
+use identity::{ApiKeys, oauth::ExternalIssuerSettings};
 use petstore::{MIGRATIONS, Petstore, Settings};
 use serde_json::json;
 use testkit::{Answer, Client, Server, Store};
@@ -127,7 +127,7 @@ testkit::on_both_engines! {
         let issuer = Open::on(Store::new(store.engine()), Setup::default()).await;
         let settings = Settings {
             address: "http://localhost".into(),
-            issuer: Some(Elsewhere {
+            issuer: Some(ExternalIssuerSettings {
                 url: issuer.address.clone(),
                 audience: issuer.address.clone(),
                 types: vec!["at+jwt".into()],

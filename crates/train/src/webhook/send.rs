@@ -35,7 +35,7 @@ pub(crate) fn token_for(signer: Signer, db: Db, clock: Clock) -> TokenFor {
                     return None;
                 }
             }
-            match signer.token_elsewhere(&key.0, &key.1, "read").await {
+            match signer.token_for_audience(&key.0, &key.1, "read").await {
                 Ok(token) => {
                     made.insert(key, token.clone());
                     Some(token)

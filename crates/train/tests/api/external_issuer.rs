@@ -1,7 +1,7 @@
 //! With an external issuer: its endpoints in the document, and our own keys for what we send.
 
 use axum::{Json, Router, routing::get};
-use identity::oauth::Elsewhere;
+use identity::oauth::ExternalIssuerSettings;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, jwk::JwkSet};
 use serde_json::{Value, json};
 use testkit::{Address, Client, Server, Store, receiver::Receiver};
@@ -28,7 +28,7 @@ async fn issuer(says_so: bool) -> (String, Server) {
 /// The service with the tokens of this issuer.
 async fn open(store: &Store, issuer: &str) -> (Train, Clock) {
     let clock = Clock::manual(START.parse().unwrap());
-    let issuer = Elsewhere {
+    let issuer = ExternalIssuerSettings {
         url: issuer.into(),
         audience: issuer.into(),
         types: vec!["at+jwt".into()],

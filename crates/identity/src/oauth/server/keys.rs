@@ -1,8 +1,8 @@
-//! What signs access tokens: RSA keys in the database, which all processes on it share.
+//! The RSA keys that sign access tokens. They are in the database, which all processes share.
 //!
-//! A key signs for thirty days. The next one is made a day before, so that everybody who checks tokens knows it in time;
-//! an old one is shown until the last token it signed has ended, and is then deleted: nobody can sign with it any more who
-//! gets hold of the database.
+//! A key signs for 30 days. The next one is made a day before, so that every verifier knows it in time. An old one is
+//! published until the last token that it signed has expired, and is then deleted: a later copy of the database cannot sign
+//! with it.
 
 use std::{
     collections::HashMap,
@@ -23,16 +23,25 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use web::Clock;
 
-use super::{OpenError, jwk::PublicKey};
+use crate::oauth::resource::jwk::PublicKey;
 
 const SIGNS_FOR: SignedDuration = SignedDuration::from_hours(24 * 30);
-const KNOWN_BEFORE: SignedDuration = SignedDuration::from_hours(24);
-/// How long the last token that a key signed may still be around.
-const SHOWN_AFTER: SignedDuration = SignedDuration::from_hours(1);
-/// How often the database is asked for keys that another process made.
+const PUBLISHED_BEFORE: SignedDuration = SignedDuration::from_hours(24);
+/// More than the lifetime of the last token that a key signed.
+const PUBLISHED_AFTER: SignedDuration = SignedDuration::from_hours(1);
+/// How often keys are read that another process may have made.
 const REFRESH: SignedDuration = SignedDuration::from_mins(1);
-/// How often at the most for a key that nobody here knows.
+/// The shortest time between two reads because of an unknown key id.
 const REFRESH_UNKNOWN: SignedDuration = SignedDuration::from_secs(5);
+
+/// Why a signing key cannot be read, made or used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    #[error(transparent)]
+    Db(#[from] Error),
+    #[error("cannot make a signing key: {0}")]
+    Key(String),
+}
 
 /// The keys of a service. Cloning it is cheap.
 #[derive(Clone)]
@@ -59,19 +68,19 @@ struct Key {
 
 impl Keys {
     /// The keys in the database; the first one is made if there is none.
-    pub(crate) async fn open(db: Db, clock: Clock) -> Result<Self, OpenError> {
+    pub(crate) async fn open(db: Db, clock: Clock) -> Result<Self, KeyError> {
         let held = Held { keys: Vec::new(), read_at: Timestamp::MIN };
         let keys = Keys { db, clock, held: Arc::new(RwLock::new(held)) };
         keys.refresh().await?;
         Ok(keys)
     }
 
-    /// Signs a token with the key whose turn it is.
-    pub(crate) async fn sign(&self, typ: &str, claims: &Value) -> Result<String, OpenError> {
-        self.keep_up().await?;
+    /// Signs a token with the newest key that may sign already.
+    pub(crate) async fn sign(&self, typ: &str, claims: &Value) -> Result<String, KeyError> {
+        self.refresh_if_old().await?;
         let now = self.clock.now();
         let key = self.held().keys.iter().rev().find(|key| key.signs_from <= now).cloned();
-        let key = key.ok_or_else(|| OpenError::Key("there is none".into()))?;
+        let key = key.ok_or_else(|| KeyError::Key("there is none".into()))?;
         let header = json!({"typ": typ, "alg": "RS256", "kid": key.id});
         let mut token = BASE64_URL_SAFE_NO_PAD.encode(header.to_string());
         token.push('.');
@@ -79,14 +88,14 @@ impl Keys {
         let mut signature = vec![0; key.pair.public_modulus_len()];
         key.pair
             .sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), token.as_bytes(), &mut signature)
-            .map_err(|error| OpenError::Key(error.to_string()))?;
+            .map_err(|error| KeyError::Key(error.to_string()))?;
         token.push('.');
         BASE64_URL_SAFE_NO_PAD.encode_string(signature, &mut token);
         Ok(token)
     }
 
-    /// The public key of this id. An unknown one may be another process's new one.
-    pub(super) async fn public(&self, id: &str) -> Result<Option<Arc<PublicKey>>, OpenError> {
+    /// The public key of this id. Another process may have made it, so an unknown id causes a read.
+    pub(super) async fn public(&self, id: &str) -> Result<Option<Arc<PublicKey>>, KeyError> {
         let find = || self.held().keys.iter().find(|key| key.id == id).map(|key| key.public.clone());
         if let Some(key) = find() {
             return Ok(Some(key));
@@ -98,8 +107,8 @@ impl Keys {
     }
 
     /// The public keys as a JWK set.
-    pub(crate) async fn jwks(&self) -> Result<Value, OpenError> {
-        self.keep_up().await?;
+    pub(crate) async fn jwks(&self) -> Result<Value, KeyError> {
+        self.refresh_if_old().await?;
         let keys: Vec<_> = self
             .held()
             .keys
@@ -113,7 +122,7 @@ impl Keys {
         Ok(json!({ "keys": keys }))
     }
 
-    async fn keep_up(&self) -> Result<(), OpenError> {
+    async fn refresh_if_old(&self) -> Result<(), KeyError> {
         if self.age() >= REFRESH { self.refresh().await } else { Ok(()) }
     }
 
@@ -125,15 +134,15 @@ impl Keys {
         self.held.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the keys anew, and makes the next one if it is time.
-    async fn refresh(&self) -> Result<(), OpenError> {
+    /// Reads the keys, and makes the next one if it is due.
+    async fn refresh(&self) -> Result<(), KeyError> {
         let now = self.clock.now();
         let mut keys = self.read().await?;
         let newest = keys.last().map(|key| (key.number, key.signs_from));
         let due = match newest {
             None => Some((1, now)),
-            Some((number, from)) if now >= from + SIGNS_FOR - KNOWN_BEFORE => {
-                Some((number + 1, (from + SIGNS_FOR).max(now + KNOWN_BEFORE)))
+            Some((number, from)) if now >= from + SIGNS_FOR - PUBLISHED_BEFORE => {
+                Some((number + 1, (from + SIGNS_FOR).max(now + PUBLISHED_BEFORE)))
             }
             Some(_) => None,
         };
@@ -141,12 +150,14 @@ impl Keys {
             self.make(number, signs_from).await?;
             keys = self.read().await?;
         }
-        let ended = |key: &Key, next: Option<&Arc<Key>>| {
-            next.is_some_and(|next| key.signs_from < next.signs_from && now > next.signs_from + SHOWN_AFTER)
+        let expired = |key: &Key, next: Option<&Arc<Key>>| {
+            next.is_some_and(|next| {
+                key.signs_from < next.signs_from && now > next.signs_from + PUBLISHED_AFTER
+            })
         };
         let all = keys.len();
         let keys: Vec<_> =
-            (0..all).filter(|at| !ended(&keys[*at], keys.get(at + 1))).map(|at| keys[at].clone()).collect();
+            (0..all).filter(|at| !expired(&keys[*at], keys.get(at + 1))).map(|at| keys[at].clone()).collect();
         if let Some(oldest) = keys.first().filter(|_| keys.len() < all) {
             self.delete_before(oldest.number).await?;
         }
@@ -154,7 +165,7 @@ impl Keys {
         Ok(())
     }
 
-    async fn make(&self, number: i64, signs_from: Timestamp) -> Result<(), OpenError> {
+    async fn make(&self, number: i64, signs_from: Timestamp) -> Result<(), KeyError> {
         let made = tokio::task::spawn_blocking(|| {
             let pair = KeyPair::generate(KeySize::Rsa2048)?;
             let der = pair.as_der()?.as_ref().to_vec();
@@ -162,8 +173,8 @@ impl Keys {
         });
         let (id, der) = made
             .await
-            .map_err(|error| OpenError::Key(error.to_string()))?
-            .map_err(|error| OpenError::Key(error.to_string()))?;
+            .map_err(|error| KeyError::Key(error.to_string()))?
+            .map_err(|error| KeyError::Key(error.to_string()))?;
         self.db
             .write(move |tx| {
                 tx.execute(
@@ -185,7 +196,7 @@ impl Keys {
             .await
     }
 
-    async fn read(&self) -> Result<Vec<Arc<Key>>, OpenError> {
+    async fn read(&self) -> Result<Vec<Arc<Key>>, KeyError> {
         let rows: Vec<(i64, String, Vec<u8>, Timestamp)> = self
             .db
             .read(|tx| {
@@ -196,7 +207,7 @@ impl Keys {
                 )
             })
             .await
-            .map_err(|error: Error| OpenError::from(error))?;
+            .map_err(|error: Error| KeyError::from(error))?;
         let known: HashMap<_, _> = self.held().keys.iter().map(|key| (key.id.clone(), key.clone())).collect();
         let keys = rows.into_iter().rev().map(|(number, id, der, signs_from)| match known.get(&id) {
             Some(key) => Ok(key.clone()),
@@ -207,9 +218,9 @@ impl Keys {
 }
 
 impl Key {
-    fn new(number: i64, id: String, der: &[u8], signs_from: Timestamp) -> Result<Self, OpenError> {
+    fn new(number: i64, id: String, der: &[u8], signs_from: Timestamp) -> Result<Self, KeyError> {
         let broken =
-            |error: String| OpenError::Key(format!("the one in the database cannot be used: {error}"));
+            |error: String| KeyError::Key(format!("the one in the database cannot be used: {error}"));
         let pair = KeyPair::from_pkcs8(der).map_err(|error| broken(error.to_string()))?;
         let (modulus, exponent) = components(&pair);
         let public = DecodingKey::from_rsa_components(&modulus, &exponent)
@@ -228,7 +239,7 @@ fn components(pair: &KeyPair) -> (String, String) {
     )
 }
 
-/// The key's thumbprint (RFC 7638), which nobody has to agree on.
+/// The thumbprint of a key (RFC 7638): processes derive the same id without agreeing on one.
 fn key_id(pair: &KeyPair) -> String {
     let (modulus, exponent) = components(pair);
     let canonical = format!(r#"{{"e":"{exponent}","kty":"RSA","n":"{modulus}"}}"#);

@@ -1,7 +1,7 @@
-//! Public keys as issuers show them (RFC 7517), and what each may be used for.
+//! Public keys in a JWK set (RFC 7517), and the algorithms of each.
 //!
-//! A key says itself which algorithms it is for. A token only gets to choose among those: one that names HMAC, or another
-//! family than its key's, has no key (RFC 8725, 3.1).
+//! The key determines the algorithms, not the token: a token that names HMAC, or an algorithm of another family than its key,
+//! is rejected (RFC 8725, 3.1).
 
 use std::{
     collections::{HashMap, HashSet},
@@ -13,14 +13,14 @@ use jsonwebtoken::{Algorithm, DecodingKey};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What an issuer elsewhere may sign with.
+/// The algorithms that an external issuer may sign with.
 pub(super) const ALGORITHMS: &[Algorithm] =
     &[Algorithm::RS256, Algorithm::PS256, Algorithm::ES256, Algorithm::EdDSA];
 
 /// A key, and the algorithms it is for.
-pub(super) struct PublicKey {
-    pub(super) key: DecodingKey,
-    pub(super) algorithms: Vec<Algorithm>,
+pub(crate) struct PublicKey {
+    pub(crate) key: DecodingKey,
+    pub(crate) algorithms: Vec<Algorithm>,
 }
 
 /// Keys by their ids.
@@ -46,8 +46,8 @@ struct Jwk {
     y: Option<String>,
 }
 
-/// The keys of a set that can check signatures. Others are passed over: a set may hold what is not for us. An id that
-/// two of them share names neither.
+/// The keys of a set that can check signatures. Other keys are ignored: a set may hold keys for other uses. If two keys have
+/// the same id, neither is used.
 pub(super) fn read(set: &[u8]) -> Result<KeySet, serde_json::Error> {
     let Jwks { keys } = serde_json::from_slice(set)?;
     let mut found = KeySet::new();

@@ -1,4 +1,4 @@
-//! `/oauth/sign-up`: where people make accounts for themselves, if the service lets them.
+//! `/oauth/sign-up`, where users create accounts, if the service allows it.
 
 use axum::{
     extract::{RawQuery, State},
@@ -8,12 +8,13 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use web::{Form, Problem};
 
 use super::{
-    AuthorizationServer,
-    authorize::Fields,
-    notice::Why,
-    page::{Cookie, Fault, STYLE, SignUp, page},
+    cookie::Cookie,
+    notice::Reason,
+    page::{FormError, STYLE, SignUp, page},
+    sign_in::Fields,
+    state::AuthorizationServer,
 };
-use crate::{ChangeError, security::Origin};
+use crate::{error::ChangeError, security::Origin};
 
 pub(super) async fn show(
     State(server): State<AuthorizationServer>,
@@ -27,12 +28,12 @@ pub(super) async fn show(
     let Some(notice) = server.notice(&headers, &address_of(&query)) else {
         return server.sign_up_page(&headers, &query, StatusCode::OK, "", None);
     };
-    let mut page = server.sign_up_page(&headers, &query, StatusCode::OK, &notice.name, Some(notice.fault()));
+    let mut page = server.sign_up_page(&headers, &query, StatusCode::OK, &notice.name, Some(notice.error()));
     server.set_cookie(&mut page, Cookie::Notice, None);
     page
 }
 
-/// This page's own address.
+/// The address of this page.
 fn address_of(query: &str) -> String {
     if query.is_empty() { "/oauth/sign-up".into() } else { format!("/oauth/sign-up?{query}") }
 }
@@ -58,10 +59,10 @@ pub(super) async fn sign_up(
     let name = fields.get("name").unwrap_or_default();
     let password = fields.get("password").unwrap_or_default();
     let added = server.0.accounts.sign_up(name, password.into(), &origin).await;
-    let again = |why| server.back_to_form(&headers, &address_of(&query), why, name);
+    let again = |reason| server.back_to_form(&headers, &address_of(&query), reason, name);
     let later = |status, seconds: u64, text: String| {
-        let fault = Fault { field: None, text };
-        let mut response = server.sign_up_page(&headers, &query, status, name, Some(fault));
+        let error = FormError { field: None, text };
+        let mut response = server.sign_up_page(&headers, &query, status, name, Some(error));
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         response
     };
@@ -70,8 +71,8 @@ pub(super) async fn sign_up(
             let next = if query.is_empty() { "/".into() } else { format!("/oauth/authorize?{query}") };
             server.start_session(&headers, account, &next).await
         }
-        Err(ChangeError::Taken) => again(Why::Taken),
-        Err(ChangeError::Unfit(why)) => again(Why::Unfit(why)),
+        Err(ChangeError::Taken) => again(Reason::Taken),
+        Err(ChangeError::Invalid(error)) => again(Reason::Invalid(error)),
         Err(ChangeError::Busy) => {
             later(StatusCode::SERVICE_UNAVAILABLE, 1, "The service is busy. Try again in a moment.".into())
         }
@@ -92,11 +93,11 @@ impl AuthorizationServer {
         query: &str,
         status: StatusCode,
         name: &str,
-        fault: Option<Fault>,
+        error: Option<FormError>,
     ) -> Response {
         self.with_form(headers, |token| {
             let service = self.0.settings.service;
-            page(status, &SignUp { style: STYLE, service, query, token, name, fault }, None)
+            page(status, &SignUp { style: STYLE, service, query, token, name, error }, None)
         })
     }
 
@@ -116,10 +117,10 @@ mod tests {
     use web::{Chance, Clock, ConnectionLimits};
 
     use super::*;
-    use crate::{Accounts, oauth::Settings};
+    use crate::{accounts::Accounts, migrations, oauth::server::state::Settings};
 
     async fn start(store: &Store) -> (Accounts, Client, Server) {
-        let db = store.open("test", &[crate::MIGRATIONS, crate::oauth::MIGRATIONS]);
+        let db = store.open("test", &[migrations::ACCOUNTS, migrations::OAUTH]);
         let clock = Clock::manual("2026-05-13T10:00:00Z".parse().unwrap());
         let accounts = Accounts::new("Test", false, db.clone(), clock.clone(), Chance::system()).unwrap();
         let address = Address::free().await;

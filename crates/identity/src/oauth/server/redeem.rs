@@ -1,6 +1,6 @@
-//! What the token endpoint gives out: for a code, for a refresh token, for a client's own credentials.
+//! The grants of the token endpoint: authorization code, refresh token, client credentials.
 //!
-//! The answer is signed before anything is used up. If it cannot be given, the client can try again with what it has.
+//! The access token is signed before the code or refresh token is used up. If signing fails, the client can retry.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use db::WriteTx;
@@ -12,10 +12,11 @@ use uuid::Uuid;
 use web::Problem;
 
 use super::{
-    AuthorizationServer, Inner, access,
     client::{Client, GrantType},
-    error::Refusal,
+    error::ErrorResponse,
     refresh::{self, Hashes, RefreshToken},
+    signer::LIFETIME,
+    state::{AuthorizationServer, Inner},
     store::{self, Code, Grant},
 };
 use crate::{
@@ -24,11 +25,11 @@ use crate::{
 };
 
 const REFRESH_LIFETIME: SignedDuration = SignedDuration::from_hours(24 * 30);
-/// How long a grant lasts at the most, however often it is refreshed.
+/// The longest lifetime of a grant, however often it is refreshed.
 const GRANT_LIFETIME: SignedDuration = SignedDuration::from_hours(24 * 180);
 
 #[derive(Serialize)]
-pub(super) struct TokenAnswer {
+pub(super) struct TokenResponse {
     access_token: String,
     token_type: &'static str,
     expires_in: i64,
@@ -37,16 +38,16 @@ pub(super) struct TokenAnswer {
     scope: String,
 }
 
-/// What became of a code or a refresh token. Not an error of the transaction: what was used up must stay so.
-enum Taken {
-    Good,
-    Bad(&'static str),
-    /// It was used before, and what it followed from is revoked.
+/// The outcome of redeeming a code or a refresh token. None is an error of the transaction: what was used up stays used.
+enum Redeemed {
+    Ok,
+    Invalid(&'static str),
+    /// It was used before, and its grant is revoked.
     Reused(&'static str),
 }
 
-/// What comes with a code.
-pub(super) struct ByCode<'a> {
+/// A code, and the parameters that come with it.
+pub(super) struct CodeGrant<'a> {
     pub(super) code: &'a str,
     pub(super) redirect_uri: Option<&'a str>,
     pub(super) verifier: &'a str,
@@ -61,65 +62,67 @@ impl AuthorizationServer {
     pub(super) async fn redeem_code(
         &self,
         client: &Client,
-        by: ByCode<'_>,
+        grant: CodeGrant<'_>,
         origin: &Origin,
-    ) -> Result<TokenAnswer, Refusal> {
+    ) -> Result<TokenResponse, ErrorResponse> {
         let inner = &self.0;
-        let ByCode { code, redirect_uri, verifier, resource } = by;
+        let CodeGrant { code, redirect_uri, verifier, resource } = grant;
         let (now, demo) = (inner.clock.now(), inner.settings.demo);
         let hash = secret::hash(code);
-        let asked = hash.clone();
-        let found = inner.db.snapshot(move |tx| match store::code(tx, &asked)? {
+        let key = hash.clone();
+        let found = inner.db.snapshot(move |tx| match store::code(tx, &key)? {
             Some(code) => {
                 let grant = store::grant(tx, code.grant, now, demo)?;
                 Ok::<_, db::Error>(Some((code, grant)))
             }
             None => Ok(None),
         });
-        let Some((code, grant)) = found.await? else { return Err(Refusal::invalid_grant(UNKNOWN_CODE)) };
+        let Some((code, grant)) = found.await? else {
+            return Err(ErrorResponse::invalid_grant(UNKNOWN_CODE));
+        };
         if code.client != client.id {
-            return Err(Refusal::invalid_grant("the code was given to another client"));
+            return Err(ErrorResponse::invalid_grant("the code was given to another client"));
         }
         if code.redirect_named && redirect_uri.is_none() {
-            return Err(Refusal::invalid_request("redirect_uri is required"));
+            return Err(ErrorResponse::invalid_request("redirect_uri is required"));
         }
         let grant = grant.map(|(grant, _)| grant);
         if let (Some(resource), Some(grant)) = (resource, &grant) {
-            is_for(grant, resource)?;
+            check_resource(grant, resource)?;
         }
-        let fault = fault_of(&code, redirect_uri, verifier, now);
+        let error = code_error(&code, redirect_uri, verifier, now);
         let refresh = client.may(GrantType::RefreshToken).then(|| RefreshToken::first(&inner.chance));
-        let answer = match (&grant, fault) {
-            (Some(grant), None) => Some(inner.answer(grant, None, refresh.as_ref(), now).await?),
+        let response = match (&grant, error) {
+            (Some(grant), None) => Some(inner.response(grant, None, refresh.as_ref(), now).await?),
             _ => None,
         };
         let id = code.grant;
-        let taken = inner
+        let redeemed = inner
             .db
             .write(move |tx| {
-                if !store::take_code(tx, &hash, now)? {
+                if !store::use_code(tx, &hash, now)? {
                     // The code was copied. Which of the two callers stole it is unknown, so both lose the grant.
                     store::revoke_grant(tx, id, now)?;
-                    return Ok::<_, db::Error>(Taken::Reused("the code was used before"));
+                    return Ok::<_, db::Error>(Redeemed::Reused("the code was used before"));
                 }
-                if let Some(fault) = fault {
-                    return Ok(Taken::Bad(fault));
+                if let Some(error) = error {
+                    return Ok(Redeemed::Invalid(error));
                 }
-                let lifetime = if refresh.is_some() { GRANT_LIFETIME } else { access::LIFETIME };
+                let lifetime = if refresh.is_some() { GRANT_LIFETIME } else { LIFETIME };
                 store::extend_grant(tx, id, now + lifetime)?;
                 let Some((_, ends_at)) = store::grant(tx, id, now, demo)? else {
-                    return Ok(Taken::Bad(REVOKED));
+                    return Ok(Redeemed::Invalid(REVOKED));
                 };
                 if let Some(refresh) = &refresh {
                     refresh::insert(tx, refresh, id, ends_at.min(now + REFRESH_LIFETIME))?;
                 }
-                Ok(Taken::Good)
+                Ok(Redeemed::Ok)
             })
             .await?;
-        if let Taken::Reused(_) = taken {
+        if let Redeemed::Reused(_) = redeemed {
             origin.log(Event::CodeReuse, Outcome::Revoked, code.account, Some(&client.id));
         }
-        given(taken, answer)
+        response_of(redeemed, response)
     }
 
     pub(super) async fn refresh(
@@ -129,55 +132,55 @@ impl AuthorizationServer {
         scope: Option<&str>,
         resource: Option<&str>,
         origin: &Origin,
-    ) -> Result<TokenAnswer, Refusal> {
+    ) -> Result<TokenResponse, ErrorResponse> {
         let inner = &self.0;
         let (now, demo) = (inner.clock.now(), inner.settings.demo);
-        let wanted = scope.map(|scope| self.choose_scopes(Some(scope), &client.scopes)).transpose();
-        let wanted = wanted.map_err(|why| Refusal::new("invalid_scope", why))?;
-        let wanted =
-            wanted.map(|scopes| scopes.iter().map(|scope| scope.name.to_owned()).collect::<Vec<_>>());
+        let requested = scope.map(|scope| self.choose_scopes(Some(scope), &client.scopes)).transpose();
+        let requested = requested.map_err(|why| ErrorResponse::new("invalid_scope", why))?;
+        let requested =
+            requested.map(|scopes| scopes.iter().map(|scope| scope.name.to_owned()).collect::<Vec<_>>());
         let hashes = Hashes::of(token);
-        let asked = hashes.clone();
-        let found = inner.db.snapshot(move |tx| match refresh::family(tx, &asked)? {
+        let key = hashes.clone();
+        let found = inner.db.snapshot(move |tx| match refresh::family(tx, &key)? {
             Some(family) => {
                 let grant = store::grant(tx, family.grant, now, demo)?;
                 Ok::<_, db::Error>(Some((family, grant)))
             }
             None => Ok(None),
         });
-        let unknown = || Refusal::invalid_grant(UNKNOWN_TOKEN);
+        let unknown = || ErrorResponse::invalid_grant(UNKNOWN_TOKEN);
         let (family, grant) = found.await?.ok_or_else(unknown)?;
         if family.client != client.id {
-            return Err(Refusal::invalid_grant("the refresh token was given to another client"));
+            return Err(ErrorResponse::invalid_grant("the refresh token was given to another client"));
         }
         let (grant, _) = grant.filter(|_| family.expires_at > now).ok_or_else(unknown)?;
-        if wanted.iter().flatten().any(|scope| !grant.scopes.contains(scope)) {
-            return Err(Refusal::new("invalid_scope", "the scope is more than was granted"));
+        if requested.iter().flatten().any(|scope| !grant.scopes.contains(scope)) {
+            return Err(ErrorResponse::new("invalid_scope", "the scope is more than was granted"));
         }
         if let Some(resource) = resource {
-            is_for(&grant, resource)?;
+            check_resource(&grant, resource)?;
         }
         let account = grant.account;
         let next = RefreshToken::after(token, &inner.chance);
-        let answer = inner.answer(&grant, wanted.as_deref(), Some(&next), now).await?;
-        let taken = inner
+        let response = inner.response(&grant, requested.as_deref(), Some(&next), now).await?;
+        let redeemed = inner
             .db
             .write(move |tx| {
                 let Some((grant, ends_at)) = store::grant(tx, grant.id, now, demo)? else {
-                    return Ok(Taken::Bad(UNKNOWN_TOKEN));
+                    return Ok(Redeemed::Invalid(UNKNOWN_TOKEN));
                 };
                 let expires_at = ends_at.min(now + REFRESH_LIFETIME);
                 if refresh::replace(tx, &hashes, &next, grant.id, expires_at, now)? {
-                    return Ok::<_, db::Error>(Taken::Good);
+                    return Ok::<_, db::Error>(Redeemed::Ok);
                 }
                 store::revoke_grant(tx, grant.id, now)?;
-                Ok(Taken::Reused("the refresh token was used before"))
+                Ok(Redeemed::Reused("the refresh token was used before"))
             })
             .await?;
-        if let Taken::Reused(_) = taken {
+        if let Redeemed::Reused(_) = redeemed {
             origin.log(Event::RefreshTokenReuse, Outcome::Revoked, account, Some(&client.id));
         }
-        given(taken, Some(answer))
+        response_of(redeemed, Some(response))
     }
 
     pub(super) async fn client_credentials(
@@ -185,32 +188,34 @@ impl AuthorizationServer {
         client: &Client,
         scope: Option<&str>,
         resource: Option<&str>,
-    ) -> Result<TokenAnswer, Refusal> {
+    ) -> Result<TokenResponse, ErrorResponse> {
         let inner = &self.0;
-        let scopes =
-            self.choose_scopes(scope, &client.scopes).map_err(|why| Refusal::new("invalid_scope", why))?;
-        let audience = self.choose_audience(resource).map_err(|why| Refusal::new("invalid_target", why))?;
+        let scopes = self
+            .choose_scopes(scope, &client.scopes)
+            .map_err(|why| ErrorResponse::new("invalid_scope", why))?;
+        let audience =
+            self.choose_audience(resource).map_err(|why| ErrorResponse::new("invalid_target", why))?;
         let now = inner.clock.now();
         let scopes: Vec<_> = scopes.iter().map(|scope| scope.name.to_owned()).collect();
-        // One grant for all that the client asks for itself: a token each must not be a row each.
+        // One grant for all tokens of the client with these scopes: a token must not cost a row.
         let (id, asked, of) = (client.id.clone(), scopes.clone(), audience.clone());
         let own = inner.db.read(move |tx| store::own_grant(tx, &id, &asked, &of, now)).await?;
         let id = own.unwrap_or_else(|| inner.chance.uuid(now));
         let grant = Grant { id, client: client.id.clone(), account: None, scopes, audience };
-        let answer = inner.answer(&grant, None, None, now).await?;
-        let ends_at = now + access::LIFETIME;
+        let response = inner.response(&grant, None, None, now).await?;
+        let ends_at = now + LIFETIME;
         let added = inner.db.write(move |tx| match own {
             Some(id) => store::extend_grant(tx, id, ends_at),
             None => store::insert_grant(tx, &grant, now, ends_at).map(|()| true),
         });
         if added.await? {
-            return Ok(answer);
+            return Ok(response);
         }
-        Err(Refusal::Problem(Problem::from(db::Error::Busy)))
+        Err(ErrorResponse::Problem(Problem::from(db::Error::Busy)))
     }
 
-    /// An access token for an account without any of the steps before it, as `triptych token` prints it. It comes from
-    /// the machine's own operator, who could read the database as well.
+    /// An access token for an account, without its consent, as `triptych token` prints it: the operator can read the database
+    /// too.
     pub async fn token_for(&self, account: Uuid, scope: Option<&str>) -> Result<String, String> {
         let inner = &self.0;
         let client = self.command_line_client().await.map_err(|error| error.to_string())?;
@@ -225,53 +230,59 @@ impl AuthorizationServer {
         };
         let token = inner.signer.access_token(&grant, &grant.scopes.join(" "), now).await;
         let token = token.map_err(|error| error.to_string())?;
-        let added = inner
-            .db
-            .write(move |tx: &mut WriteTx<'_>| store::insert_grant(tx, &grant, now, now + access::LIFETIME));
+        let added =
+            inner.db.write(move |tx: &mut WriteTx<'_>| store::insert_grant(tx, &grant, now, now + LIFETIME));
         added.await.map_err(|error: db::Error| error.to_string())?;
         Ok(token)
     }
 }
 
 impl Inner {
-    /// What the client is told once what it presented is used up.
-    async fn answer(
+    /// The response to the client once its code or refresh token is used up.
+    async fn response(
         &self,
         grant: &Grant,
         scopes: Option<&[String]>,
         refresh_token: Option<&RefreshToken>,
         now: Timestamp,
-    ) -> Result<TokenAnswer, Refusal> {
+    ) -> Result<TokenResponse, ErrorResponse> {
         let scope = scopes.unwrap_or(&grant.scopes).join(" ");
-        Ok(TokenAnswer {
+        Ok(TokenResponse {
             access_token: self.signer.access_token(grant, &scope, now).await?,
             token_type: "Bearer",
-            expires_in: access::LIFETIME.as_secs(),
+            expires_in: LIFETIME.as_secs(),
             refresh_token: refresh_token.map(|token| token.text.clone()),
             scope,
         })
     }
 }
 
-fn given(taken: Taken, answer: Option<TokenAnswer>) -> Result<TokenAnswer, Refusal> {
-    match (taken, answer) {
-        (Taken::Good, Some(answer)) => Ok(answer),
-        (Taken::Bad(why) | Taken::Reused(why), _) => Err(Refusal::invalid_grant(why)),
+fn response_of(redeemed: Redeemed, response: Option<TokenResponse>) -> Result<TokenResponse, ErrorResponse> {
+    match (redeemed, response) {
+        (Redeemed::Ok, Some(response)) => Ok(response),
+        (Redeemed::Invalid(why) | Redeemed::Reused(why), _) => Err(ErrorResponse::invalid_grant(why)),
         // A grant that could not be used a moment ago cannot become usable.
-        (Taken::Good, None) => Err(Refusal::Problem(Problem::internal("a code was taken without an answer"))),
+        (Redeemed::Ok, None) => {
+            Err(ErrorResponse::Problem(Problem::internal("a code was taken without an answer")))
+        }
     }
 }
 
-/// Whether a grant is for the resource that its token is asked for (RFC 8707, 2.2).
-fn is_for(grant: &Grant, resource: &str) -> Result<(), Refusal> {
+/// Whether a grant is for the requested resource (RFC 8707, 2.2).
+fn check_resource(grant: &Grant, resource: &str) -> Result<(), ErrorResponse> {
     if grant.audience == resource {
         return Ok(());
     }
-    Err(Refusal::new("invalid_target", "the resource is not what was granted"))
+    Err(ErrorResponse::new("invalid_target", "the resource is not what was granted"))
 }
 
-/// Why a code does not fit the request that it came with.
-fn fault_of(code: &Code, redirect_uri: Option<&str>, verifier: &str, now: Timestamp) -> Option<&'static str> {
+/// Why a code cannot be redeemed by the request that it came with.
+fn code_error(
+    code: &Code,
+    redirect_uri: Option<&str>,
+    verifier: &str,
+    now: Timestamp,
+) -> Option<&'static str> {
     if code.expires_at <= now {
         return Some(UNKNOWN_CODE);
     }

@@ -1,4 +1,4 @@
-//! Refusals as OAuth has them: an error code and words for a developer (RFC 6749, 5.2).
+//! Error responses: an error code and a description for a developer (RFC 6749, 5.2).
 
 use std::borrow::Cow;
 
@@ -7,35 +7,35 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 use web::{Problem, Verbatim};
 
-use super::{OpenError, token::not_cached};
+use super::{keys::KeyError, response::no_store};
 
 const BASIC: &str = "Basic realm=\"OAuth\", charset=\"UTF-8\"";
 
-/// What a client did wrong, or what failed on our side.
+/// An error of a client, or a failure of the server.
 #[derive(Debug)]
-pub(super) enum Refusal {
+pub(super) enum ErrorResponse {
     OAuth {
         status: StatusCode,
         error: &'static str,
         description: Cow<'static, str>,
-        /// What to send instead, with a 401.
+        /// The `WWW-Authenticate` header of a 401.
         challenge: Option<&'static str>,
-        /// When trying again makes sense, in seconds.
+        /// After how many seconds the client may retry.
         retry_after: Option<u64>,
     },
-    /// A failure of ours, or of HTTP rather than of OAuth.
+    /// A failure of the server, or an error of HTTP rather than of OAuth.
     Problem(Problem),
 }
 
-/// Words as an error's description may have them: no quotation mark, no backslash, ASCII only (RFC 6749, 5.2).
-pub(super) fn described(words: &str) -> String {
+/// A text with the characters that a description may have: no quotation mark, no backslash, ASCII only (RFC 6749, 5.2).
+pub(super) fn described(text: &str) -> String {
     let allowed = |c: char| matches!(c, ' '..='~') && c != '\\';
-    words.replace('"', "'").chars().map(|c| if allowed(c) { c } else { '?' }).collect()
+    text.replace('"', "'").chars().map(|c| if allowed(c) { c } else { '?' }).collect()
 }
 
-impl Refusal {
+impl ErrorResponse {
     pub(super) fn new(error: &'static str, description: impl Into<Cow<'static, str>>) -> Self {
-        Refusal::OAuth {
+        ErrorResponse::OAuth {
             status: StatusCode::BAD_REQUEST,
             error,
             description: description.into(),
@@ -44,27 +44,27 @@ impl Refusal {
         }
     }
 
-    /// What is wrong with a body that could not be read, as this error. What HTTP has words of its own for stays a problem.
+    /// A body that could not be read, as this error. Errors with a status of their own in HTTP stay problems.
     pub(super) fn of_body(problem: Problem, error: &'static str) -> Self {
         match problem.status() {
             StatusCode::BAD_REQUEST | StatusCode::UNSUPPORTED_MEDIA_TYPE => {
-                Refusal::new(error, problem.detail().to_owned())
+                ErrorResponse::new(error, problem.detail().to_owned())
             }
-            _ => Refusal::Problem(problem),
+            _ => ErrorResponse::Problem(problem),
         }
     }
 
     pub(super) fn invalid_request(description: impl Into<Cow<'static, str>>) -> Self {
-        Refusal::new("invalid_request", description)
+        ErrorResponse::new("invalid_request", description)
     }
 
     pub(super) fn invalid_grant(description: &'static str) -> Self {
-        Refusal::new("invalid_grant", description)
+        ErrorResponse::new("invalid_grant", description)
     }
 
-    /// A client that is not who it says it is.
+    /// A client that failed to authenticate.
     pub(super) fn invalid_client(description: &'static str) -> Self {
-        Refusal::OAuth {
+        ErrorResponse::OAuth {
             status: StatusCode::UNAUTHORIZED,
             error: "invalid_client",
             description: description.into(),
@@ -74,16 +74,16 @@ impl Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ErrorResponse {
     fn into_response(self) -> Response {
         match self {
-            Refusal::Problem(problem) => problem.into_response(),
-            Refusal::OAuth { status, error, description, challenge, retry_after } => {
+            ErrorResponse::Problem(problem) => problem.into_response(),
+            ErrorResponse::OAuth { status, error, description, challenge, retry_after } => {
                 let body = json!({"error": error, "error_description": described(&description)});
                 let mut response = (status, body.to_string()).into_response();
                 let headers = response.headers_mut();
                 headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-                not_cached(headers);
+                no_store(headers);
                 if let Some(challenge) = challenge {
                     headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
                 }
@@ -97,17 +97,17 @@ impl IntoResponse for Refusal {
     }
 }
 
-impl From<db::Error> for Refusal {
+impl From<db::Error> for ErrorResponse {
     fn from(error: db::Error) -> Self {
-        Refusal::Problem(error.into())
+        ErrorResponse::Problem(error.into())
     }
 }
 
-impl From<OpenError> for Refusal {
-    fn from(error: OpenError) -> Self {
-        Refusal::Problem(match error {
-            OpenError::Db(error) => error.into(),
-            OpenError::Key(cause) => Problem::internal(cause),
+impl From<KeyError> for ErrorResponse {
+    fn from(error: KeyError) -> Self {
+        ErrorResponse::Problem(match error {
+            KeyError::Db(error) => error.into(),
+            KeyError::Key(cause) => Problem::internal(cause),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! `/oauth/register`: clients that register themselves (RFC 7591).
+//! `/oauth/register`: dynamic client registration (RFC 7591).
 
 use axum::{extract::State, response::Response};
 use http::{HeaderMap, StatusCode, header};
@@ -11,46 +11,41 @@ use web::{
 };
 
 use super::{
-    AuthorizationServer,
-    client::{ClientError, GrantType, NewClient},
-    error::Refusal,
-    token::json_no_store,
+    client::{AuthMethod, ClientError, GrantType, NewClient},
+    error::ErrorResponse,
+    response::json_no_store,
+    state::AuthorizationServer,
 };
 use crate::{
     secret,
     security::{Event, Origin, Outcome},
-    throttle::{self, REGISTRATION},
+    throttle::{REGISTRATION, ThrottleError},
 };
 
-/// What a program says about itself.
+/// The metadata of a client that registers itself.
 pub(super) struct Registration {
     new: NewClient,
-    method: &'static str,
+    method: AuthMethod,
     grant_types: Vec<GrantType>,
 }
 
 impl Input for Registration {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let methods: &[_] = &[
-            ("none", "none"),
-            ("client_secret_basic", "client_secret_basic"),
-            ("client_secret_post", "client_secret_post"),
-        ];
         let name = fields.optional("client_name", rules::text(1..=100));
         let redirect_uris = fields.optional("redirect_uris", rules::list(0..=10, rules::text(1..=2000)));
-        let method = fields.optional("token_endpoint_auth_method", rules::one_of(methods));
+        let method = fields.optional("token_endpoint_auth_method", rules::word::<AuthMethod>());
         let scope = fields.optional("scope", rules::text(0..=1000));
-        let grant_types = fields.optional("grant_types", rules::list(1..=3, rules::one_of(GrantType::WORDS)));
+        let grant_types = fields.optional("grant_types", rules::list(1..=3, rules::word::<GrantType>()));
         let response_types =
             fields.optional("response_types", rules::list(0..=1, rules::one_of(&[("code", ())])));
-        let method = method?.unwrap_or("client_secret_basic");
-        // RFC 7591, 2: this alone, unless more is asked for.
+        let method = method?.unwrap_or(AuthMethod::ClientSecretBasic);
+        // The default of RFC 7591, 2.
         let grant_types = grant_types?.unwrap_or_else(|| vec![GrantType::AuthorizationCode]);
         let has = |grant_type| grant_types.contains(&grant_type);
         if has(GrantType::RefreshToken) && !has(GrantType::AuthorizationCode) {
             return fields.fail("grant_types", "must have authorization_code if they have refresh_token");
         }
-        if has(GrantType::ClientCredentials) && method == "none" {
+        if has(GrantType::ClientCredentials) && method == AuthMethod::None {
             return fields.fail("grant_types", "must not have client_credentials without a secret");
         }
         if response_types?.is_some_and(|types| types.is_empty() == has(GrantType::AuthorizationCode)) {
@@ -61,7 +56,7 @@ impl Input for Registration {
             name: name?.unwrap_or_else(|| "An application".into()),
             redirect_uris: redirect_uris?.unwrap_or_default(),
             scopes: scope?.unwrap_or_default().split_ascii_whitespace().map(str::to_owned).collect(),
-            confidential: method != "none",
+            confidential: method != AuthMethod::None,
         };
         Some(Registration { new, method, grant_types })
     }
@@ -72,11 +67,11 @@ pub(super) async fn register(
     origin: Origin,
     headers: HeaderMap,
     body: Result<Body<Registration>, Problem>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let openly = server.registers_openly(&headers).inspect_err(|_| {
         origin.log(Event::ClientRegistration, Outcome::Refused, None, None);
     })?;
-    let Body(Registration { new, method, grant_types }) = body.map_err(unfit_body)?;
+    let Body(Registration { new, method, grant_types }) = body.map_err(body_error)?;
     if openly {
         server.charge_registration(&origin).await?;
     }
@@ -84,49 +79,48 @@ pub(super) async fn register(
     let (client, secret) = added.map_err(|error| match error {
         ClientError::Db(error) => error.into(),
         ClientError::Redirect(..) | ClientError::NoRedirect => {
-            Refusal::new("invalid_redirect_uri", error.to_string())
+            ErrorResponse::new("invalid_redirect_uri", error.to_string())
         }
-        error => Refusal::new("invalid_client_metadata", error.to_string()),
+        error => ErrorResponse::new("invalid_client_metadata", error.to_string()),
     })?;
     origin.log(Event::ClientRegistration, Outcome::Ok, None, Some(&client.id));
-    let grant_types: Vec<_> = client.grant_types.iter().map(|grant_type| grant_type.word()).collect();
     let response_types: &[_] = if client.may(GrantType::AuthorizationCode) { &["code"] } else { &[] };
-    let mut answer = json!({
+    let mut response = json!({
         "client_id": client.id,
         "client_id_issued_at": server.0.clock.now().as_second(),
         "client_name": client.name,
         "redirect_uris": client.redirect_uris,
         "scope": client.scopes.join(" "),
         "token_endpoint_auth_method": method,
-        "grant_types": grant_types,
+        "grant_types": client.grant_types,
         "response_types": response_types,
     });
     if let Some(secret) = secret {
-        answer["client_secret"] = secret.into();
-        answer["client_secret_expires_at"] = 0.into();
+        response["client_secret"] = secret.into();
+        response["client_secret_expires_at"] = 0.into();
     }
-    let mut response = json_no_store(&answer);
+    let mut response = json_no_store(&response);
     *response.status_mut() = StatusCode::CREATED;
     Ok(response)
 }
 
-/// A body that is no registration. If only the addresses are at fault, it says so.
-fn unfit_body(problem: Problem) -> Refusal {
+/// The error of an invalid body: `invalid_redirect_uri` if only the redirect addresses are invalid.
+fn body_error(problem: Problem) -> ErrorResponse {
     let errors = problem.errors();
     let addresses = errors.iter().all(|error| error.pointer.starts_with("#/redirect_uris"));
     let error =
         if addresses && !errors.is_empty() { "invalid_redirect_uri" } else { "invalid_client_metadata" };
-    Refusal::of_body(problem, error)
+    ErrorResponse::of_body(problem, error)
 }
 
 impl AuthorizationServer {
-    async fn charge_registration(&self, origin: &Origin) -> Result<(), Refusal> {
+    async fn charge_registration(&self, origin: &Origin) -> Result<(), ErrorResponse> {
         let charged = self.0.throttle.charge_address(&REGISTRATION, origin.address()).await;
-        charged.map_err(|refusal| match refusal {
-            throttle::Refusal::Db(error) => error.into(),
-            throttle::Refusal::Wait(seconds) => {
+        charged.map_err(|error| match error {
+            ThrottleError::Db(error) => error.into(),
+            ThrottleError::Wait(seconds) => {
                 origin.log(Event::ClientRegistration, Outcome::Throttled, None, None);
-                Refusal::OAuth {
+                ErrorResponse::OAuth {
                     status: StatusCode::TOO_MANY_REQUESTS,
                     error: "temporarily_unavailable",
                     description: format!(
@@ -140,8 +134,8 @@ impl AuthorizationServer {
         })
     }
 
-    /// Whether the caller may register as anybody may in a demo, rather than by the initial access token.
-    fn registers_openly(&self, headers: &HeaderMap) -> Result<bool, Refusal> {
+    /// Whether the client registers without the initial access token, which is allowed in a demo only.
+    fn registers_openly(&self, headers: &HeaderMap) -> Result<bool, ErrorResponse> {
         let settings = &self.0.settings;
         let mut all = headers.get_all(header::AUTHORIZATION).iter();
         let sent = match (all.next().and_then(|value| value.to_str().ok()?.split_once(' ')), all.next()) {
@@ -157,7 +151,7 @@ impl AuthorizationServer {
         if right || settings.demo {
             return Ok(!right);
         }
-        Err(Refusal::OAuth {
+        Err(ErrorResponse::OAuth {
             status: StatusCode::UNAUTHORIZED,
             error: "invalid_token",
             description: "registering a client needs this server's initial access token, as a bearer token"

@@ -1,7 +1,7 @@
-//! Asks an issuer elsewhere for its keys: where they are (RFC 8414, or OpenID Connect Discovery), then what they are.
+//! Fetches the metadata of an external issuer (RFC 8414, or OpenID Connect Discovery), then its keys.
 //!
-//! What it answers is trusted with deciding who gets in, so it is asked directly: over TLS, without a proxy, following no
-//! redirect, reading no more than a set of keys can have.
+//! The keys decide which callers are accepted, so they are fetched directly: over TLS, without a proxy, without redirects,
+//! with a limit on their size.
 
 use std::{error::Error, time::Duration};
 
@@ -9,34 +9,32 @@ use reqwest::{Client, redirect};
 use serde_json::Value;
 use url::Url;
 
-use super::{
-    client::is_loopback,
-    jwk::{self, KeySet},
-};
+use super::jwk::{self, KeySet};
+use crate::oauth::loopback::is_loopback;
 
-const TIME: Duration = Duration::from_secs(5);
-const LARGEST: usize = 256 * 1024;
+const TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_SIZE: usize = 256 * 1024;
 
 /// Why an issuer's keys could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FetchError {
-    /// It may be back later.
+    /// A later fetch may succeed.
     #[error("{0} cannot be reached: {1}")]
-    Away(String, String),
+    Unreachable(String, String),
     #[error("{0} answered {1}")]
     Status(String, u16),
-    /// It is there, but is not what the settings say, or is broken: somebody has to look at it.
+    /// The answer contradicts the settings or is malformed: an operator must act.
     #[error("{0} is of no use: {1}")]
-    Unfit(String, String),
+    Invalid(String, String),
 }
 
-/// Where an issuer's keys are, and where clients get its tokens, if it says so: its authorization and its token endpoint.
+/// The metadata of an issuer: the address of its keys, and its authorization and token endpoints, if it publishes them.
 pub(super) struct Description {
     pub(super) keys: Url,
     pub(super) endpoints: Option<(String, String)>,
 }
 
-/// What asks. It knows the issuer, nothing else.
+/// The client for one issuer.
 #[derive(Clone)]
 pub(super) struct Discovery {
     http: Client,
@@ -48,34 +46,34 @@ impl Discovery {
         let http = Client::builder()
             .no_proxy()
             .redirect(redirect::Policy::none())
-            // What is small on the way may be large when it is unpacked.
+            // A small compressed body may be large when it is unpacked.
             .no_gzip()
-            .timeout(TIME)
+            .timeout(TIMEOUT)
             .build()?;
         Ok(Discovery { http, issuer: issuer.to_owned() })
     }
 
-    /// What the issuer says of itself.
+    /// The metadata of the issuer.
     pub(super) async fn description(&self) -> Result<Description, FetchError> {
         let mut found = None;
         let addresses = well_known(&self.issuer);
         for address in &addresses {
             found = Some(self.document(address).await);
             // An issuer that has one document may answer anything at the address of the other.
-            if matches!(found, Some(Ok(_) | Err(FetchError::Away(..)))) {
+            if matches!(found, Some(Ok(_) | Err(FetchError::Unreachable(..)))) {
                 break;
             }
         }
-        let nothing = || FetchError::Unfit(self.issuer.clone(), "it is not an address".into());
+        let nothing = || FetchError::Invalid(self.issuer.clone(), "it is not an address".into());
         let (address, document) = found.ok_or_else(nothing)??;
-        let unfit = |why: String| FetchError::Unfit(address.clone(), why);
-        // RFC 8414, 3.3: to the letter, or somebody else could speak for this issuer.
+        let invalid = |why: String| FetchError::Invalid(address.clone(), why);
+        // RFC 8414, 3.3: an exact match, or another server could answer for this issuer.
         match &document["issuer"] {
             Value::String(issuer) if *issuer == self.issuer => {}
-            other => return Err(unfit(format!("its issuer is {other}, not \"{}\"", self.issuer))),
+            other => return Err(invalid(format!("its issuer is {other}, not \"{}\"", self.issuer))),
         }
-        let keys = document["jwks_uri"].as_str().ok_or_else(|| unfit("it has no jwks_uri".into()))?;
-        let keys = check_address(keys).map_err(|why| unfit(format!("its jwks_uri {keys:?} {why}")))?;
+        let keys = document["jwks_uri"].as_str().ok_or_else(|| invalid("it has no jwks_uri".into()))?;
+        let keys = check_address(keys).map_err(|why| invalid(format!("its jwks_uri {keys:?} {why}")))?;
         let endpoint = |name: &str| Some(check_address(document[name].as_str()?).ok()?.to_string());
         let endpoints = endpoint("authorization_endpoint").zip(endpoint("token_endpoint"));
         Ok(Description { keys, endpoints })
@@ -83,30 +81,31 @@ impl Discovery {
 
     pub(super) async fn keys(&self, address: &Url) -> Result<KeySet, FetchError> {
         let body = self.get(address.clone()).await?;
-        jwk::read(&body).map_err(|error| FetchError::Unfit(address.to_string(), error.to_string()))
+        jwk::read(&body).map_err(|error| FetchError::Invalid(address.to_string(), error.to_string()))
     }
 
     async fn document(&self, address: &Url) -> Result<(String, Value), FetchError> {
         let body = self.get(address.clone()).await?;
         match serde_json::from_slice(&body) {
             Ok(document @ Value::Object(_)) => Ok((address.to_string(), document)),
-            Ok(_) => Err(FetchError::Unfit(address.to_string(), "it is not an object".into())),
-            Err(error) => Err(FetchError::Unfit(address.to_string(), error.to_string())),
+            Ok(_) => Err(FetchError::Invalid(address.to_string(), "it is not an object".into())),
+            Err(error) => Err(FetchError::Invalid(address.to_string(), error.to_string())),
         }
     }
 
     async fn get(&self, address: Url) -> Result<Vec<u8>, FetchError> {
-        let away = |error: reqwest::Error| FetchError::Away(address.to_string(), causes(&error));
+        let unreachable =
+            |error: reqwest::Error| FetchError::Unreachable(address.to_string(), causes(&error));
         let request = self.http.get(address.clone()).header(http::header::ACCEPT, "application/json");
-        let mut response = request.send().await.map_err(away)?;
+        let mut response = request.send().await.map_err(unreachable)?;
         if response.status() != http::StatusCode::OK {
             return Err(FetchError::Status(address.to_string(), response.status().as_u16()));
         }
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(away)? {
-            if body.len() + chunk.len() > LARGEST {
-                let why = format!("it is longer than {LARGEST} bytes");
-                return Err(FetchError::Unfit(address.to_string(), why));
+        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+            if body.len() + chunk.len() > MAX_SIZE {
+                let why = format!("it is longer than {MAX_SIZE} bytes");
+                return Err(FetchError::Invalid(address.to_string(), why));
             }
             body.extend_from_slice(&chunk);
         }
@@ -114,12 +113,12 @@ impl Discovery {
     }
 }
 
-/// Where an issuer that speaks OpenID Connect describes itself.
-pub(super) fn openid_configuration(issuer: &str) -> String {
+/// The address of the metadata of an issuer that supports OpenID Connect.
+pub(crate) fn openid_configuration(issuer: &str) -> String {
     format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'))
 }
 
-/// Where an issuer may describe itself. OAuth puts the well-known part before the issuer's path, OpenID Connect after it.
+/// Where the metadata of an issuer may be. OAuth puts the well-known part before the issuer's path, OpenID Connect after it.
 fn well_known(issuer: &str) -> Vec<Url> {
     let Ok(issuer) = Url::parse(issuer) else { return Vec::new() };
     let path = issuer.path().trim_end_matches('/').to_owned();
@@ -134,7 +133,7 @@ fn well_known(issuer: &str) -> Vec<Url> {
     ]
 }
 
-/// An address that nobody on the way can answer for.
+/// An address at which only the issuer itself can answer: by TLS, or on this machine.
 pub(super) fn check_address(address: &str) -> Result<Url, &'static str> {
     let url = Url::parse(address).map_err(|_| "is not a complete address")?;
     if !url.username().is_empty() || url.password().is_some() {
@@ -147,7 +146,7 @@ pub(super) fn check_address(address: &str) -> Result<Url, &'static str> {
     }
 }
 
-/// An error with what caused it: reqwest's own words end before the reason.
+/// The causes of an error: the message of reqwest leaves out the reason.
 fn causes(error: &dyn Error) -> String {
     let first = error.source();
     let all: Vec<_> =

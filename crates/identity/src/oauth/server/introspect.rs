@@ -1,4 +1,4 @@
-//! Revocation (RFC 7009) and introspection (RFC 7662).
+//! Introspection (RFC 7662) and revocation (RFC 7009).
 
 use axum::{extract::State, response::Response};
 use http::{HeaderMap, StatusCode};
@@ -8,49 +8,51 @@ use uuid::Uuid;
 use web::{Form, Problem};
 
 use super::{
-    AuthorizationServer,
-    access::TokenError,
-    error::Refusal,
+    error::ErrorResponse,
     refresh::{self, Hashes},
     request::Parameters,
+    response::json_no_store,
+    state::AuthorizationServer,
     store,
-    token::json_no_store,
 };
-use crate::security::{Event, Origin, Outcome};
+use crate::{
+    oauth::claims::TokenError,
+    security::{Event, Origin, Outcome},
+};
 
 pub(super) async fn revoke(
     State(server): State<AuthorizationServer>,
     origin: Origin,
     headers: HeaderMap,
     form: Result<Form, Problem>,
-) -> Result<StatusCode, Refusal> {
+) -> Result<StatusCode, ErrorResponse> {
     let parameters = Parameters::of_form(form)?;
     let client = server.authenticate(&headers, &parameters, &origin).await?;
     let token = required_token(&parameters)?;
     let log = |outcome, account| origin.log(Event::TokenRevocation, outcome, account, Some(&client.id));
     match server.revoke_if_own(&client.id, token).await? {
         Revoked::Own(account) => log(Outcome::Ok, account),
-        // RFC 7009, 2.1: what another client was given is refused; RFC 6749, 5.2 has the word for it.
-        Revoked::Others(account) => {
+        // RFC 7009, 2.1: the token of another client is an error; RFC 6749, 5.2 has its code.
+        Revoked::Other(account) => {
             log(Outcome::Refused, account);
-            return Err(Refusal::invalid_grant("the token was given to another client"));
+            return Err(ErrorResponse::invalid_grant("the token was given to another client"));
         }
-        // As good as revoked.
+        // RFC 7009, 2.2: an invalid token is no error.
         Revoked::Unknown => {}
     }
     Ok(StatusCode::OK)
 }
 
-/// Whose token it was, and for which account.
+/// Whether the token was issued to this client, and for which account.
 enum Revoked {
     Own(Option<Uuid>),
-    Others(Option<Uuid>),
+    Other(Option<Uuid>),
     Unknown,
 }
 
 impl AuthorizationServer {
-    /// Revokes a token of this client's, or all that was granted if it is a refresh token.
-    async fn revoke_if_own(&self, client: &str, token: &str) -> Result<Revoked, Refusal> {
+    /// Revokes an access token of this client, or, by a refresh token, its whole grant.
+    async fn revoke_if_own(&self, client: &str, token: &str) -> Result<Revoked, ErrorResponse> {
         let inner = &self.0;
         let now = inner.clock.now();
         match inner.verifier.check_now(token).await {
@@ -61,7 +63,7 @@ impl AuthorizationServer {
                 inner.verifier.forget(token);
                 return Ok(Revoked::Own(account));
             }
-            Ok(claims) => return Ok(Revoked::Others(claims.account())),
+            Ok(claims) => return Ok(Revoked::Other(claims.account())),
             Err(TokenError::Invalid(_)) => {}
             Err(error) => return Err(failed(error)),
         }
@@ -71,7 +73,7 @@ impl AuthorizationServer {
                 store::revoke_grant(tx, family.grant, now)?;
                 Ok::<_, db::Error>(Revoked::Own(family.account))
             }
-            Some(family) => Ok(Revoked::Others(family.account)),
+            Some(family) => Ok(Revoked::Other(family.account)),
             None => Ok(Revoked::Unknown),
         });
         Ok(revoked.await?)
@@ -83,17 +85,17 @@ pub(super) async fn introspect(
     origin: Origin,
     headers: HeaderMap,
     form: Result<Form, Problem>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let parameters = Parameters::of_form(form)?;
     let client = server.authenticate(&headers, &parameters, &origin).await?;
     if !client.is_confidential() {
-        return Err(Refusal::invalid_client("only a client with a secret may ask about tokens"));
+        return Err(ErrorResponse::invalid_client("only a client with a secret may ask about tokens"));
     }
     let token = required_token(&parameters)?;
     let inner = &server.0;
     match inner.verifier.check_now(token).await {
         Ok(claims) => {
-            // Its own tokens, and those for the resource that it serves; of others it learns nothing.
+            // A client may introspect its own tokens, and those for the resource that it serves.
             let serves = client.resource.as_ref().is_some_and(|resource| claims.audience.contains(resource));
             if claims.client != client.id && !serves {
                 return Ok(json_no_store(&json!({"active": false})));
@@ -130,7 +132,7 @@ pub(super) async fn introspect(
             Ok::<_, db::Error>(grant.map(|(grant, _)| (grant, family)))
         })
         .await?;
-    // Only its own client learns anything about a refresh token: nobody else has any use for one.
+    // Only its own client may introspect a refresh token: only that client can use it.
     Ok(json_no_store(&match found.filter(|(grant, _)| grant.client == client.id) {
         Some((grant, family)) => json!({
             "active": true,
@@ -146,11 +148,11 @@ pub(super) async fn introspect(
     }))
 }
 
-fn required_token<'a>(parameters: &'a Parameters<'_>) -> Result<&'a str, Refusal> {
-    let token = parameters.get("token").map_err(Refusal::invalid_request)?;
-    token.ok_or_else(|| Refusal::invalid_request("token is required"))
+fn required_token<'a>(parameters: &'a Parameters<'_>) -> Result<&'a str, ErrorResponse> {
+    let token = parameters.get("token").map_err(ErrorResponse::invalid_request)?;
+    token.ok_or_else(|| ErrorResponse::invalid_request("token is required"))
 }
 
-fn failed(error: TokenError) -> Refusal {
-    Refusal::Problem(error.into_problem())
+fn failed(error: TokenError) -> ErrorResponse {
+    ErrorResponse::Problem(error.into_problem())
 }

@@ -1,13 +1,13 @@
-//! Clients, grants, codes and refresh tokens in the database. Where two may compete, one statement decides.
+//! Clients, grants, codes and revoked tokens in the database. Where two requests may compete, one statement decides.
 
-use db::{Error, Json, Tx, Value, WriteTx};
+use db::{Db, Error, Json, Tx, Value, Word, WriteTx};
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::client::{Client, GrantType};
 
-/// How many grants an account can have given to one client at once.
-const MOST_GRANTS: i64 = 100;
+/// The largest number of grants of one account to one client.
+const MAX_GRANTS: i64 = 100;
 
 pub(super) fn client_by_id(tx: &mut Tx<'_>, id: &str) -> Result<Option<Client>, Error> {
     tx.row(
@@ -33,7 +33,7 @@ pub(super) fn client_by_id(tx: &mut Tx<'_>, id: &str) -> Result<Option<Client>, 
     )
 }
 
-/// Adds a client, or brings a demo client up to date.
+/// Adds a client, or updates the demo client.
 pub(super) fn insert_client(tx: &mut WriteTx<'_>, client: &Client, now: Timestamp) -> Result<(), Error> {
     let redirect_uris = serde_json::to_string(&client.redirect_uris).unwrap_or_default();
     let scopes = client.scopes.join(" ");
@@ -62,7 +62,7 @@ pub(super) fn delete_client(tx: &mut WriteTx<'_>, id: &str) -> Result<bool, Erro
     Ok(tx.execute("DELETE FROM oauth_client WHERE id = $1", &[id.into()])? == 1)
 }
 
-/// What somebody allowed a client.
+/// What a user, or the server itself, allowed a client.
 #[derive(Debug, Clone)]
 pub(super) struct Grant {
     pub(super) id: Uuid,
@@ -79,7 +79,7 @@ pub(super) fn insert_grant(
     now: Timestamp,
     ends_at: Timestamp,
 ) -> Result<(), Error> {
-    // A few that have ended go with every one that starts, and all that followed from them: nothing piles up.
+    // Every insert deletes a few expired grants with their codes and tokens, so that their number stays bounded.
     tx.execute(
         "DELETE FROM oauth_grant WHERE id IN
          (SELECT id FROM oauth_grant WHERE ends_at <= $1 ORDER BY ends_at LIMIT 10)",
@@ -102,13 +102,13 @@ pub(super) fn insert_grant(
     .map(drop)
 }
 
-/// Makes room for one more grant of an account to a client: of too many, the oldest end, and all that followed from them.
-pub(super) fn end_oldest_grants(tx: &mut WriteTx<'_>, account: Uuid, client: &str) -> Result<(), Error> {
+/// Makes room for one more grant of an account to a client: of too many, the oldest are deleted with their codes and tokens.
+pub(super) fn delete_oldest_grants(tx: &mut WriteTx<'_>, account: Uuid, client: &str) -> Result<(), Error> {
     tx.execute(
         "DELETE FROM oauth_grant WHERE id IN
          (SELECT id FROM oauth_grant WHERE account_id = $1 AND client_id = $2
           ORDER BY created_at DESC LIMIT 1000 OFFSET $3)",
-        &[account.into(), client.into(), (MOST_GRANTS - 1).into()],
+        &[account.into(), client.into(), (MAX_GRANTS - 1).into()],
     )
     .map(drop)
 }
@@ -129,8 +129,8 @@ pub(super) fn own_grant(
     )
 }
 
-/// A grant that is neither revoked nor expired, and when it expires. What a demo's accounts and clients were granted
-/// counts only in a demo.
+/// A grant that is neither revoked nor expired, and when it expires. Grants of demo accounts and demo clients are valid only
+/// in a demo.
 pub(super) fn grant(
     tx: &mut Tx<'_>,
     id: Uuid,
@@ -155,7 +155,7 @@ pub(super) fn grant(
     )
 }
 
-/// Lets a grant last until then; `false` when it was revoked, or is gone.
+/// Sets when a grant expires; `false` when it was revoked or deleted.
 pub(super) fn extend_grant(tx: &mut WriteTx<'_>, id: Uuid, ends_at: Timestamp) -> Result<bool, Error> {
     let extended = tx.execute(
         "UPDATE oauth_grant SET ends_at = $2 WHERE id = $1 AND revoked_at IS NULL",
@@ -220,8 +220,8 @@ pub(super) fn code(tx: &mut Tx<'_>, hash: &[u8]) -> Result<Option<Code>, Error> 
     )
 }
 
-/// Uses a code up; `false` when it was used before.
-pub(super) fn take_code(tx: &mut WriteTx<'_>, hash: &[u8], now: Timestamp) -> Result<bool, Error> {
+/// Marks a code as used; `false` when it was used before.
+pub(super) fn use_code(tx: &mut WriteTx<'_>, hash: &[u8], now: Timestamp) -> Result<bool, Error> {
     let taken = tx.execute(
         "UPDATE oauth_code SET used_at = $2 WHERE hash = $1 AND used_at IS NULL",
         &[hash.into(), now.into()],
@@ -247,8 +247,8 @@ pub(super) fn revoke_token(
     .map(drop)
 }
 
-/// Whether an access token was revoked, by itself or with its grant. A grant that is gone revokes it too, and one that
-/// counts only in a demo does elsewhere.
+/// Whether an access token was revoked, by itself or with its grant. A grant that was deleted revokes it too, and outside of
+/// a demo, so does a grant of a demo.
 pub(super) fn is_token_revoked(tx: &mut Tx<'_>, grant: Uuid, id: &str, demo: bool) -> Result<bool, Error> {
     let valid = tx.row(
         "SELECT 1
@@ -259,6 +259,34 @@ pub(super) fn is_token_revoked(tx: &mut Tx<'_>, grant: Uuid, id: &str, demo: boo
         |row| row.get::<i64>(0),
     )?;
     Ok(valid.is_none())
+}
+
+/// Whether a subject belongs to a demo: it is a demo account, or a client of a demo. Outside of a demo it is rejected.
+pub fn is_demo_subject(tx: &mut Tx<'_>, subject: &str) -> Result<bool, Error> {
+    let account = subject.parse::<Uuid>().unwrap_or_default();
+    let found = tx.row(
+        "SELECT 1 FROM account WHERE id = $1 AND demo UNION ALL SELECT 1 FROM oauth_client WHERE id = $2 AND demo",
+        &[account.into(), subject.into()],
+        |_| Ok(()),
+    )?;
+    Ok(found.is_some())
+}
+
+/// The address at which the service was last started, so that a command can make tokens for it without serving.
+pub async fn last_address(db: &Db) -> Result<Option<String>, Error> {
+    db.read(|tx| tx.row("SELECT address FROM oauth_address", &[], |row| row.get(0))).await
+}
+
+pub(crate) async fn set_last_address(db: &Db, address: String) -> Result<(), Error> {
+    db.write(move |tx| {
+        tx.execute(
+            "INSERT INTO oauth_address (id, address) VALUES (1, $1)
+             ON CONFLICT (id) DO UPDATE SET address = excluded.address",
+            &[(&address).into()],
+        )
+        .map(drop)
+    })
+    .await
 }
 
 fn words(text: &str) -> Vec<String> {

@@ -1,8 +1,8 @@
-//! Refresh tokens. Those that follow from one another are a family, which has one row however often it is refreshed.
+//! Refresh tokens. The tokens of a grant are a family: each replaces the one before, and the family has one row.
 //!
-//! A token is two secrets: one that all tokens of its family share, and one that only it has. Hashes of both are kept, the
+//! A token is two secrets: one that all tokens of its family share, and one of its own. The row has hashes of both, the
 //! second of the newest token only. So a token with a known first part and another second part is an older one, which was
-//! used before. Only a caller that held a token of the family can present one.
+//! used before. Only a holder of a token of the family knows the first part.
 
 use db::{Error, Tx, WriteTx};
 use jiff::Timestamp;
@@ -11,25 +11,25 @@ use web::Chance;
 
 use crate::secret;
 
-/// A token to be given out.
+/// A token to be issued.
 pub(super) struct RefreshToken {
     pub(super) text: String,
     hashes: Hashes,
 }
 
-/// What is kept of a token. Without `current` it is one from before there were families: one secret, used once.
+/// The stored hashes of a token. Without `current` the token is of an older version: one secret, used once.
 #[derive(Clone)]
 pub(super) struct Hashes {
     family: Vec<u8>,
     current: Option<Vec<u8>>,
 }
 
-/// What is known about the family of a token, whether or not the token is its newest.
+/// The family of a token, whether or not the token is its newest.
 pub(super) struct Family {
     pub(super) grant: Uuid,
     pub(super) client: String,
     pub(super) account: Option<Uuid>,
-    /// When the grant was made that all tokens of the family are for.
+    /// When the grant of the family was made.
     pub(super) granted_at: Timestamp,
     pub(super) expires_at: Timestamp,
 }
@@ -88,7 +88,7 @@ pub(super) fn insert(
     .map(drop)
 }
 
-/// The family that a token is of.
+/// The family of a token.
 pub(super) fn family(tx: &mut Tx<'_>, token: &Hashes) -> Result<Option<Family>, Error> {
     tx.row(
         "SELECT g.id, g.client_id, g.account_id, g.created_at, r.expires_at
@@ -107,7 +107,7 @@ pub(super) fn family(tx: &mut Tx<'_>, token: &Hashes) -> Result<Option<Family>, 
     )
 }
 
-/// Whether a token can still be used, as far as it alone is concerned.
+/// Whether a token was not used yet.
 pub(super) fn is_newest(tx: &mut Tx<'_>, token: &Hashes) -> Result<bool, Error> {
     let family = token.family.as_slice().into();
     let found = match &token.current {
@@ -125,7 +125,7 @@ pub(super) fn is_newest(tx: &mut Tx<'_>, token: &Hashes) -> Result<bool, Error> 
     Ok(found?.is_some())
 }
 
-/// Puts the next token of a family in the place of this one; `false` when this one was used before.
+/// Replaces a token by the next one of its family; `false` when it was used before.
 pub(super) fn replace(
     tx: &mut WriteTx<'_>,
     token: &Hashes,

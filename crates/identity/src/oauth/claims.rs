@@ -1,0 +1,126 @@
+//! The form of an access token (RFC 9068): what both halves of OAuth agree on.
+
+use std::{borrow::Cow, sync::Arc};
+
+use http::Extensions;
+use jiff::Timestamp;
+use uuid::Uuid;
+use web::{Learnt, Problem, problem::UNAVAILABLE};
+
+use crate::quota;
+
+/// The `typ` header of an access token.
+pub(super) const TYPE: &str = "at+jwt";
+
+/// The claims of a valid access token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claims {
+    /// The subject: an account, or the client itself.
+    pub subject: String,
+    /// The client that the token was issued to; empty if an external issuer does not say.
+    pub client: String,
+    pub scopes: Vec<String>,
+    pub audience: Vec<String>,
+    /// When it was issued; an external issuer need not say.
+    pub issued_at: Option<Timestamp>,
+    pub expires_at: Timestamp,
+    /// The token's id; empty if an external issuer sent none.
+    pub id: String,
+    /// Whether this service issued the token. A subject of an external issuer may look like the id of an account here.
+    pub(super) own: bool,
+}
+
+impl Claims {
+    pub fn has(&self, scope: &str) -> bool {
+        self.scopes.iter().any(|held| held == scope)
+    }
+
+    /// The account that the token was issued for; `None` if the subject is the client itself, or an external user.
+    pub fn account(&self) -> Option<Uuid> {
+        if self.own { self.subject.parse().ok() } else { None }
+    }
+
+    /// The key under which calls with this token are counted: the user, or the client itself. Subjects of an external issuer
+    /// have a prefix of their own; a service accepts tokens of one issuer only.
+    pub fn metered(&self) -> String {
+        match self.account() {
+            Some(account) => quota::user(account),
+            None if self.own => format!("client:{}", self.client),
+            None => format!("external:{}", self.subject),
+        }
+    }
+
+    /// Adds the user and the client to the request's log line.
+    pub fn leave_for_log(&self, extensions: &Extensions) {
+        if self.subject != self.client {
+            Learnt::user(extensions, &self.subject);
+        }
+        if !self.client.is_empty() {
+            Learnt::client(extensions, &self.client);
+        }
+    }
+
+    /// The same claims, unless the token has expired.
+    pub(super) fn still_valid(self: Arc<Self>, now: Timestamp) -> Result<Arc<Self>, TokenError> {
+        if self.expires_at <= now { Err(TokenError::invalid("has expired")) } else { Ok(self) }
+    }
+}
+
+/// Why a token was rejected.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// What is wrong with the token; the client may read it.
+    #[error("the access token {0}")]
+    Invalid(Cow<'static, str>),
+    #[error(transparent)]
+    Db(#[from] db::Error),
+    /// The keys of an external issuer were not fetched yet; retry after so many seconds.
+    #[error("the issuer's keys are not known yet")]
+    KeysUnavailable(u64),
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl TokenError {
+    pub(super) fn invalid(why: impl Into<Cow<'static, str>>) -> Self {
+        TokenError::Invalid(why.into())
+    }
+
+    /// The response when the cause is not the token.
+    pub(super) fn into_problem(self) -> Problem {
+        match self {
+            TokenError::Db(error) => error.into(),
+            TokenError::KeysUnavailable(seconds) => Problem::new(
+                &UNAVAILABLE,
+                "The service cannot check access tokens just now: it does not know the keys of their issuer yet.",
+            )
+            .retry_after(seconds),
+            TokenError::Invalid(_) | TokenError::Broken(_) => Problem::internal(self),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_clients_and_subjects_of_others_are_counted_apart() {
+        let id = "019e0000-0000-7000-8000-000000000001";
+        let claims = |subject: &str, client: &str, own| Claims {
+            subject: subject.into(),
+            client: client.into(),
+            scopes: Vec::new(),
+            audience: Vec::new(),
+            issued_at: None,
+            expires_at: Timestamp::MAX,
+            id: String::new(),
+            own,
+        };
+        assert_eq!(claims(id, "app", true).metered(), format!("user:{id}"));
+        assert_eq!(claims("app", "app", true).metered(), "client:app");
+        // It looks like an account id, and is none.
+        assert_eq!(claims(id, "app", false).metered(), format!("external:{id}"));
+        assert_eq!(claims("user:1", "", false).metered(), "external:user:1");
+    }
+}
