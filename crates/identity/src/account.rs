@@ -231,8 +231,8 @@ pub fn rename(tx: &mut WriteTx<'_>, id: Uuid, name: &Name, now: Timestamp) -> Re
     Ok(true)
 }
 
-/// Sets a password by command of the operator, and ends all access by the old one ([`end_access`]); `false` when there is no
-/// such account. A demo account becomes a normal one.
+/// Sets a password by command of the operator, deletes all sessions and revokes all grants; `false` when there is no such
+/// account. A demo account becomes a normal one.
 pub fn set_password(
     tx: &mut WriteTx<'_>,
     id: Uuid,
@@ -284,12 +284,8 @@ pub fn lock(tx: &mut WriteTx<'_>, id: Uuid) -> Result<bool, db::Error> {
     Ok(tx.execute("UPDATE account SET name = name WHERE id = $1", &[id.into()])? == 1)
 }
 
-/// Ends all access by an account's password: deletes its sessions of both kinds, and revokes its grants.
-pub fn end_access(tx: &mut WriteTx<'_>, id: Uuid, now: Timestamp) -> Result<(), db::Error> {
-    end_access_except(tx, id, &[], now)
-}
-
-/// The same, except for the session of this hash; no session has an empty one.
+/// Ends all access by an account's password: deletes its sessions of both kinds, except that of this hash, and revokes its
+/// grants. No session has an empty hash.
 fn end_access_except(
     tx: &mut WriteTx<'_>,
     id: Uuid,

@@ -1,7 +1,6 @@
 //! HTTP Basic (RFC 7617): authenticates the caller before an operation starts.
 
 use axum::extract::{FromRef, FromRequestParts};
-use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderMap, HeaderValue, header, request::Parts};
 use secrecy::SecretString;
 use uuid::Uuid;
@@ -10,7 +9,12 @@ use web::{
     problem::{TOO_MANY_REQUESTS, UNAUTHORIZED, UNAVAILABLE},
 };
 
-use crate::{accounts::Accounts, error::SignInError, security::Origin};
+use crate::{
+    accounts::Accounts,
+    authorization::{self, AuthorizationError},
+    error::SignInError,
+    security::Origin,
+};
 
 /// The caller of an operation. An operation with this extractor rejects requests without valid credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,14 +39,14 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let accounts = Accounts::from_ref(state);
-        let refuse = |detail: &'static str| unauthorized(&accounts, detail);
-        let (name, password) = credentials(&parts.headers).map_err(refuse)?;
+        let challenge = |detail: &'static str| unauthorized(&accounts, detail);
+        let (name, password) = credentials(&parts.headers).map_err(challenge)?;
         let signed_in = accounts.sign_in(&name, password, Origin::of(parts)).await;
         if signed_in.is_ok() {
             Learnt::user(&parts.extensions, name);
         }
         signed_in.map(|account| Caller { account }).map_err(|error| match error {
-            SignInError::Wrong => refuse("The name or the password is wrong."),
+            SignInError::Wrong => challenge("The name or the password is wrong."),
             SignInError::Wait(seconds) => Problem::new(
                 &TOO_MANY_REQUESTS,
                 format!("There were too many wrong passwords. Try again in {seconds} seconds."),
@@ -59,19 +63,13 @@ where
 }
 
 fn credentials(headers: &HeaderMap) -> Result<(String, SecretString), &'static str> {
-    const MALFORMED: &str = "The Authorization header is not HTTP Basic: it must be the word Basic and the Base64 form \
-                             of name:password.";
-    let mut sent = headers.get_all(header::AUTHORIZATION).iter();
-    let first = sent.next().ok_or("This operation needs HTTP Basic credentials.")?;
-    if sent.next().is_some() {
-        return Err("There is more than one Authorization header.");
+    match authorization::basic(headers) {
+        Ok(Some((name, password))) => Ok((name, password.into())),
+        Ok(None) => Err("This operation needs HTTP Basic credentials."),
+        Err(AuthorizationError::Repeated) => Err("There is more than one Authorization header."),
+        Err(AuthorizationError::NotUtf8) => Err("The name and the password must be UTF-8."),
+        Err(AuthorizationError::NotText | AuthorizationError::NotBasic) => Err(
+            "The Authorization header is not HTTP Basic: it must be the word Basic and the Base64 form of name:password.",
+        ),
     }
-    let (scheme, encoded) = first.to_str().ok().and_then(|value| value.split_once(' ')).ok_or(MALFORMED)?;
-    if !scheme.eq_ignore_ascii_case("Basic") {
-        return Err(MALFORMED);
-    }
-    let decoded = BASE64_STANDARD.decode(encoded.trim()).map_err(|_| MALFORMED)?;
-    let decoded = String::from_utf8(decoded).map_err(|_| "The name and the password must be UTF-8.")?;
-    let (name, password) = decoded.split_once(':').ok_or(MALFORMED)?;
-    Ok((name.to_owned(), password.into()))
 }

@@ -17,6 +17,7 @@
 pub mod account;
 mod accounts;
 mod api_key;
+mod authorization;
 mod basic;
 mod error;
 mod hasher;

@@ -77,7 +77,7 @@ testkit::on_both_engines! {
             let Err(QuotaError::UsedUp(standing)) = quota.spend("ada").await else { panic!("it is used up") };
             assert_eq!(standing, QuotaStatus { limit: 5, remaining: 0, reset: 2700 });
         }
-        // Nobody pays for another.
+        // Callers have separate quotas.
         assert_eq!(quota.spend("ben").await.unwrap(), QuotaStatus { limit: 5, remaining: 4, reset: 2700 });
         world.advance(2699);
         let Err(QuotaError::UsedUp(standing)) = quota.spend("ada").await else { panic!("it is used up") };
@@ -135,7 +135,7 @@ testkit::on_both_engines! {
     }
 
     /// Two machines' clocks are never quite the same: around the full hour one is in the next hour already.
-    async fn a_clock_that_is_behind_gives_nobody_a_second_hour(world: World) {
+    async fn clock_that_is_behind_resets_no_quota(world: World) {
         let quota = world.quota(10);
         let behind =
             Quota::new(10, world.store.open("test", &[MIGRATIONS]), Clock::manual(world.clock.now()));
@@ -146,7 +146,7 @@ testkit::on_both_engines! {
             passed += usize::from(spend(&behind, "ada").await);
         }
         assert_eq!(passed, 10);
-        // One that is set wrong, by more than anybody's patience, takes nobody's calls.
+        // A clock that is hours ahead takes no calls of the others.
         let far = Clock::manual("2031-01-01T00:00:00Z".parse().unwrap());
         let wrong = Quota::new(10, world.store.open("test", &[MIGRATIONS]), far);
         assert!(spend(&wrong, "ben").await);

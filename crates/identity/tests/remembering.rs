@@ -101,7 +101,7 @@ testkit::on_both_engines! {
             assert_eq!(guess(address(2)).await, Outcome::Wrong);
         }
         assert_eq!(right(address(2)).await, Outcome::Wait(30));
-        // Nobody guessed from a third.
+        // There were no guesses from a third address.
         assert_eq!(right(address(3)).await, Outcome::In(id));
 
         world.advance(30);

@@ -1,4 +1,4 @@
-//! How long a refusal takes tells nobody which names are known: the same is done for all of them. Work is counted rather
+//! The time of a failed sign-in does not reveal which names exist: the same work is done for all. Work is counted rather
 //! than timed.
 
 #![allow(clippy::unwrap_used)]
@@ -11,7 +11,7 @@ mod service;
 
 use db::Db;
 use identity::Accounts;
-use service::{APP, Browser, House, Service};
+use service::{APP, Browser, Harness, Service};
 use support::{HERE, Outcome, PASSWORD, World, sign_in};
 
 /// Names that cannot sign in with this password outside of a demo, for each of the reasons there are.
@@ -46,9 +46,9 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn every_refused_sign_in_on_the_page_hashes_once(house: House) {
-        let service = Service::start_with(&house.db, &house.clock, None, |settings| settings.demo = false).await;
-        add_accounts(&service.accounts, &house.db).await;
+    async fn every_refused_sign_in_on_the_page_hashes_once(harness: Harness) {
+        let service = Service::start_with(&harness.db, &harness.clock, None, |settings| settings.demo = false).await;
+        add_accounts(&service.accounts, &harness.db).await;
         let (client, _) = service.register("App", &[], false).await;
         let path = format!("/oauth/authorize?{}", service.request(&[("client_id", &client), ("redirect_uri", APP)]));
         for (number, (name, password)) in (1..).zip(REFUSED) {

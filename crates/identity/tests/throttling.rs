@@ -1,4 +1,4 @@
-//! Whoever guesses is slowed down; whoever knows the password gets in.
+//! Guesses are throttled; the right password is accepted.
 
 #![allow(clippy::unwrap_used)]
 

@@ -20,18 +20,18 @@ pub struct Claims {
     /// The client that the token was issued to; empty if an external issuer does not say.
     pub client: String,
     pub scopes: Vec<String>,
-    pub audience: Vec<String>,
+    pub(super) audience: Vec<String>,
     /// When it was issued; an external issuer need not say.
-    pub issued_at: Option<Timestamp>,
-    pub expires_at: Timestamp,
+    pub(super) issued_at: Option<Timestamp>,
+    pub(super) expires_at: Timestamp,
     /// The token's id; empty if an external issuer sent none.
-    pub id: String,
+    pub(super) id: String,
     /// Whether this service issued the token. A subject of an external issuer may look like the id of an account here.
     pub(super) own: bool,
 }
 
 impl Claims {
-    pub fn has(&self, scope: &str) -> bool {
+    pub(super) fn has(&self, scope: &str) -> bool {
         self.scopes.iter().any(|held| held == scope)
     }
 

@@ -7,7 +7,7 @@ use testkit::{Browser, Engine, Fixture, Server};
 use tokio::sync::{Mutex, mpsc};
 use web::ConnectionLimits;
 
-use crate::service::{House, NAME, PASSWORD, VERIFIER, text};
+use crate::service::{Harness, NAME, PASSWORD, VERIFIER, text};
 
 pub(crate) const ALLOW: &str = "button[value=allow]";
 pub(crate) const DENY: &str = "button[value=deny]";
@@ -17,14 +17,14 @@ pub(crate) const SUBMIT: &str = "form button";
 pub(crate) struct Visit {
     // First, so that it is closed before what it looks at.
     pub(crate) browser: Browser,
-    pub(crate) house: House,
+    pub(crate) harness: Harness,
     pub(crate) callback: Callback,
 }
 
 impl Fixture for Visit {
     async fn start(engine: Engine) -> Self {
-        let house = House::start(engine).await;
-        Visit { browser: Browser::start().await, house, callback: Callback::start().await }
+        let harness = Harness::start(engine).await;
+        Visit { browser: Browser::start().await, harness, callback: Callback::start().await }
     }
 }
 
@@ -36,7 +36,7 @@ impl Visit {
             .filter(|(name, _)| !changes.iter().any(|(changed, _)| changed == name))
             .chain(changes.iter().copied())
             .collect();
-        let service = &self.house.service;
+        let service = &self.harness.service;
         format!("{}/oauth/authorize?{}", service.issuer, service.request(&changes))
     }
 
@@ -71,13 +71,13 @@ impl Visit {
         let names: Vec<_> = answer.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["code", "state", "iss"], "{answer:?}");
         assert_eq!(answer[1].1, "st/ate");
-        assert_eq!(answer[2].1, self.house.service.issuer);
+        assert_eq!(answer[2].1, self.harness.service.issuer);
         answer[0].1.clone()
     }
 
     /// Buys a token with a code, and gives the account that it opens the service for.
     pub(crate) async fn account_of(&self, code: &str) -> String {
-        let service = &self.house.service;
+        let service = &self.harness.service;
         let bought = service
             .token(&[
                 ("grant_type", "authorization_code"),
@@ -98,10 +98,10 @@ impl Visit {
         assert!(forbidden.is_empty(), "{forbidden:?}");
     }
 
-    /// Asserts that the browser is at one of the service's own addresses, and that nobody was sent to the client.
+    /// Asserts that the browser is at one of the service's own addresses, and that the client got no request.
     pub(crate) async fn stays_here(&self) {
         let url = self.browser.url().await;
-        assert!(url.starts_with(&format!("{}/", self.house.service.issuer)), "{url}");
+        assert!(url.starts_with(&format!("{}/", self.harness.service.issuer)), "{url}");
         self.callback.was_not_called().await;
     }
 }

@@ -31,7 +31,7 @@ testkit::on_both_engines! {
         let browser = &visit.browser;
         visit.come_to_consent().await;
         assert_eq!(cookies(&visit).await, [hidden("test-service-form"), hidden("test-service-session")]);
-        let page = format!("{}/oauth/sign-out", visit.house.service.issuer);
+        let page = format!("{}/oauth/sign-out", visit.harness.service.issuer);
         browser.go(&page).await;
         browser.shows("h1", "Sign out?").await;
         browser.shows("strong", NAME).await;
@@ -51,7 +51,7 @@ testkit::on_both_engines! {
         visit.come_to_consent().await;
         let first = browser.window().await;
         browser.open_window().await;
-        browser.go(&format!("{}/oauth/sign-out", visit.house.service.issuer)).await;
+        browser.go(&format!("{}/oauth/sign-out", visit.harness.service.issuer)).await;
         browser.click(SUBMIT).await;
         browser.shows("h1", "You are signed out").await;
         browser.go_to_window(&first).await;
@@ -61,7 +61,7 @@ testkit::on_both_engines! {
     }
 
     async fn another_account_can_be_used(visit: Visit) {
-        let (db, clock) = (visit.house.db.clone(), visit.house.clock.clone());
+        let (db, clock) = (visit.harness.db.clone(), visit.harness.clock.clone());
         let accounts = Accounts::new("Test", true, db, clock, Chance::system()).unwrap();
         let grace = accounts.add("grace", PASSWORD.into()).await.unwrap();
         let browser = &visit.browser;
@@ -86,7 +86,7 @@ testkit::on_both_engines! {
         browser.click(ALLOW).await;
         let second = visit.code().await;
         assert_ne!(first, second);
-        assert_eq!(visit.account_of(&second).await, visit.house.account.to_string());
+        assert_eq!(visit.account_of(&second).await, visit.harness.account.to_string());
     }
 
     async fn no_page_asks_for_a_form_to_be_sent_again(visit: Visit) {

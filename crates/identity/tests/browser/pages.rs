@@ -14,7 +14,7 @@ const HARD_TO_USE: &str = include_str!("hard_to_use.js");
 /// Comes to each page in turn, and does there what is given.
 async fn on_every_page(visit: &Visit, look: impl AsyncFn(&str)) {
     let browser = &visit.browser;
-    let issuer = &visit.house.service.issuer;
+    let issuer = &visit.harness.service.issuer;
     visit.open(&[("client_id", "nobody")]).await;
     look("message").await;
     visit.open(&[("scope", "read write")]).await;

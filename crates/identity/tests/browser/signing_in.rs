@@ -19,7 +19,7 @@ testkit::on_both_engines! {
         let code = visit.code().await;
         browser.shows("h1", "Back").await;
         assert!(browser.url().await.starts_with(&visit.callback.url));
-        assert_eq!(visit.account_of(&code).await, visit.house.account.to_string());
+        assert_eq!(visit.account_of(&code).await, visit.harness.account.to_string());
         visit.nothing_was_forbidden().await;
     }
 
@@ -46,7 +46,7 @@ testkit::on_both_engines! {
             ("error", "access_denied"),
             ("error_description", "the request was denied"),
             ("state", "st/ate"),
-            ("iss", &visit.house.service.issuer),
+            ("iss", &visit.harness.service.issuer),
         ];
         assert_eq!(answer, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
         visit.browser.shows("h1", "Back").await;
@@ -88,7 +88,7 @@ testkit::on_both_engines! {
         browser.click(ALLOW).await;
         let code = visit.code().await;
         assert_eq!(browser.title().await, "Client", "the page's script ran");
-        assert_eq!(visit.account_of(&code).await, visit.house.account.to_string());
+        assert_eq!(visit.account_of(&code).await, visit.harness.account.to_string());
     }
 
     async fn signing_in_works_without_https_under_a_name(visit: Visit) {

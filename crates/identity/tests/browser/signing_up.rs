@@ -25,11 +25,11 @@ testkit::on_both_engines! {
         browser.shows("strong", "grace").await;
         browser.click(ALLOW).await;
         let account = visit.account_of(&visit.code().await).await;
-        assert_ne!(account, visit.house.account.to_string());
+        assert_ne!(account, visit.harness.account.to_string());
         visit.nothing_was_forbidden().await;
 
         // The account outlives the browser's session.
-        browser.go(&format!("{}/oauth/sign-out", visit.house.service.issuer)).await;
+        browser.go(&format!("{}/oauth/sign-out", visit.harness.service.issuer)).await;
         browser.click(SUBMIT).await;
         browser.shows("h1", "You are signed out").await;
         visit.open(&[]).await;

@@ -95,7 +95,7 @@ async fn no_more_is_read_than_keys_can_have() {
 }
 
 #[tokio::test]
-async fn nobody_at_the_issuers_address_is_an_issuer_that_is_away() {
+async fn unreachable_issuer_is_a_503() {
     let address = Address::free().await;
     let url = address.url();
     drop(address);

@@ -146,7 +146,7 @@ async fn keys(State(issuer): State<Issuer>) -> Response {
     answer(&issuer, locked(&issuer.keys).clone())
 }
 
-/// What is here is good, so that nobody can say it was not worth following.
+/// A valid document: a client that follows the redirect would accept it.
 async fn elsewhere(State(issuer): State<Issuer>) -> String {
     issuer.asked.send_modify(|asked| asked.elsewhere += 1);
     locked(&issuer.keys).clone()

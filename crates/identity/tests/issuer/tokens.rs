@@ -189,7 +189,7 @@ async fn scopes_are_a_text_or_a_list_in_the_claim_that_the_issuer_uses() {
 }
 
 #[tokio::test]
-async fn a_subject_elsewhere_is_no_account_of_ours() {
+async fn subject_of_an_external_issuer_is_no_account() {
     let issuer = Issuer::start().await;
     let service = Service::start(issuer.settings()).await;
     let subject = "01900000-0000-7000-8000-000000000001";

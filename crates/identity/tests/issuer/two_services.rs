@@ -8,13 +8,13 @@ use crate::fixture::Service;
 
 #[path = "../oauth/fixture.rs"]
 #[allow(dead_code, reason = "the tests of the server itself use the rest")]
-mod house;
+mod harness;
 
-use house::{House, text};
+use harness::{Harness, text};
 
 testkit::on_both_engines! {
-    async fn a_token_from_one_service_opens_the_other(house: House) {
-        let issuer = &house.service.issuer;
+    async fn a_token_from_one_service_opens_the_other(harness: Harness) {
+        let issuer = &harness.service.issuer;
         let audience = format!("{issuer}/v1");
         let settings = ExternalIssuer {
             service: "Trains",
@@ -24,8 +24,8 @@ testkit::on_both_engines! {
             types: vec!["at+jwt".into()],
             scope_claim: "scope".into(),
         };
-        let other = Service::start_with(settings, house.clock.clone()).await;
-        let client = &house.service.client;
+        let other = Service::start_with(settings, harness.clock.clone()).await;
+        let client = &harness.service.client;
         let body = json!({"client_name": "Timetable", "grant_types": ["client_credentials"]});
         let registered = client.post("/oauth/register").json(&body).send().await;
         let registered = registered.has_status(201).json();
@@ -38,13 +38,13 @@ testkit::on_both_engines! {
                 ("scope", scope),
                 ("resource", resource),
             ];
-            text(&house.service.token(&form).await.has_status(200).json()["access_token"])
+            text(&harness.service.token(&form).await.has_status(200).json()["access_token"])
         };
         let access = token("read", &audience).await;
         assert_eq!(other.call(&access).await.has_status(200).text(), id);
         other.call(&token("write", &audience).await).await.is_problem(403, "forbidden");
         other.refuses(token("read", issuer).await, "is for another audience").await;
-        house.clock.advance(SignedDuration::from_mins(10));
+        harness.clock.advance(SignedDuration::from_mins(10));
         other.refuses(access, "has expired").await;
     }
 }

@@ -5,12 +5,12 @@ use jiff::SignedDuration;
 use serde_json::json;
 use web::Chance;
 
-use crate::fixture::{APP, Browser, CALLBACK, House, Service, VERIFIER, refused, text};
+use crate::fixture::{APP, Browser, CALLBACK, Harness, Service, VERIFIER, refused, text};
 
 /// The service of the same name without its demo.
-async fn without_demo(house: &House) -> Service {
-    let issuer = house.service.issuer.clone();
-    Service::start_with(&house.db, &house.clock, Some(&issuer), |settings| settings.demo = false).await
+async fn without_demo(harness: &Harness) -> Service {
+    let issuer = harness.service.issuer.clone();
+    Service::start_with(&harness.db, &harness.clock, Some(&issuer), |settings| settings.demo = false).await
 }
 
 async fn introspect(service: &Service, client: &(String, String), token: &str) -> serde_json::Value {
@@ -19,8 +19,8 @@ async fn introspect(service: &Service, client: &(String, String), token: &str) -
 }
 
 testkit::on_both_engines! {
-    async fn a_client_registered_openly_works_in_a_demo_only(house: House) {
-        let service = &house.service;
+    async fn a_client_registered_openly_works_in_a_demo_only(harness: Harness) {
+        let service = &harness.service;
         let body = json!({
             "redirect_uris": [APP], "grant_types": ["authorization_code", "refresh_token", "client_credentials"],
         });
@@ -40,7 +40,7 @@ testkit::on_both_engines! {
         let (access, refresh) = (text(&tokens["access_token"]), text(&tokens["refresh_token"]));
         service.call("/v1/read", &access).await.has_status(200);
 
-        let strict = without_demo(&house).await;
+        let strict = without_demo(&harness).await;
         let own = [("grant_type", "client_credentials"), form[1], form[2]];
         refused("the client", &strict.token(&own).await, 401, "invalid_client");
         let again = [("grant_type", "refresh_token"), form[1], form[2], ("refresh_token", &refresh)];
@@ -56,8 +56,8 @@ testkit::on_both_engines! {
         service.token(&again).await.has_status(200);
     }
 
-    async fn a_client_registered_with_the_token_outlives_the_demo(house: House) {
-        let demo = Service::start_with(&house.db, &house.clock, None, |settings| {
+    async fn a_client_registered_with_the_token_outlives_the_demo(harness: Harness) {
+        let demo = Service::start_with(&harness.db, &harness.clock, None, |settings| {
             settings.registration_token = Some("initial".into());
         });
         let demo = demo.await;
@@ -66,11 +66,11 @@ testkit::on_both_engines! {
         let registered = call.json(&body).send().await.has_status(201).json();
         let (id, secret) = (text(&registered["client_id"]), text(&registered["client_secret"]));
         let own = [("grant_type", "client_credentials"), ("client_id", &id), ("client_secret", &secret)];
-        without_demo(&house).await.token(&own).await.has_status(200);
+        without_demo(&harness).await.token(&own).await.has_status(200);
     }
 
-    async fn what_a_demo_account_allowed_works_in_a_demo_only(house: House) {
-        let service = &house.service;
+    async fn what_a_demo_account_allowed_works_in_a_demo_only(harness: Harness) {
+        let service = &harness.service;
         service.accounts.add_demo("demo", "demo").await.unwrap();
         let demo = service.accounts.find("demo").await.unwrap().unwrap();
         let client = service.register("App", &[], true).await;
@@ -91,7 +91,7 @@ testkit::on_both_engines! {
         let (access, refresh) = (text(&tokens["access_token"]), text(&tokens["refresh_token"]));
         assert_eq!(introspect(service, &client, &access).await["active"], true);
 
-        let strict = without_demo(&house).await;
+        let strict = without_demo(&harness).await;
         let again = [("grant_type", "refresh_token"), by[0], by[1], ("refresh_token", &refresh)];
         refused("a refresh token", &strict.token(&again).await, 400, "invalid_grant");
         strict.call("/v1/read", &access).await.is_problem(401, "unauthorized");
@@ -102,7 +102,7 @@ testkit::on_both_engines! {
         assert!(page.contains("<h1>Sign in</h1>"), "{page}");
         assert_eq!(strict.accounts.find("demo").await.unwrap(), None);
 
-        let sessions = |demo| Sessions::new(demo, house.db.clone(), house.clock.clone(), Chance::system());
+        let sessions = |demo| Sessions::new(demo, harness.db.clone(), harness.clock.clone(), Chance::system());
         let hour = SignedDuration::from_hours(1);
         let api = sessions(true).start(Kind::Api, demo, hour).await.unwrap().secret;
         assert_eq!(sessions(true).find(Kind::Api, &api).await.unwrap(), Some((demo, "demo".to_owned())));
@@ -111,10 +111,10 @@ testkit::on_both_engines! {
         service.token(&again).await.has_status(200);
     }
 
-    async fn what_an_account_allowed_the_demo_client_works_in_a_demo_only(house: House) {
-        let (access, refresh) = house.service.tokens(&[]).await;
-        let code = house.service.code(&[]).await;
-        let strict = without_demo(&house).await;
+    async fn what_an_account_allowed_the_demo_client_works_in_a_demo_only(harness: Harness) {
+        let (access, refresh) = harness.service.tokens(&[]).await;
+        let code = harness.service.code(&[]).await;
+        let strict = without_demo(&harness).await;
         refused("the demo client", &strict.refresh(&refresh).await, 401, "invalid_client");
         refused("the demo client", &strict.redeem(&code).await, 401, "invalid_client");
         strict.call("/v1/read", &access).await.is_problem(401, "unauthorized");

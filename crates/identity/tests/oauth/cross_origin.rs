@@ -1,9 +1,9 @@
-//! What programs in a browser may call from elsewhere, and what anybody can find out about the server.
+//! What programs in a browser may call from other origins, and the public metadata of the server.
 
 use http::Method;
 use serde_json::json;
 
-use crate::fixture::{House, Service};
+use crate::fixture::{Harness, Service};
 
 const ORIGIN: &str = "https://app.example.com";
 
@@ -14,8 +14,8 @@ async fn preflight(service: &Service, path: &str, method: &str) -> testkit::Answ
 }
 
 testkit::on_both_engines! {
-    async fn programs_in_a_browser_may_call_what_is_for_programs(house: House) {
-        let service = &house.service;
+    async fn programs_in_a_browser_may_call_what_is_for_programs(harness: Harness) {
+        let service = &harness.service;
         for (method, path) in [
             ("POST", "/oauth/token"),
             ("POST", "/oauth/revoke"),
@@ -38,8 +38,8 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn nobody_may_call_what_is_for_people_or_for_servers(house: House) {
-        let service = &house.service;
+    async fn pages_and_introspection_allow_no_other_origin(harness: Harness) {
+        let service = &harness.service;
         let authorize = format!("/oauth/authorize?{}", service.request(&[]));
         for (method, path) in [
             ("GET", authorize.as_str()),
@@ -61,8 +61,8 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn the_server_says_where_everything_is(house: House) {
-        let service = &house.service;
+    async fn the_server_says_where_everything_is(harness: Harness) {
+        let service = &harness.service;
         let issuer = &service.issuer;
         let secret = ["client_secret_basic", "client_secret_post"];
         let any = ["none", secret[0], secret[1]];
@@ -94,10 +94,10 @@ testkit::on_both_engines! {
         let answer = service.client.get(path).send().await;
         answer.is(200, &expected(true, issuer));
         assert_eq!(answer.header("cache-control"), "public, max-age=3600");
-        let strict = Service::start_with(&house.db, &house.clock, None, |settings| settings.demo = false);
+        let strict = Service::start_with(&harness.db, &harness.clock, None, |settings| settings.demo = false);
         let strict = strict.await;
         strict.client.get(path).send().await.is(200, &expected(false, &strict.issuer));
-        let asks = Service::start_with(&house.db, &house.clock, None, |settings| {
+        let asks = Service::start_with(&harness.db, &harness.clock, None, |settings| {
             settings.demo = false;
             settings.registration_token = Some("initial".into());
         });
@@ -105,8 +105,8 @@ testkit::on_both_engines! {
         asks.client.get(path).send().await.is(200, &expected(true, &asks.issuer));
     }
 
-    async fn each_resource_says_who_guards_it(house: House) {
-        let service = &house.service;
+    async fn each_resource_says_who_guards_it(harness: Harness) {
+        let service = &harness.service;
         let issuer = &service.issuer;
         for path in ["", "/v1"] {
             let document = format!("/.well-known/oauth-protected-resource{path}");

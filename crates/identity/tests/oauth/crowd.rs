@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use testkit::Answer;
 use tokio::task::JoinSet;
 
-use crate::fixture::{CALLBACK, House, Service, VERIFIER, encode, open, text};
+use crate::fixture::{CALLBACK, Harness, Service, VERIFIER, encode, open, text};
 
 /// Sends one token request a hundred times at once, spread over these processes.
 async fn hundredfold(services: &[&Service], form: &[(&str, &str)]) -> Vec<Answer> {
@@ -19,28 +19,28 @@ async fn hundredfold(services: &[&Service], form: &[(&str, &str)]) -> Vec<Answer
 }
 
 /// Exactly one got something, and by now it is worth nothing.
-async fn one_won_and_all_lost(house: &House, services: &[&Service], answers: &[Answer]) {
+async fn one_won_and_all_lost(harness: &Harness, services: &[&Service], answers: &[Answer]) {
     let (won, lost): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 200);
     assert_eq!((won.len(), lost.len()), (1, 99));
     for answer in lost {
         assert_eq!(answer.has_status(400).json()["error"], "invalid_grant", "{}", answer.text());
     }
     let tokens = won[0].json();
-    house.clock.advance(SignedDuration::from_secs(5));
+    harness.clock.advance(SignedDuration::from_secs(5));
     for service in services {
         let call = service.call("/v1/read", &text(&tokens["access_token"])).await;
         assert_eq!(call.is_problem(401, "unauthorized"), "The access token was revoked.");
         let refreshed = service.refresh(&text(&tokens["refresh_token"])).await;
         assert_eq!(refreshed.has_status(400).json()["error"], "invalid_grant");
     }
-    let tokens = house
+    let tokens = harness
         .db
         .read(|tx| tx.rows("SELECT used_at IS NULL FROM oauth_refresh_token", &[], |row| row.get::<bool>(0)));
     let unused = tokens.await.unwrap_or_else(|error: db::Error| panic!("{error}"));
     assert_eq!(unused.iter().filter(|unused| **unused).count(), 1, "one was made, and none since");
 }
 
-async fn redeem_code(house: &House, services: &[&Service]) {
+async fn redeem_code(harness: &Harness, services: &[&Service]) {
     let code = services[0].code(&[]).await;
     let form = [
         ("grant_type", "authorization_code"),
@@ -50,35 +50,35 @@ async fn redeem_code(house: &House, services: &[&Service]) {
         ("code_verifier", VERIFIER),
     ];
     let answers = hundredfold(services, &form).await;
-    one_won_and_all_lost(house, services, &answers).await;
+    one_won_and_all_lost(harness, services, &answers).await;
 }
 
-async fn redeem_refresh_token(house: &House, services: &[&Service]) {
+async fn redeem_refresh_token(harness: &Harness, services: &[&Service]) {
     let (_, token) = services[0].tokens(&[]).await;
     let form = [("grant_type", "refresh_token"), ("client_id", "demo"), ("refresh_token", token.as_str())];
     let answers = hundredfold(services, &form).await;
-    one_won_and_all_lost(house, services, &answers).await;
+    one_won_and_all_lost(harness, services, &answers).await;
 }
 
 /// Another process: its own connections, its own memory.
-async fn another(house: &House) -> Service {
-    Service::start(&open(&house.store), &house.clock, Some(&house.service.issuer)).await
+async fn another(harness: &Harness) -> Service {
+    Service::start(&open(&harness.store), &harness.clock, Some(&harness.service.issuer)).await
 }
 
 testkit::on_both_engines! {
-    async fn a_code_is_good_for_one_of_a_hundred(house: House) {
-        redeem_code(&house, &[&house.service]).await;
+    async fn a_code_is_good_for_one_of_a_hundred(harness: Harness) {
+        redeem_code(&harness, &[&harness.service]).await;
     }
 
-    async fn a_code_is_good_for_one_of_a_hundred_at_two_processes(house: House) {
-        redeem_code(&house, &[&house.service, &another(&house).await]).await;
+    async fn a_code_is_good_for_one_of_a_hundred_at_two_processes(harness: Harness) {
+        redeem_code(&harness, &[&harness.service, &another(&harness).await]).await;
     }
 
-    async fn a_refresh_token_is_good_for_one_of_a_hundred(house: House) {
-        redeem_refresh_token(&house, &[&house.service]).await;
+    async fn a_refresh_token_is_good_for_one_of_a_hundred(harness: Harness) {
+        redeem_refresh_token(&harness, &[&harness.service]).await;
     }
 
-    async fn a_refresh_token_is_good_for_one_of_a_hundred_at_two_processes(house: House) {
-        redeem_refresh_token(&house, &[&house.service, &another(&house).await]).await;
+    async fn a_refresh_token_is_good_for_one_of_a_hundred_at_two_processes(harness: Harness) {
+        redeem_refresh_token(&harness, &[&harness.service, &another(&harness).await]).await;
     }
 }

@@ -64,7 +64,7 @@ pub(crate) struct Service {
 }
 
 /// The service and all it stands on.
-pub(crate) struct House {
+pub(crate) struct Harness {
     pub(crate) store: Store,
     pub(crate) db: Db,
     pub(crate) clock: Clock,
@@ -72,7 +72,7 @@ pub(crate) struct House {
     pub(crate) service: Service,
 }
 
-impl Fixture for House {
+impl Fixture for Harness {
     async fn start(engine: Engine) -> Self {
         let store = Store::new(engine);
         let db = open(&store);
@@ -80,7 +80,7 @@ impl Fixture for House {
         let service = Service::start(&db, &clock, None).await;
         let accounts = Accounts::new("Test", true, db.clone(), clock.clone(), Chance::system()).unwrap();
         let account = accounts.add(NAME, PASSWORD.into()).await.unwrap();
-        House { store, db, clock, account, service }
+        Harness { store, db, clock, account, service }
     }
 }
 

@@ -3,11 +3,11 @@
 use jiff::SignedDuration;
 use serde_json::json;
 
-use crate::fixture::{Browser, House, Service, text};
+use crate::fixture::{Browser, Harness, Service, text};
 
 testkit::on_both_engines! {
-    async fn a_code_buys_a_token_that_opens_what_it_is_for(house: House) {
-        let service = &house.service;
+    async fn a_code_buys_a_token_that_opens_what_it_is_for(harness: Harness) {
+        let service = &harness.service;
         let mut browser = Browser::new(service);
         let path = format!("/oauth/authorize?{}", service.request(&[]));
         let page = browser.get(&path).await;
@@ -33,7 +33,7 @@ testkit::on_both_engines! {
         assert_eq!(tokens["scope"], "read");
         let access = text(&tokens["access_token"]);
         let opened = service.call("/v1/read", &access).await;
-        assert_eq!(opened.has_status(200).text(), house.account.to_string());
+        assert_eq!(opened.has_status(200).text(), harness.account.to_string());
         let refused = service.call("/v1/both", &access).await;
         refused.is_problem(403, "forbidden");
         let metadata = format!("{}/.well-known/oauth-protected-resource", service.issuer);
@@ -44,13 +44,13 @@ testkit::on_both_engines! {
                  scope=\"read write\""
             )
         );
-        house.clock.advance(SignedDuration::from_mins(10));
+        harness.clock.advance(SignedDuration::from_mins(10));
         let late = service.call("/v1/read", &access).await;
         assert_eq!(late.is_problem(401, "unauthorized"), "The access token has expired.");
     }
 
-    async fn a_refresh_token_is_good_once_and_its_reuse_ends_everything(house: House) {
-        let service = &house.service;
+    async fn a_refresh_token_is_good_once_and_its_reuse_ends_everything(harness: Harness) {
+        let service = &harness.service;
         let (access, first) = service.tokens(&[]).await;
         let answer = service.refresh(&first).await;
         let second = text(&answer.has_status(200).json()["refresh_token"]);
@@ -62,32 +62,32 @@ testkit::on_both_engines! {
             json!({"error": "invalid_grant", "error_description": "the refresh token was used before"})
         );
         service.refresh(&second).await.has_status(400);
-        house.clock.advance(SignedDuration::from_secs(5));
+        harness.clock.advance(SignedDuration::from_secs(5));
         service.call("/v1/read", &access).await.is_problem(401, "unauthorized");
     }
 
-    async fn a_code_used_twice_ends_what_it_bought(house: House) {
-        let service = &house.service;
+    async fn a_code_used_twice_ends_what_it_bought(harness: Harness) {
+        let service = &harness.service;
         let code = service.code(&[]).await;
         let first = service.redeem(&code).await;
         let access = text(&first.has_status(200).json()["access_token"]);
         let second = service.redeem(&code).await;
         assert_eq!(second.has_status(400).json()["error_description"], "the code was used before");
-        house.clock.advance(SignedDuration::from_secs(5));
+        harness.clock.advance(SignedDuration::from_secs(5));
         service.call("/v1/read", &access).await.is_problem(401, "unauthorized");
         service.refresh(&text(&first.json()["refresh_token"])).await.has_status(400);
     }
 
-    async fn two_processes_on_one_database_are_one_server(house: House) {
-        let service = &house.service;
-        let other = Service::start(&house.db, &house.clock, Some(&service.issuer)).await;
+    async fn two_processes_on_one_database_are_one_server(harness: Harness) {
+        let service = &harness.service;
+        let other = Service::start(&harness.db, &harness.clock, Some(&service.issuer)).await;
         let code = service.code(&[]).await;
         let tokens = other.redeem(&code).await;
         let access = text(&tokens.has_status(200).json()["access_token"]);
         service.call("/v1/read", &access).await.has_status(200);
         let revoked = other.post("/oauth/revoke", &[("client_id", "demo"), ("token", &access)]).await;
         revoked.has_status(200);
-        house.clock.advance(SignedDuration::from_secs(5));
+        harness.clock.advance(SignedDuration::from_secs(5));
         service.call("/v1/read", &access).await.is_problem(401, "unauthorized");
         other.call("/v1/read", &access).await.is_problem(401, "unauthorized");
     }

@@ -1,4 +1,4 @@
-//! A client that somebody else wrote gets along with us.
+//! The client library `oauth2` works with this server.
 
 use std::convert::Infallible;
 
@@ -10,7 +10,7 @@ use oauth2::{
 };
 use url::Url;
 
-use crate::fixture::{APP, Browser, CALLBACK, House, Service};
+use crate::fixture::{APP, Browser, CALLBACK, Harness, Service};
 
 /// The way its requests take.
 async fn send(client: testkit::Client, request: HttpRequest) -> Result<HttpResponse, Infallible> {
@@ -55,8 +55,8 @@ async fn allow(service: &Service, link: &Url, state: &CsrfToken) -> Authorizatio
 }
 
 testkit::on_both_engines! {
-    async fn a_public_one_with_a_code_refreshes_and_revokes(house: House) {
-        let service = &house.service;
+    async fn a_public_one_with_a_code_refreshes_and_revokes(harness: Harness) {
+        let service = &harness.service;
         let http = |request| send(service.client.clone(), request);
         let client = client(service, "demo", CALLBACK).await;
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
@@ -81,8 +81,8 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_confidential_one_acts_for_itself_and_asks_about_tokens(house: House) {
-        let service = &house.service;
+    async fn a_confidential_one_acts_for_itself_and_asks_about_tokens(harness: Harness) {
+        let service = &harness.service;
         let http = |request| send(service.client.clone(), request);
         let (id, secret) = service.register("Foreign", &["read", "write"], true).await;
         for auth in [AuthType::BasicAuth, AuthType::RequestBody] {
@@ -97,7 +97,7 @@ testkit::on_both_engines! {
             assert_eq!(about.client_id().map(|id| id.as_str()), Some(id.as_str()));
             assert_eq!(about.sub(), Some(id.as_str()));
             assert_eq!(about.scopes(), Some(&vec![Scope::new("write".into())]));
-            assert_eq!(about.exp().unwrap().timestamp(), house.clock.now().as_second() + 600);
+            assert_eq!(about.exp().unwrap().timestamp(), harness.clock.now().as_second() + 600);
             let revoked: StandardRevocableToken = token.clone().into();
             client.revoke_token(revoked).unwrap().request_async(&http).await.unwrap();
             assert!(!client.introspect(&token).request_async(&http).await.unwrap().active());

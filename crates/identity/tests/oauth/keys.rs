@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use testkit::Store;
 use web::Clock;
 
-use crate::fixture::{House, Service, open, text};
+use crate::fixture::{Harness, Service, open, text};
 
 async fn published(service: &Service) -> Vec<String> {
     let answer = service.client.get("/oauth/jwks.json").send().await;
@@ -22,9 +22,9 @@ fn signer(token: &str) -> String {
 }
 
 /// The keys in the database.
-async fn stored(house: &House) -> Vec<String> {
+async fn stored(harness: &Harness) -> Vec<String> {
     let keys =
-        house.db.read(|tx| tx.rows("SELECT id FROM signing_key ORDER BY number", &[], |row| row.get(0)));
+        harness.db.read(|tx| tx.rows("SELECT id FROM signing_key ORDER BY number", &[], |row| row.get(0)));
     keys.await.unwrap_or_else(|error: db::Error| panic!("{error}"))
 }
 
@@ -35,8 +35,8 @@ async fn own_token(service: &Service, client: &(String, String)) -> String {
 }
 
 testkit::on_both_engines! {
-    async fn a_key_is_published_with_its_thumbprint_and_nothing_private(house: House) {
-        let service = &house.service;
+    async fn a_key_is_published_with_its_thumbprint_and_nothing_private(harness: Harness) {
+        let service = &harness.service;
         let answer = service.client.get("/oauth/jwks.json").send().await;
         let jwks = answer.json();
         let key = &jwks["keys"][0];
@@ -55,80 +55,80 @@ testkit::on_both_engines! {
         assert_eq!(header, json!({"typ": "at+jwt", "alg": "RS256", "kid": thumbprint}));
     }
 
-    async fn a_key_is_known_before_it_signs_and_shown_after(house: House) {
-        let service = &house.service;
-        let other = Service::start(&open(&house.store), &house.clock, Some(&service.issuer)).await;
+    async fn a_key_is_known_before_it_signs_and_shown_after(harness: Harness) {
+        let service = &harness.service;
+        let other = Service::start(&open(&harness.store), &harness.clock, Some(&service.issuer)).await;
         let client = service.register("Own", &[], true).await;
         let first = published(service).await;
         assert_eq!(first.len(), 1);
-        house.clock.advance(SignedDuration::from_hours(24 * 29) - SignedDuration::from_mins(1));
+        harness.clock.advance(SignedDuration::from_hours(24 * 29) - SignedDuration::from_mins(1));
         assert_eq!(published(service).await, first);
         // A day before, the next one is known; the first still signs.
-        house.clock.advance(SignedDuration::from_mins(1));
+        harness.clock.advance(SignedDuration::from_mins(1));
         let both = published(service).await;
         assert_eq!((both.len(), &both[0]), (2, &first[0]));
         assert_eq!(published(&other).await, both);
-        house.clock.advance(SignedDuration::from_hours(24) - SignedDuration::from_secs(1));
+        harness.clock.advance(SignedDuration::from_hours(24) - SignedDuration::from_secs(1));
         let old = own_token(service, &client).await;
         assert_eq!(signer(&old), first[0]);
-        house.clock.advance(SignedDuration::from_secs(1));
+        harness.clock.advance(SignedDuration::from_secs(1));
         let new = own_token(service, &client).await;
         assert_eq!(signer(&new), both[1]);
         for process in [service, &other] {
             process.call("/v1/read", &new).await.has_status(200);
             process.call("/v1/read", &old).await.has_status(200);
         }
-        house.clock.advance(SignedDuration::from_secs(598));
+        harness.clock.advance(SignedDuration::from_secs(598));
         service.call("/v1/read", &old).await.has_status(200);
-        house.clock.advance(SignedDuration::from_secs(1));
+        harness.clock.advance(SignedDuration::from_secs(1));
         let late = service.call("/v1/read", &old).await;
         assert_eq!(late.is_problem(401, "unauthorized"), "The access token has expired.");
         assert_eq!(published(service).await, both);
-        house.clock.advance(SignedDuration::from_mins(50));
+        harness.clock.advance(SignedDuration::from_mins(50));
         assert_eq!(published(service).await, both);
-        house.clock.advance(SignedDuration::from_mins(2));
-        assert_eq!(stored(&house).await, both);
+        harness.clock.advance(SignedDuration::from_mins(2));
+        assert_eq!(stored(&harness).await, both);
         assert_eq!(published(service).await, both[1..]);
         // Nor is it kept: it could still sign.
-        assert_eq!(stored(&house).await, both[1..]);
-        house.clock.advance(SignedDuration::from_mins(1));
+        assert_eq!(stored(&harness).await, both[1..]);
+        harness.clock.advance(SignedDuration::from_mins(1));
         assert_eq!(signer(&own_token(&other, &client).await), both[1]);
     }
 
-    async fn another_processs_new_key_is_taken(house: House) {
-        let service = &house.service;
-        let other = Service::start(&open(&house.store), &house.clock, Some(&service.issuer)).await;
+    async fn another_processs_new_key_is_taken(harness: Harness) {
+        let service = &harness.service;
+        let other = Service::start(&open(&harness.store), &harness.clock, Some(&service.issuer)).await;
         let client = service.register("Own", &[], true).await;
-        house.clock.advance(SignedDuration::from_hours(24 * 29));
+        harness.clock.advance(SignedDuration::from_hours(24 * 29));
         // This one makes the next key; the other has not looked since it was started.
         assert_eq!(published(service).await.len(), 2);
-        house.clock.advance(SignedDuration::from_hours(24));
+        harness.clock.advance(SignedDuration::from_hours(24));
         let token = own_token(service, &client).await;
         assert_eq!(signer(&token), published(service).await[1]);
         other.call("/v1/read", &token).await.has_status(200);
     }
 
-    async fn a_service_that_slept_makes_no_key_that_nobody_knows(house: House) {
-        let service = &house.service;
+    async fn service_that_was_stopped_publishes_its_next_key_before_it_signs(harness: Harness) {
+        let service = &harness.service;
         let client = service.register("Own", &[], true).await;
         let first = published(service).await;
-        house.clock.advance(SignedDuration::from_hours(24 * 100));
+        harness.clock.advance(SignedDuration::from_hours(24 * 100));
         assert_eq!(signer(&own_token(service, &client).await), first[0]);
         let both = published(service).await;
         assert_eq!(both.len(), 2);
-        house.clock.advance(SignedDuration::from_hours(24));
+        harness.clock.advance(SignedDuration::from_hours(24));
         assert_eq!(signer(&own_token(service, &client).await), both[1]);
         // However long it goes on, there are never more than two, and numbers are not given twice.
         for month in 1..=6 {
-            house.clock.advance(SignedDuration::from_hours(24 * 30));
+            harness.clock.advance(SignedDuration::from_hours(24 * 30));
             own_token(service, &client).await;
-            house.clock.advance(SignedDuration::from_hours(26));
+            harness.clock.advance(SignedDuration::from_hours(26));
             let token = own_token(service, &client).await;
-            let kept = stored(&house).await;
+            let kept = stored(&harness).await;
             assert!(kept.len() <= 2 && kept.contains(&signer(&token)), "after {month} months: {kept:?}");
             service.call("/v1/read", &token).await.has_status(200);
         }
-        let newest = house.db.read(|tx| tx.row("SELECT max(number) FROM signing_key", &[], |row| row.get(0)));
+        let newest = harness.db.read(|tx| tx.row("SELECT max(number) FROM signing_key", &[], |row| row.get(0)));
         let newest: i64 = newest.await.unwrap_or_else(|error: db::Error| panic!("{error}")).unwrap();
         assert_eq!(newest, 8);
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use testkit::Answer;
 use web::Chance;
 
-use crate::fixture::{APP, House, NAME, Pairs, Service, open, refused, text};
+use crate::fixture::{APP, Harness, NAME, Pairs, Service, open, refused, text};
 
 async fn introspect(service: &Service, client: &(String, String), token: &str) -> Value {
     let form = [("client_id", client.0.as_str()), ("client_secret", client.1.as_str()), ("token", token)];
@@ -21,8 +21,8 @@ async fn gateway(service: &Service) -> (String, String) {
     (client.id, secret.unwrap())
 }
 
-async fn another(house: &House) -> Service {
-    Service::start(&open(&house.store), &house.clock, Some(&house.service.issuer)).await
+async fn another(harness: &Harness) -> Service {
+    Service::start(&open(&harness.store), &harness.clock, Some(&harness.service.issuer)).await
 }
 
 async fn register(service: &Service, body: &Value, token: Option<&str>) -> Answer {
@@ -41,8 +41,8 @@ fn is_unauthorized(answer: &Answer) {
 }
 
 testkit::on_both_engines! {
-    async fn revoking_and_asking_are_for_those_who_may(house: House) {
-        let service = &house.service;
+    async fn revoking_and_asking_are_for_those_who_may(harness: Harness) {
+        let service = &harness.service;
         let owner = service.register("Owner", &[], true).await;
         let gateway = gateway(service).await;
         let (access, refresh) = service.tokens(&[]).await;
@@ -73,15 +73,15 @@ testkit::on_both_engines! {
         }
         let none = service.post("/oauth/revoke", &[me[0], me[1], ("token", "x")]).await;
         assert_eq!(none.has_status(200).text(), "");
-        house.clock.advance(SignedDuration::from_secs(5));
+        harness.clock.advance(SignedDuration::from_secs(5));
         service.call("/v1/read", &access).await.has_status(200);
         for inactive in [refresh.as_str(), "x", "a.b.c"] {
             assert_eq!(introspect(service, &gateway, inactive).await, json!({"active": false}));
         }
-        let iat = house.clock.now().as_second() - 5;
+        let iat = harness.clock.now().as_second() - 5;
         let about = introspect(service, &gateway, &access).await;
         let expected = json!({
-            "active": true, "token_type": "Bearer", "iss": service.issuer, "sub": house.account.to_string(),
+            "active": true, "token_type": "Bearer", "iss": service.issuer, "sub": harness.account.to_string(),
             "client_id": "demo", "scope": "read", "aud": service.issuer, "iat": iat, "exp": iat + 600,
             "jti": about["jti"],
         });
@@ -92,8 +92,8 @@ testkit::on_both_engines! {
         refused("a revoked one", &service.refresh(&refresh).await, 400, "invalid_grant");
     }
 
-    async fn introspection_of_a_refresh_token_says_when_its_grant_was_made(house: House) {
-        let service = &house.service;
+    async fn introspection_of_a_refresh_token_says_when_its_grant_was_made(harness: Harness) {
+        let service = &harness.service;
         let owner = service.register("Owner", &[], true).await;
         let code = service.code(&[("client_id", &owner.0), ("redirect_uri", APP)]).await;
         let me = [("client_id", owner.0.as_str()), ("client_secret", owner.1.as_str())];
@@ -105,21 +105,21 @@ testkit::on_both_engines! {
             ("redirect_uri", APP),
             ("code_verifier", crate::fixture::VERIFIER),
         ];
-        let granted_at = house.clock.now().as_second();
+        let granted_at = harness.clock.now().as_second();
         let first = text(&service.token(&form).await.has_status(200).json()["refresh_token"]);
-        house.clock.advance(SignedDuration::from_secs(700));
+        harness.clock.advance(SignedDuration::from_secs(700));
         let form = [("grant_type", "refresh_token"), me[0], me[1], ("refresh_token", &first)];
         let next = text(&service.token(&form).await.has_status(200).json()["refresh_token"]);
         let about = introspect(service, &owner, &next).await;
         let expected = json!({
-            "active": true, "iss": service.issuer, "sub": house.account.to_string(), "client_id": owner.0,
+            "active": true, "iss": service.issuer, "sub": harness.account.to_string(), "client_id": owner.0,
             "scope": "read", "aud": service.issuer, "iat": granted_at, "exp": about["exp"],
         });
         assert_eq!(about, expected);
     }
 
-    async fn what_another_process_revoked_is_refused_within_five_seconds(house: House) {
-        let (service, other) = (&house.service, another(&house).await);
+    async fn what_another_process_revoked_is_refused_within_five_seconds(harness: Harness) {
+        let (service, other) = (&harness.service, another(&harness).await);
         let asking = gateway(service).await;
         let (access, refresh) = service.tokens(&[]).await;
         service.call("/v1/read", &access).await.has_status(200);
@@ -129,9 +129,9 @@ testkit::on_both_engines! {
         // Where it was revoked it is known at once; here it was seen good a moment ago.
         other.call("/v1/read", &access).await.is_problem(401, "unauthorized");
         assert_eq!(introspect(service, &asking, &access).await, json!({"active": false}));
-        house.clock.advance(SignedDuration::from_millis(4999));
+        harness.clock.advance(SignedDuration::from_millis(4999));
         service.call("/v1/read", &access).await.has_status(200);
-        house.clock.advance(SignedDuration::from_millis(1));
+        harness.clock.advance(SignedDuration::from_millis(1));
         let late = service.call("/v1/read", &access).await;
         assert_eq!(late.is_problem(401, "unauthorized"), "The access token was revoked.");
         // One token is not the grant.
@@ -140,8 +140,8 @@ testkit::on_both_engines! {
         service.call("/v1/read", &next).await.has_status(200);
     }
 
-    async fn with_an_account_or_a_client_goes_all_it_was_allowed(house: House) {
-        let (service, other) = (&house.service, another(&house).await);
+    async fn with_an_account_or_a_client_goes_all_it_was_allowed(harness: Harness) {
+        let (service, other) = (&harness.service, another(&harness).await);
         let asking = gateway(service).await;
         let (app, _) = service.register("App", &[], false).await;
         let code = service.code(&[("client_id", &app), ("redirect_uri", APP)]).await;
@@ -157,23 +157,23 @@ testkit::on_both_engines! {
         assert!(other.server.remove_client(&app).await.unwrap());
         assert!(!other.server.remove_client(&app).await.unwrap());
         assert_eq!(introspect(service, &asking, &access).await, json!({"active": false}));
-        house.clock.advance(SignedDuration::from_secs(5));
+        harness.clock.advance(SignedDuration::from_secs(5));
         service.call("/v1/read", &access).await.is_problem(401, "unauthorized");
 
         let (access, refresh) = service.tokens(&[]).await;
         let code = service.code(&[]).await;
         service.call("/v1/read", &access).await.has_status(200);
-        let accounts = Accounts::new("Test", true, house.db.clone(), house.clock.clone(), Chance::system());
+        let accounts = Accounts::new("Test", true, harness.db.clone(), harness.clock.clone(), Chance::system());
         accounts.unwrap().remove(NAME).await.unwrap();
         assert_eq!(introspect(service, &asking, &access).await, json!({"active": false}));
-        house.clock.advance(SignedDuration::from_secs(5));
+        harness.clock.advance(SignedDuration::from_secs(5));
         service.call("/v1/read", &access).await.is_problem(401, "unauthorized");
         refused("the account is gone", &service.refresh(&refresh).await, 400, "invalid_grant");
         refused("the account is gone", &service.redeem(&code).await, 400, "invalid_grant");
     }
 
-    async fn clients_register_themselves_in_a_demo(house: House) {
-        let service = &house.service;
+    async fn clients_register_themselves_in_a_demo(harness: Harness) {
+        let service = &harness.service;
         let uri = |uri: &str| json!({"redirect_uris": [uri], "token_endpoint_auth_method": "none"});
         let eleven: Vec<_> = (0..11).map(|number| format!("https://app.example.com/{number}")).collect();
         for (what, body) in [
@@ -206,7 +206,7 @@ testkit::on_both_engines! {
             client,
             json!({
                 "client_id": client["client_id"],
-                "client_id_issued_at": house.clock.now().as_second(),
+                "client_id_issued_at": harness.clock.now().as_second(),
                 "client_name": "An application",
                 "redirect_uris": [APP],
                 "scope": "read",
@@ -223,8 +223,8 @@ testkit::on_both_engines! {
         assert_eq!(public["grant_types"], json!(["authorization_code"]));
     }
 
-    async fn elsewhere_they_need_the_initial_access_token(house: House) {
-        let strict = Service::start_with(&house.db, &house.clock, None, |settings| {
+    async fn registration_outside_of_a_demo_needs_the_initial_access_token(harness: Harness) {
+        let strict = Service::start_with(&harness.db, &harness.clock, None, |settings| {
             settings.demo = false;
             settings.registration_token = Some("initial".into());
         });
@@ -244,7 +244,7 @@ testkit::on_both_engines! {
         for sent in ["Bearer initial", "bearer initial"] {
             register(&strict, &body, Some(sent)).await.has_status(201);
         }
-        let closed = Service::start_with(&house.db, &house.clock, None, |settings| settings.demo = false);
+        let closed = Service::start_with(&harness.db, &harness.clock, None, |settings| settings.demo = false);
         let closed = closed.await;
         for sent in [None, Some("Bearer "), Some("Bearer initial")] {
             is_unauthorized(&register(&closed, &body, sent).await);

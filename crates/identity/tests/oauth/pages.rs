@@ -6,7 +6,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use testkit::Answer;
 
-use crate::fixture::{APP, Browser, CALLBACK, House, NAME, PASSWORD, Pairs, Service, encode};
+use crate::fixture::{APP, Browser, CALLBACK, Harness, NAME, PASSWORD, Pairs, Service, encode};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
@@ -58,14 +58,14 @@ fn is_page(what: &str, answer: &Answer, status: u16, leads_to: &str) {
     assert!(!text.contains("<script") && !text.contains(" style=") && !text.contains("http-equiv"), "{what}");
 }
 
-async fn count(house: &House, sql: &'static str) -> i64 {
-    let read = house.db.read(move |tx| tx.row(sql, &[], |row| row.get(0)));
+async fn count(harness: &Harness, sql: &'static str) -> i64 {
+    let read = harness.db.read(move |tx| tx.row(sql, &[], |row| row.get(0)));
     read.await.unwrap_or_else(|error: db::Error| panic!("{error}")).unwrap()
 }
 
 testkit::on_both_engines! {
-    async fn a_form_is_taken_from_our_own_pages_only(house: House) {
-        let service = &house.service;
+    async fn a_form_is_taken_from_our_own_pages_only(harness: Harness) {
+        let service = &harness.service;
         let authorize = format!("/oauth/authorize?{}", service.request(&[]));
         let (token, cookie) = form_of(&service.client.get("/oauth/sign-up").send().await);
         let (_, other) = form_of(&service.client.get("/oauth/sign-up").send().await);
@@ -96,7 +96,7 @@ testkit::on_both_engines! {
             ("no origin's name, and no token", &[cookie, origin("null")], &[]),
         ];
         let fields = [("name", "mallory"), ("password", "wrong horse"), ("intent", "sign-in")];
-        let before = count(&house, "SELECT count(*) FROM sign_in_throttle").await;
+        let before = count(&harness, "SELECT count(*) FROM sign_in_throttle").await;
         for (what, headers, form) in cases {
             let form: Vec<_> = form.iter().chain(&fields).copied().collect();
             for path in ["/oauth/sign-up", "/oauth/sign-out", &authorize] {
@@ -106,10 +106,10 @@ testkit::on_both_engines! {
                 assert!(!answer.headers.contains_key("set-cookie"), "{what} {path}");
             }
         }
-        assert_eq!(count(&house, "SELECT count(*) FROM account").await, 1);
-        assert_eq!(count(&house, "SELECT count(*) FROM session").await, 1);
-        assert_eq!(count(&house, "SELECT count(*) FROM oauth_grant").await, 0);
-        assert_eq!(count(&house, "SELECT count(*) FROM sign_in_throttle").await, before);
+        assert_eq!(count(&harness, "SELECT count(*) FROM account").await, 1);
+        assert_eq!(count(&harness, "SELECT count(*) FROM session").await, 1);
+        assert_eq!(count(&harness, "SELECT count(*) FROM oauth_grant").await, 0);
+        assert_eq!(count(&harness, "SELECT count(*) FROM sign_in_throttle").await, before);
         for (name, headers) in [
             ("one", vec![cookie]),
             ("two", vec![cookie, site("same-origin"), origin("null")]),
@@ -124,8 +124,8 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn pages_keep_to_themselves(house: House) {
-        let service = &house.service;
+    async fn pages_keep_to_themselves(harness: Harness) {
+        let service = &harness.service;
         let (app, _) = service.register("App", &["read"], false).await;
         let back = " http://127.0.0.1:5999";
         let path = format!("/oauth/authorize?{}", service.request(&[]));
@@ -146,7 +146,7 @@ testkit::on_both_engines! {
         let elsewhere = service.request(&[("client_id", &app), ("redirect_uri", APP)]);
         let page = browser.get(&format!("/oauth/authorize?{elsewhere}")).await;
         is_page("consent for a site", &page, 200, " https://app.example.com");
-        let closed = Service::start_with(&house.db, &house.clock, None, |settings| settings.sign_up = false);
+        let closed = Service::start_with(&harness.db, &harness.clock, None, |settings| settings.sign_up = false);
         let closed = closed.await;
         let none = closed.client.get("/oauth/sign-up").send().await;
         is_page("no sign-up", &none, 404, "");
@@ -164,15 +164,15 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn a_session_has_a_new_secret_and_ends(house: House) {
-        let service = &house.service;
+    async fn a_session_has_a_new_secret_and_ends(harness: Harness) {
+        let service = &harness.service;
         let path = format!("/oauth/authorize?{}", service.request(&[]));
         let page = service.client.get(&path).send().await;
         let (token, form) = form_of(&page);
         assert_eq!(page.header("set-cookie"), format!("{form}; Path=/; HttpOnly; SameSite=Lax"));
         assert!(form.starts_with("test-service-form="), "{form}");
         let good = [("token", token.as_str()), ("intent", "sign-in"), ("name", NAME), ("password", PASSWORD)];
-        // Somebody planted a session beforehand.
+        // A session that an attacker set before.
         let planted = format!("{form}; test-service-session=planted");
         let first = send(service, &path, &[("cookie", &planted)], &good).await;
         let session = cookie(&first.has_status(303).headers, "session");
@@ -211,19 +211,19 @@ testkit::on_both_engines! {
         let switched = send(service, &path, &[("cookie", &format!("{form}; {third}"))], &switch).await;
         assert_eq!(switched.has_status(303).header("location"), path);
         shows(&third, "<h1>Sign in</h1>").await;
-        // Nobody allows anything who has not signed in.
+        // Consent needs a session.
         let allow = [("token", token.as_str()), ("intent", "allow")];
         let nobody = send(service, &path, &[("cookie", &form)], &allow).await;
         assert_eq!(nobody.has_status(303).header("location"), path);
         let fourth = send(service, &path, &[("cookie", &form)], &good).await;
         let fourth = cookie(&fourth.has_status(303).headers, "session");
-        house.clock.advance(jiff::SignedDuration::from_hours(12));
+        harness.clock.advance(jiff::SignedDuration::from_hours(12));
         shows(&fourth, "<h1>Sign in</h1>").await;
-        assert_eq!(count(&house, "SELECT count(*) FROM oauth_grant").await, 0);
+        assert_eq!(count(&harness, "SELECT count(*) FROM oauth_grant").await, 0);
     }
 
-    async fn with_tls_cookies_are_bound_to_the_host(house: House) {
-        let secure = Service::start(&house.db, &house.clock, Some("https://id.example.com")).await;
+    async fn with_tls_cookies_are_bound_to_the_host(harness: Harness) {
+        let secure = Service::start(&harness.db, &harness.clock, Some("https://id.example.com")).await;
         let page = secure.client.get("/oauth/sign-up").send().await;
         let (token, form) = form_of(&page);
         assert_eq!(page.header("set-cookie"), format!("{form}; Path=/; HttpOnly; SameSite=Lax; Secure"));
@@ -238,8 +238,8 @@ testkit::on_both_engines! {
         assert_eq!(set, format!("{session}; Path=/; HttpOnly; SameSite=Lax; Secure"));
     }
 
-    async fn whoever_guesses_has_to_wait(house: House) {
-        let service = &house.service;
+    async fn guesses_have_to_wait(harness: Harness) {
+        let service = &harness.service;
         let path = format!("/oauth/authorize?{}", service.request(&[]));
         let mut browser = Browser::new(service);
         for number in 0..10 {
@@ -254,13 +254,13 @@ testkit::on_both_engines! {
         let words = "There were too many wrong passwords. Try again in 30 seconds.";
         assert!(answer.text().contains(words), "{}", answer.text());
         assert!(!answer.text().contains("aria-invalid"), "{}", answer.text());
-        house.clock.advance(jiff::SignedDuration::from_secs(30));
+        harness.clock.advance(jiff::SignedDuration::from_secs(30));
         browser.sign_in(&path).await.has_status(303);
         assert!(browser.get(&path).await.text().contains("<h1>Allow Demo?</h1>"));
     }
 
-    async fn what_was_wrong_is_said_once_on_the_page_it_is_about(house: House) {
-        let service = &house.service;
+    async fn what_was_wrong_is_said_once_on_the_page_it_is_about(harness: Harness) {
+        let service = &harness.service;
         let path = format!("/oauth/authorize?{}", service.request(&[]));
         let elsewhere = format!("/oauth/authorize?{}", service.request(&[("state", "another")]));
         let mut browser = Browser::new(service);
@@ -274,7 +274,7 @@ testkit::on_both_engines! {
         let says = |page: &Answer| page.has_status(200).text().contains("The name or the password is wrong.");
         assert!(!says(&browser.get(&elsewhere).await));
         assert!(!says(&browser.get("/oauth/sign-up").await));
-        // Whoever has not sent the form cannot be told anything by it, nor by one that was made up.
+        // A browser that has not sent the form does not show the notice, nor a forged one.
         assert!(!says(&service.client.get(&path).header("cookie", &notice).send().await));
         let (_, form) = form_of(&service.client.get(&path).send().await);
         for (forged, what) in [
@@ -301,17 +301,17 @@ testkit::on_both_engines! {
         assert!(password.contains("aria-invalid=\"true\" aria-describedby=\"fault\""), "{password}");
         assert!(!says(&browser.get(&path).await));
         // Another process knows it too.
-        let other = Service::start(&house.db, &house.clock, Some(&service.issuer)).await;
+        let other = Service::start(&harness.db, &harness.clock, Some(&service.issuer)).await;
         browser.post(&path, &fields).await.has_status(303);
         assert!(says(&browser.at(&other).get(&path).await));
-        // A name that nobody can have is not carried along.
+        // An invalid name is not put into the cookie.
         let long = "n".repeat(5000);
         let page = browser.refused(&path, &[("intent", "sign-in"), ("name", &long), ("password", "x")]).await;
         assert!(says(&page) && !page.text().contains("nnnn"));
     }
 
-    async fn what_others_wrote_is_shown_as_text(house: House) {
-        let service = &house.service;
+    async fn what_others_wrote_is_shown_as_text(harness: Harness) {
+        let service = &harness.service;
         let name = "<script>alert('x')</script>\"&";
         let escaped = "&#60;script&#62;alert(&#39;x&#39;)&#60;/script&#62;&#34;&#38;";
         let body = json!({

@@ -13,7 +13,7 @@ use base64::{
 use serde_json::{Value, json};
 use testkit::Answer;
 
-use crate::fixture::{House, Service, text};
+use crate::fixture::{Harness, Service, text};
 
 fn part(value: &Value) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(value.to_string())
@@ -45,11 +45,11 @@ struct Forge {
 }
 
 impl Forge {
-    async fn new(house: &House) -> Self {
-        let (token, _) = house.service.tokens(&[]).await;
+    async fn new(harness: &Harness) -> Self {
+        let (token, _) = harness.service.tokens(&[]).await;
         let parts: Vec<_> = token.split('.').collect();
         let (header, claims) = (read(parts[0]), read(parts[1]));
-        let keys = house
+        let keys = harness
             .db
             .read(|tx| tx.row("SELECT private_key FROM signing_key", &[], |row| row.get::<Vec<u8>>(0)));
         let der = keys.await.unwrap_or_else(|error: db::Error| panic!("{error}")).unwrap();
@@ -101,9 +101,9 @@ fn is_invalid(what: &str, service: &Service, answer: &Answer, why: &str) {
 }
 
 testkit::on_both_engines! {
-    async fn a_header_cannot_choose_how_it_is_checked(house: House) {
-        let service = &house.service;
-        let forge = Forge::new(&house).await;
+    async fn a_header_cannot_choose_how_it_is_checked(harness: Harness) {
+        let service = &harness.service;
+        let forge = Forge::new(&harness).await;
         service.call("/v1/read", &forge.header(&json!({}))).await.has_status(200);
         service.call("/v1/read", &forge.header(&json!({"typ": "application/AT+JWT"}))).await.has_status(200);
         let jwks = service.client.get("/oauth/jwks.json").send().await.json();
@@ -171,10 +171,10 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn claims_must_be_there_and_be_meant_for_us_now(house: House) {
-        let service = &house.service;
-        let forge = Forge::new(&house).await;
-        let now = house.clock.now().as_second();
+    async fn claims_must_be_there_and_be_meant_for_us_now(harness: Harness) {
+        let service = &harness.service;
+        let forge = Forge::new(&harness).await;
+        let now = harness.clock.now().as_second();
         for claims in [
             json!({"aud": format!("{}/v1", service.issuer)}),
             json!({"aud": ["https://other.example", service.issuer]}),
@@ -227,9 +227,9 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn what_is_no_token_is_refused(house: House) {
-        let service = &house.service;
-        let forge = Forge::new(&house).await;
+    async fn what_is_no_token_is_refused(harness: Harness) {
+        let service = &harness.service;
+        let forge = Forge::new(&harness).await;
         let token = &forge.token;
         let (body, signature) = token.rsplit_once('.').unwrap();
         let (header, claims) = body.split_once('.').unwrap();
@@ -260,8 +260,8 @@ testkit::on_both_engines! {
         service.call("/v1/read", token).await.has_status(200);
     }
 
-    async fn credentials_come_one_at_a_time_and_in_the_header(house: House) {
-        let service = &house.service;
+    async fn credentials_come_one_at_a_time_and_in_the_header(harness: Harness) {
+        let service = &harness.service;
         let (token, _) = service.tokens(&[]).await;
         let bearer = format!("Bearer {token}");
         let get = |path: &str| service.client.get(path);

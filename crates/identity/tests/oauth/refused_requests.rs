@@ -4,7 +4,7 @@
 use testkit::Answer;
 use url::Url;
 
-use crate::fixture::{APP, CALLBACK, House, Pairs, encode};
+use crate::fixture::{APP, CALLBACK, Harness, Pairs, encode};
 
 /// A refusal on a page, which leads nowhere.
 #[track_caller]
@@ -36,8 +36,8 @@ fn to_the_client(what: &str, answer: &Answer, redirect_uri: &str, error: &str, i
 }
 
 testkit::on_both_engines! {
-    async fn a_client_or_an_address_that_is_not_registered_gets_a_page(house: House) {
-        let service = &house.service;
+    async fn a_client_or_an_address_that_is_not_registered_gets_a_page(harness: Harness) {
+        let service = &harness.service;
         let (app, _) = service.register("App", &["read"], false).await;
         let long = "x".repeat(65);
         let cases: &[(&str, Pairs<'_>)] = &[
@@ -106,8 +106,8 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn other_faults_are_told_to_the_client(house: House) {
-        let service = &house.service;
+    async fn other_faults_are_told_to_the_client(harness: Harness) {
+        let service = &harness.service;
         let (reader, _) = service.register("Reader", &["read"], false).await;
         let (short, long) = ("a".repeat(42), "a".repeat(44));
         let (plus, padded) = (format!("{}+", "a".repeat(42)), format!("{}=", "a".repeat(43)));
@@ -139,7 +139,7 @@ testkit::on_both_engines! {
             ("an answer in the fragment", "invalid_request", &[("response_mode", "fragment")]),
             ("an answer by a form", "invalid_request", &[("response_mode", "form_post")]),
             ("a request object", "request_not_supported", &[("request", "e30.e30.")]),
-            ("a request elsewhere", "request_uri_not_supported", &[("request_uri", "https://evil.example")]),
+            ("a request by reference", "request_uri_not_supported", &[("request_uri", "https://evil.example")]),
             (
                 "two response types", "invalid_request",
                 &[("response_type", "code"), ("response_type", "code")],
@@ -157,7 +157,7 @@ testkit::on_both_engines! {
             ),
             ("two resources", "invalid_target", &[("resource", "a"), ("resource", "b")]),
             ("two request objects", "invalid_request", &[("request", "a"), ("request", "b")]),
-            ("two requests elsewhere", "invalid_request", &[("request_uri", "a"), ("request_uri", "b")]),
+            ("two requests by reference", "invalid_request", &[("request_uri", "a"), ("request_uri", "b")]),
         ];
         for (what, error, changes) in cases {
             let path = format!("/oauth/authorize?{}", service.request(changes));
@@ -170,8 +170,8 @@ testkit::on_both_engines! {
         to_the_client("a scope not for this client", &answer, APP, "invalid_scope", &service.issuer);
     }
 
-    async fn what_is_not_known_is_ignored_and_what_is_empty_is_absent(house: House) {
-        let service = &house.service;
+    async fn what_is_not_known_is_ignored_and_what_is_empty_is_absent(harness: Harness) {
+        let service = &harness.service;
         let good = service.request(&[("resource", &format!("{}/v1", service.issuer))]);
         for more in ["", "&display=page&display=popup", "&nonce=1", "&request=&response_mode="] {
             let answer = service.client.get(&format!("/oauth/authorize?{good}{more}")).send().await;

@@ -4,7 +4,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use jiff::SignedDuration;
 use testkit::Answer;
 
-use crate::fixture::{APP, CALLBACK, House, Pairs, Service, VERIFIER, encode, refused, text};
+use crate::fixture::{APP, CALLBACK, Harness, Pairs, Service, VERIFIER, encode, refused, text};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
@@ -32,8 +32,8 @@ fn basic(id: &str, secret: &str) -> String {
 }
 
 testkit::on_both_engines! {
-    async fn a_request_that_is_not_whole_uses_nothing_up(house: House) {
-        let service = &house.service;
+    async fn a_request_that_is_not_whole_uses_nothing_up(harness: Harness) {
+        let service = &harness.service;
         let code = service.code(&[]).await;
         let other = format!("{}/v1", service.issuer);
         let cases: &[(&str, u16, &str, Pairs<'_>)] = &[
@@ -89,8 +89,8 @@ testkit::on_both_engines! {
         redeem(service, &code, &changes).await.has_status(200);
     }
 
-    async fn a_code_is_burnt_by_its_own_client_only(house: House) {
-        let service = &house.service;
+    async fn a_code_is_burnt_by_its_own_client_only(harness: Harness) {
+        let service = &harness.service;
         let (app, _) = service.register("App", &["read"], false).await;
         let (short, long) = (VERIFIER[..42].to_owned(), VERIFIER.repeat(3));
         let cases: &[(&str, Pairs<'_>)] = &[
@@ -115,15 +115,15 @@ testkit::on_both_engines! {
         service.call("/v1/read", &text(&answer.has_status(200).json()["access_token"])).await.has_status(200);
 
         let late = service.code(&[]).await;
-        house.clock.advance(SignedDuration::from_secs(60));
+        harness.clock.advance(SignedDuration::from_secs(60));
         refused("a code after a minute", &redeem(service, &late, &[]).await, 400, "invalid_grant");
         let timely = service.code(&[]).await;
-        house.clock.advance(SignedDuration::from_secs(59));
+        harness.clock.advance(SignedDuration::from_secs(59));
         redeem(service, &timely, &[]).await.has_status(200);
     }
 
-    async fn a_client_must_prove_who_it_is_in_one_way(house: House) {
-        let service = &house.service;
+    async fn a_client_must_prove_who_it_is_in_one_way(harness: Harness) {
+        let service = &harness.service;
         let (id, secret) = service.register("Confidential", &["read"], true).await;
         let (right, wrong) = (basic(&id, &secret), basic(&id, "wrong"));
         let nobody = basic("nobody", &secret);
@@ -188,8 +188,8 @@ testkit::on_both_engines! {
         as_client(service, &[&right], &form).await.has_status(200);
     }
 
-    async fn a_refresh_token_is_for_its_client_its_scope_and_its_time(house: House) {
-        let service = &house.service;
+    async fn a_refresh_token_is_for_its_client_its_scope_and_its_time(harness: Harness) {
+        let service = &harness.service;
         let (app, _) = service.register("App", &["read"], false).await;
         let (_, first) = service.tokens(&[("scope", "read write")]).await;
         let refresh = async |changes: &[(&str, &str)]| {
@@ -228,29 +228,29 @@ testkit::on_both_engines! {
 
         let (_, timely) = service.tokens(&[]).await;
         let (_, late) = service.tokens(&[]).await;
-        house.clock.advance(SignedDuration::from_hours(24 * 30) - SignedDuration::from_secs(1));
+        harness.clock.advance(SignedDuration::from_hours(24 * 30) - SignedDuration::from_secs(1));
         service.refresh(&timely).await.has_status(200);
-        house.clock.advance(SignedDuration::from_secs(1));
+        harness.clock.advance(SignedDuration::from_secs(1));
         refused("one of thirty days ago", &service.refresh(&late).await, 400, "invalid_grant");
     }
 
-    async fn a_grant_ends_however_often_it_is_refreshed(house: House) {
-        let service = &house.service;
+    async fn a_grant_ends_however_often_it_is_refreshed(harness: Harness) {
+        let service = &harness.service;
         let (_, mut token) = service.tokens(&[]).await;
         for _ in 0..8 {
-            house.clock.advance(SignedDuration::from_hours(24 * 20));
+            harness.clock.advance(SignedDuration::from_hours(24 * 20));
             token = text(&service.refresh(&token).await.has_status(200).json()["refresh_token"]);
         }
-        house.clock.advance(SignedDuration::from_hours(24 * 20) - SignedDuration::from_secs(1));
+        harness.clock.advance(SignedDuration::from_hours(24 * 20) - SignedDuration::from_secs(1));
         token = text(&service.refresh(&token).await.has_status(200).json()["refresh_token"]);
-        house.clock.advance(SignedDuration::from_secs(1));
+        harness.clock.advance(SignedDuration::from_secs(1));
         refused("after 180 days", &service.refresh(&token).await, 400, "invalid_grant");
     }
 
-    async fn what_was_allowed_ends_with_its_code_unless_that_is_redeemed(house: House) {
-        let service = &house.service;
+    async fn what_was_allowed_ends_with_its_code_unless_that_is_redeemed(harness: Harness) {
+        let service = &harness.service;
         let grants = async || {
-            let count = house.db.read(|tx| tx.row("SELECT count(*) FROM oauth_grant", &[], |row| row.get(0)));
+            let count = harness.db.read(|tx| tx.row("SELECT count(*) FROM oauth_grant", &[], |row| row.get(0)));
             count.await.unwrap_or_else(|error: db::Error| panic!("{error}")).unwrap_or(0_i64)
         };
         let unused = service.code(&[]).await;
@@ -266,16 +266,16 @@ testkit::on_both_engines! {
         ];
         refused("a wrong verifier", &service.token(&wrong).await, 400, "invalid_grant");
         assert_eq!(grants().await, 3);
-        house.clock.advance(SignedDuration::from_secs(59));
+        harness.clock.advance(SignedDuration::from_secs(59));
         let timely = service.code(&[]).await;
         assert_eq!(grants().await, 4);
-        house.clock.advance(SignedDuration::from_secs(1));
+        harness.clock.advance(SignedDuration::from_secs(1));
         // The next one clears them away.
         service.code(&[]).await;
         assert_eq!(grants().await, 3);
         refused("an old code", &service.redeem(&unused).await, 400, "invalid_grant");
         service.redeem(&timely).await.has_status(200);
-        house.clock.advance(SignedDuration::from_hours(24));
+        harness.clock.advance(SignedDuration::from_hours(24));
         service.refresh(&refresh).await.has_status(200);
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use testkit::{Address, Client, Log};
 use web::ConnectionLimits;
 
-use crate::fixture::{APP, Browser, House, NAME, PASSWORD, Service, VERIFIER, text};
+use crate::fixture::{APP, Browser, Harness, NAME, PASSWORD, Service, VERIFIER, text};
 
 /// A line as it is to be, but for its request's id, which is any; `null` leaves a field out.
 #[track_caller]
@@ -49,10 +49,10 @@ async fn redeem(service: &Service, client: &str, code: &str) -> testkit::Answer 
 }
 
 testkit::on_both_engines! {
-    async fn signing_in_on_a_page_is_logged(house: House) {
+    async fn signing_in_on_a_page_is_logged(harness: Harness) {
         Log::start();
-        let path = format!("/oauth/authorize?{}", house.service.request(&[]));
-        let mut browser = Browser::new(&house.service);
+        let path = format!("/oauth/authorize?{}", harness.service.request(&[]));
+        let mut browser = Browser::new(&harness.service);
         browser.post(&path, &sign_in(NAME, "a wrong password")).await.has_status(303);
         browser.post(&path, &sign_in(NAME, PASSWORD)).await.has_status(303);
         browser.post(&path, &[("intent", "switch")]).await.has_status(303);
@@ -62,27 +62,27 @@ testkit::on_both_engines! {
         let mut events = vec![("sign_in", "wrong"); 13];
         events[1].1 = "ok";
         events[12].1 = "throttled";
-        let account = house.account.to_string();
+        let account = harness.account.to_string();
         are_lines(("account", &account), &events, Some(&account), None);
         let log = Log::start().text();
         assert!(!log.contains("a wrong password") && !log.contains(PASSWORD), "{log}");
     }
 
-    async fn signing_in_by_basic_is_logged_when_the_password_is_checked(house: House) {
+    async fn signing_in_by_basic_is_logged_when_the_password_is_checked(harness: Harness) {
         Log::start();
         let router = Router::new().route("/", get(async |_: Caller| "in"));
-        let router = router.with_state(State(house.service.accounts.clone()));
+        let router = router.with_state(State(harness.service.accounts.clone()));
         let server = Address::free().await.serve(ConnectionLimits::default(), router);
         let client = Client::new(server.address());
         client.signed_in(NAME, "a wrong one").get("/").send().await.has_status(401);
         for _ in 0..3 {
             client.signed_in(NAME, PASSWORD).get("/").send().await.has_status(200);
         }
-        let account = house.account.to_string();
+        let account = harness.account.to_string();
         are_lines(("account", &account), &[("sign_in", "wrong"), ("sign_in", "ok")], Some(&account), None);
         // An unknown name may be a password that was typed into the wrong field.
         for (id, name) in [("unknown-name", "hunter2-typed"), ("unfit-name", "hunter2\u{202e}typed")] {
-            let id = format!("{id}-{}", house.account);
+            let id = format!("{id}-{}", harness.account);
             let call = client.signed_in(name, "hunter2-too").get("/").header("x-request-id", &id);
             call.send().await.has_status(401);
             are_lines(("id", &id), &[("sign_in", "wrong")], None, None);
@@ -91,16 +91,16 @@ testkit::on_both_engines! {
         assert!(!log.contains("hunter2"), "{log}");
     }
 
-    async fn basic_credentials_name_their_user_in_the_access_log(house: House) {
+    async fn basic_credentials_name_their_user_in_the_access_log(harness: Harness) {
         let log = Log::start();
         let router = Router::new().route("/", get(async |_: Caller| "in"));
-        let router = router.with_state(State(house.service.accounts.clone()));
+        let router = router.with_state(State(harness.service.accounts.clone()));
         let server = Address::free().await.serve(ConnectionLimits::default(), router);
         let client = Client::new(server.address());
         for (what, password, status, user) in
             [("right", PASSWORD, 200, Some(NAME)), ("wrong", "a wrong password", 401, None)]
         {
-            let id = format!("basic-{what}-{}", house.account);
+            let id = format!("basic-{what}-{}", harness.account);
             let call = client.signed_in(NAME, password).get("/").header("x-request-id", &id);
             call.send().await.has_status(status);
             let lines = log.about(&id);
@@ -111,22 +111,22 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn what_a_person_decides_is_logged(house: House) {
+    async fn what_a_person_decides_is_logged(harness: Harness) {
         Log::start();
-        let service = &house.service;
+        let service = &harness.service;
         let (id, _) = service.register("App", &[], false).await;
         let path = format!("/oauth/authorize?{}", service.request(&[("client_id", &id), ("redirect_uri", APP)]));
         let mut browser = Browser::new(service);
         browser.allow(&path).await.has_status(303);
         browser.post(&path, &[("intent", "deny")]).await.has_status(303);
-        let account = house.account.to_string();
+        let account = harness.account.to_string();
         are_lines(("client", &id), &[("consent", "ok"), ("consent", "denied")], Some(&account), Some(&id));
     }
 
-    async fn a_code_or_a_refresh_token_that_comes_again_is_logged(house: House) {
+    async fn a_code_or_a_refresh_token_that_comes_again_is_logged(harness: Harness) {
         Log::start();
-        let service = &house.service;
-        let account = house.account.to_string();
+        let service = &harness.service;
+        let account = harness.account.to_string();
         let (id, _) = service.register("App", &[], false).await;
         let by = [("client_id", id.as_str()), ("redirect_uri", APP)];
         let code = service.code(&by).await;
@@ -145,10 +145,10 @@ testkit::on_both_engines! {
         assert!(!log.contains(&code) && !log.contains(&refresh), "{log}");
     }
 
-    async fn a_token_that_is_revoked_is_logged(house: House) {
+    async fn a_token_that_is_revoked_is_logged(harness: Harness) {
         Log::start();
-        let service = &house.service;
-        let account = house.account.to_string();
+        let service = &harness.service;
+        let account = harness.account.to_string();
         let (id, _) = service.register("App", &[], false).await;
         let (other, _) = service.register("Other", &[], false).await;
         let code = service.code(&[("client_id", &id), ("redirect_uri", APP)]).await;
@@ -165,11 +165,11 @@ testkit::on_both_engines! {
         are_lines(("client", &other), &[("token_revocation", "refused"); 2], Some(&account), Some(&other));
     }
 
-    async fn wrong_client_credentials_are_logged(house: House) {
+    async fn wrong_client_credentials_are_logged(harness: Harness) {
         Log::start();
-        let service = &house.service;
+        let service = &harness.service;
         let (id, secret) = service.register("App", &[], true).await;
-        let request = |what: &str| format!("{what}-{}", house.account);
+        let request = |what: &str| format!("{what}-{}", harness.account);
         for path in ["/oauth/token", "/oauth/revoke", "/oauth/introspect"] {
             let send = async |what: &str, client: &str, secret: &str| {
                 let form = format!("grant_type=client_credentials&token=x&client_id={client}&client_secret={secret}");
@@ -193,14 +193,14 @@ testkit::on_both_engines! {
         assert!(!log.contains("wrong-client-secret") && !log.contains("unknown-client-id"), "{log}");
     }
 
-    async fn registering_and_removing_a_client_is_logged(house: House) {
+    async fn registering_and_removing_a_client_is_logged(harness: Harness) {
         Log::start();
-        let service = &house.service;
+        let service = &harness.service;
         let register = async |service: &Service, id: &str| {
             let call = service.client.post("/oauth/register").header("x-request-id", id);
             call.json(&json!({"redirect_uris": [APP]})).send().await
         };
-        let account = house.account;
+        let account = harness.account;
         let request = |what: &str| format!("{what}-{account}");
         let answer = register(service, &request("first")).await.has_status(201).json();
         let client = text(&answer["client_id"]);
@@ -211,7 +211,7 @@ testkit::on_both_engines! {
         }
         register(service, &request("late")).await.has_status(429);
         are_lines(("id", &request("late")), &[("client_registration", "throttled")], None, None);
-        let strict = Service::start_with(&house.db, &house.clock, None, |settings| settings.demo = false).await;
+        let strict = Service::start_with(&harness.db, &harness.clock, None, |settings| settings.demo = false).await;
         register(&strict, &request("strict")).await.has_status(401);
         are_lines(("id", &request("strict")), &[("client_registration", "refused")], None, None);
         assert!(service.server.remove_client(&client).await.unwrap());
@@ -224,9 +224,9 @@ testkit::on_both_engines! {
         assert_eq!(lines[1], json!({"level": "INFO", "target": "security", "fields": fields}));
     }
 
-    async fn making_an_account_is_logged(house: House) {
+    async fn making_an_account_is_logged(harness: Harness) {
         Log::start();
-        let service = &house.service;
+        let service = &harness.service;
         let mut browser = Browser::new(service);
         let sign_up = [("name", "grace"), ("password", "a long password")];
         browser.post("/oauth/sign-up", &sign_up).await.has_status(303);

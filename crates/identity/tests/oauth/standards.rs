@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use testkit::Answer;
 use url::Url;
 
-use crate::fixture::{APP, Browser, CALLBACK, House, Service, VERIFIER, encode, refused, text};
+use crate::fixture::{APP, Browser, CALLBACK, Harness, Service, VERIFIER, encode, refused, text};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
@@ -29,8 +29,8 @@ fn code_in(answer: &Answer) -> String {
 }
 
 testkit::on_both_engines! {
-    async fn a_registration_is_never_widened(house: House) {
-        let service = &house.service;
+    async fn a_registration_is_never_widened(harness: Harness) {
+        let service = &harness.service;
         for (asked, given) in [
             (None, json!(["authorization_code"])),
             (Some(json!(["authorization_code"])), json!(["authorization_code"])),
@@ -74,8 +74,8 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_registration_that_is_refused_says_why_as_rfc_7591_does(house: House) {
-        let service = &house.service;
+    async fn a_registration_that_is_refused_says_why_as_rfc_7591_does(harness: Harness) {
+        let service = &harness.service;
         for (error, body) in [
             ("invalid_redirect_uri", json!({})),
             ("invalid_redirect_uri", json!({"redirect_uris": []})),
@@ -112,8 +112,8 @@ testkit::on_both_engines! {
         refused("in XML", &accepts.json(&json!({})).send().await, 400, "invalid_redirect_uri");
     }
 
-    async fn a_token_of_another_client_is_not_revoked_and_its_holder_is_told(house: House) {
-        let service = &house.service;
+    async fn a_token_of_another_client_is_not_revoked_and_its_holder_is_told(harness: Harness) {
+        let service = &harness.service;
         let (access, refresh) = service.tokens(&[]).await;
         let (id, secret) = service.register("Other", &[], true).await;
         for token in [&access, &refresh] {
@@ -126,8 +126,8 @@ testkit::on_both_engines! {
         service.refresh(&refresh).await.has_status(200);
     }
 
-    async fn two_resources_are_an_invalid_target(house: House) {
-        let service = &house.service;
+    async fn two_resources_are_an_invalid_target(harness: Harness) {
+        let service = &harness.service;
         let code = service.code(&[]).await;
         let (one, two) = (("resource", service.issuer.as_str()), ("resource", "https://other.example"));
         let form = [
@@ -141,8 +141,8 @@ testkit::on_both_engines! {
         service.token(&form[..6]).await.has_status(200);
     }
 
-    async fn what_has_tokens_is_not_cached_by_anybody(house: House) {
-        let service = &house.service;
+    async fn responses_with_tokens_are_not_cached(harness: Harness) {
+        let service = &harness.service;
         let code = service.code(&[]).await;
         let tokens = service.redeem(&code).await;
         let refresh = text(&tokens.has_status(200).json()["refresh_token"]);
@@ -154,8 +154,8 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_client_with_one_address_need_not_name_it(house: House) {
-        let service = &house.service;
+    async fn a_client_with_one_address_need_not_name_it(harness: Harness) {
+        let service = &harness.service;
         let (id, _) = service.register("App", &[], false).await;
         let path = format!("/oauth/authorize?{}", service.request(&[("client_id", &id), ("redirect_uri", "")]));
         for redirect in [&[][..], &[("redirect_uri", APP)]] {
@@ -172,8 +172,8 @@ testkit::on_both_engines! {
         refused("no address", &service.token(&by_code(&id, &code)).await, 400, "invalid_request");
     }
 
-    async fn a_request_in_a_body_is_answered_like_one_in_the_address(house: House) {
-        let service = &house.service;
+    async fn a_request_in_a_body_is_answered_like_one_in_the_address(harness: Harness) {
+        let service = &harness.service;
         let request = service.request(&[]);
         let answer = service.client.post("/oauth/authorize").body(FORM, request.clone()).send().await;
         assert_eq!(answer.has_status(303).header("location"), format!("/oauth/authorize?{request}"));
@@ -188,15 +188,15 @@ testkit::on_both_engines! {
         assert!(answer.has_status(400).text().contains("The request is too long."));
     }
 
-    async fn each_resource_is_listed_once(house: House) {
+    async fn each_resource_is_listed_once(harness: Harness) {
         let at_the_root =
-            Service::start_with(&house.db, &house.clock, None, |settings| settings.prefix = "").await;
+            Service::start_with(&harness.db, &harness.clock, None, |settings| settings.prefix = "").await;
         let document = at_the_root.client.get("/.well-known/oauth-authorization-server").send().await;
         assert_eq!(document.has_status(200).json()["protected_resources"], json!([at_the_root.issuer]));
     }
 
-    async fn a_client_sees_its_own_tokens_and_those_for_its_resource(house: House) {
-        let service = &house.service;
+    async fn a_client_sees_its_own_tokens_and_those_for_its_resource(harness: Harness) {
+        let service = &harness.service;
         let api = format!("{}/v1", service.issuer);
         let (access, _) = service.tokens(&[("resource", &api)]).await;
         let (elsewhere, _) = service.tokens(&[]).await;
@@ -205,10 +205,10 @@ testkit::on_both_engines! {
         let (client, secret) = service.server.add_resource_server("Gateway", &api).await.unwrap();
         let gateway = (client.id, secret.unwrap());
         let about = introspect(service, &gateway, &access).await;
-        let now = house.clock.now().as_second();
+        let now = harness.clock.now().as_second();
         let expected = json!({
             "active": true, "token_type": "Bearer", "iss": service.issuer, "aud": api,
-            "sub": house.account.to_string(), "client_id": "demo", "scope": "read",
+            "sub": harness.account.to_string(), "client_id": "demo", "scope": "read",
             "iat": now, "exp": now + 600, "jti": about["jti"],
         });
         assert_eq!(about, expected);
@@ -222,8 +222,8 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn a_body_of_another_type_is_an_invalid_request(house: House) {
-        let service = &house.service;
+    async fn a_body_of_another_type_is_an_invalid_request(harness: Harness) {
+        let service = &harness.service;
         for path in ["/oauth/token", "/oauth/revoke", "/oauth/introspect"] {
             let json = service.client.post(path).json(&json!({"grant_type": "client_credentials"}));
             let answer = json.send().await;
@@ -234,8 +234,8 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_client_registered_openly_leads_nowhere_without_a_click(house: House) {
-        let service = &house.service;
+    async fn a_client_registered_openly_leads_nowhere_without_a_click(harness: Harness) {
+        let service = &harness.service;
         let body = json!({"redirect_uris": [APP], "client_name": "Bargains <b>"});
         let client = register(service, &body).await.has_status(201).json();
         let id = text(&client["client_id"]);

@@ -1,4 +1,4 @@
-//! What anybody may add without signing in is bounded for each address.
+//! What a caller may add without signing in is limited per address.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use tokio::{
     net::TcpSocket,
 };
 
-use crate::fixture::{APP, Browser, House, PASSWORD, Service, refused};
+use crate::fixture::{APP, Browser, Harness, PASSWORD, Service, refused};
 
 const REGISTER: &str = "/oauth/register";
 
@@ -36,8 +36,8 @@ async fn register_from(source: [u8; 4], service: &Service) -> String {
 }
 
 testkit::on_both_engines! {
-    async fn twenty_accounts_an_hour_from_an_address(house: House) {
-        let service = &house.service;
+    async fn twenty_accounts_an_hour_from_an_address(harness: Harness) {
+        let service = &harness.service;
         let sign_up = async |name: &str| {
             let mut browser = Browser::new(service);
             browser.post("/oauth/sign-up", &[("name", name), ("password", PASSWORD)]).await
@@ -56,13 +56,13 @@ testkit::on_both_engines! {
             let says = format!("Too many accounts were made from your address. Try again in {seconds} seconds.");
             assert!(text.contains(&format!("role=\"alert\" id=\"fault\">{says}</p>")), "{text}");
             assert!(text.contains("value=\"late\"") && !text.contains("aria-invalid"), "{text}");
-            house.clock.advance(SignedDuration::from_secs(1));
+            harness.clock.advance(SignedDuration::from_secs(1));
         }
         // Another process counts with us, and no account came of it.
-        let other = Service::start(&house.db, &house.clock, Some(&service.issuer)).await;
+        let other = Service::start(&harness.db, &harness.clock, Some(&service.issuer)).await;
         let mut browser = Browser::new(&other);
         browser.post("/oauth/sign-up", &[("name", "late"), ("password", PASSWORD)]).await.has_status(429);
-        house.clock.advance(SignedDuration::from_secs(178));
+        harness.clock.advance(SignedDuration::from_secs(178));
         sign_up("late").await.has_status(303);
         sign_up("later").await.has_status(429);
         // Making accounts is one thing, signing in another.
@@ -71,8 +71,8 @@ testkit::on_both_engines! {
         service.accounts.add("operated", PASSWORD.into()).await.unwrap();
     }
 
-    async fn sixty_clients_an_hour_from_an_address_in_a_demo(house: House) {
-        let service = &house.service;
+    async fn sixty_clients_an_hour_from_an_address_in_a_demo(harness: Harness) {
+        let service = &harness.service;
         for _ in 0..60 {
             register(service).await.has_status(201);
         }
@@ -82,11 +82,11 @@ testkit::on_both_engines! {
         assert_eq!(late.json()["error_description"], why);
         assert_eq!(late.header("retry-after"), "60");
         assert_eq!(register_from([127, 0, 0, 2], service).await, "HTTP/1.1 201 Created");
-        house.clock.advance(SignedDuration::from_secs(60));
+        harness.clock.advance(SignedDuration::from_secs(60));
         register(service).await.has_status(201);
         register(service).await.has_status(429);
         // Who has the token to register is not counted.
-        let strict = Service::start_with(&house.db, &house.clock, None, |settings| {
+        let strict = Service::start_with(&harness.db, &harness.clock, None, |settings| {
             settings.demo = false;
             settings.registration_token = Some("let me".into());
         })

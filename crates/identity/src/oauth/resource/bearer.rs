@@ -10,7 +10,10 @@ use web::{
 };
 
 use super::verifier::Verifier;
-use crate::oauth::claims::{Claims, TokenError};
+use crate::{
+    authorization::{self, AuthorizationError},
+    oauth::claims::{Claims, TokenError},
+};
 
 /// The scopes that an operation requires.
 pub trait Scopes: Send + Sync + 'static {
@@ -79,16 +82,12 @@ pub fn not_in_address(parts: &Parts) -> Result<(), BearerError> {
 /// The bearer token of a request, if it has one.
 pub fn bearer_token(parts: &Parts) -> Result<Option<&str>, BearerError> {
     not_in_address(parts)?;
-    let mut sent = parts.headers.get_all(header::AUTHORIZATION).iter();
-    let Some(value) = sent.next() else { return Ok(None) };
-    if sent.next().is_some() {
-        return Err(BearerError::Request("there is more than one Authorization header"));
-    }
-    let value = value.to_str().map_err(|_| BearerError::Request("the Authorization header is not text"))?;
-    match value.split_once(' ') {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case("Bearer") => Ok(Some(token.trim())),
-        _ => Ok(None),
-    }
+    authorization::bearer(&parts.headers).map_err(|error| {
+        BearerError::Request(match error {
+            AuthorizationError::Repeated => "there is more than one Authorization header",
+            _ => "the Authorization header is not text",
+        })
+    })
 }
 
 /// What is wrong with the credentials of a request.

@@ -1,7 +1,7 @@
 //! `/oauth/register`: dynamic client registration (RFC 7591).
 
 use axum::{extract::State, response::Response};
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode};
 use secrecy::ExposeSecret;
 use serde_json::json;
 use subtle::ConstantTimeEq;
@@ -17,7 +17,7 @@ use super::{
     state::AuthorizationServer,
 };
 use crate::{
-    secret,
+    authorization, secret,
     security::{Event, Origin, Outcome},
     throttle::{REGISTRATION, ThrottleError},
 };
@@ -137,11 +137,7 @@ impl AuthorizationServer {
     /// Whether the client registers without the initial access token, which is allowed in a demo only.
     fn registers_openly(&self, headers: &HeaderMap) -> Result<bool, ErrorResponse> {
         let settings = &self.0.settings;
-        let mut all = headers.get_all(header::AUTHORIZATION).iter();
-        let sent = match (all.next().and_then(|value| value.to_str().ok()?.split_once(' ')), all.next()) {
-            (Some((scheme, token)), None) if scheme.eq_ignore_ascii_case("Bearer") => Some(token.trim()),
-            _ => None,
-        };
+        let sent = authorization::bearer(headers).ok().flatten();
         let right = match (&settings.registration_token, sent) {
             (Some(token), Some(sent)) => {
                 bool::from(secret::hash(token.expose_secret()).ct_eq(&secret::hash(sent)))

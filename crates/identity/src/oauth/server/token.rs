@@ -1,9 +1,8 @@
 //! `/oauth/token`: authenticates the client, and reads what it asks for.
 
 use axum::{extract::State, response::Response};
-use base64::{Engine, prelude::BASE64_STANDARD};
 use db::Word;
-use http::{HeaderMap, header};
+use http::HeaderMap;
 use subtle::ConstantTimeEq;
 use web::{Form, Problem};
 
@@ -16,7 +15,7 @@ use super::{
     state::AuthorizationServer,
 };
 use crate::{
-    secret,
+    authorization, secret,
     security::{Event, Origin, Outcome},
 };
 
@@ -99,23 +98,11 @@ impl AuthorizationServer {
     }
 }
 
-/// A client's id and secret from the Authorization header, each form-encoded (RFC 6749, 2.3.1).
+/// The id and the secret of a client in the Authorization header, each form-encoded (RFC 6749, 2.3.1).
 fn basic(headers: &HeaderMap) -> Result<Option<(String, String)>, ErrorResponse> {
-    let mut sent = headers.get_all(header::AUTHORIZATION).iter();
-    let Some(value) = sent.next() else { return Ok(None) };
     let malformed = || ErrorResponse::invalid_client("the Authorization header is not HTTP Basic");
-    if sent.next().is_some() {
-        return Err(malformed());
-    }
-    let (scheme, encoded) =
-        value.to_str().ok().and_then(|value| value.split_once(' ')).ok_or_else(malformed)?;
-    if !scheme.eq_ignore_ascii_case("Basic") {
-        return Err(malformed());
-    }
-    let decoded = BASE64_STANDARD.decode(encoded.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    let decoded = decoded.ok_or_else(malformed)?;
-    let (id, secret) = decoded.split_once(':').ok_or_else(malformed)?;
+    let Some((id, secret)) = authorization::basic(headers).map_err(|_| malformed())? else { return Ok(None) };
     let decode =
         |text: &str| web::input::form_decode(text).map(|text| text.into_owned()).map_err(|_| malformed());
-    Ok(Some((decode(id)?, decode(secret)?)))
+    Ok(Some((decode(&id)?, decode(&secret)?)))
 }
