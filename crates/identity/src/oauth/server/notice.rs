@@ -17,7 +17,7 @@ use super::{
 };
 use crate::account::{AccountError, LONGEST_NAME};
 
-/// Reason a form was not taken.
+/// Why a form was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
     Wrong,
@@ -28,7 +28,7 @@ pub(super) enum Reason {
     Invalid(AccountError),
 }
 
-/// Reason, and the name that need not be typed again.
+/// The reason, and the name, so that the user need not type it again.
 pub(super) struct Notice {
     reason: Reason,
     pub(super) name: String,
