@@ -130,6 +130,13 @@ pub(crate) fn schema(
         Some(described) => quote!(#described(object)),
         None => quote!(object.into()),
     };
+    let finished = quote!(::utoipa::openapi::RefOr::T(#finished));
+    // How the server takes a body or answers several, for the operations that name the type.
+    let noted = match (side, &resource.list) {
+        (Side::Read | Side::Changed, _) => quote!(::web::openapi::taken::<Self>(#finished)),
+        (Side::Answered, Some(list)) => quote!(::web::openapi::listed(#finished, #list)),
+        (Side::Answered, None) => finished,
+    };
     quote! {
         impl #for_all ::utoipa::PartialSchema for #ident #of #conditions {
             fn schema() -> ::utoipa::openapi::RefOr<::utoipa::openapi::schema::Schema> {
@@ -137,7 +144,7 @@ pub(crate) fn schema(
                 use ::web::input::rules::*;
                 let mut object = ::web::schema::object(#description, #root);
                 #(::web::schema::add(&mut object, &#rules, #described);)*
-                ::utoipa::openapi::RefOr::T(#finished)
+                #noted
             }
         }
 

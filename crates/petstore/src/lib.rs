@@ -262,12 +262,12 @@ pub fn openapi(address: &str) -> utoipa::openapi::OpenApi {
 /// Every operation once: the routers and the document are made from the same list. Those of the first router answer in JSON
 /// only.
 fn routes_and_document(address: &str) -> (Router<Petstore>, Router<Petstore>, utoipa::openapi::OpenApi) {
-    let (json, document) = OpenApiRouter::with_openapi(document::empty(address))
+    let (json, mut document) = OpenApiRouter::with_openapi(document::empty(address))
         .routes(routes!(image::api::upload))
         .routes(routes!(order::api::inventory).layer(from_fn(caller::not_shared)))
         .routes(routes!(order::api::place))
         .split_for_parts();
-    let (either, document) = OpenApiRouter::with_openapi(document)
+    let (either, mut in_either) = OpenApiRouter::new()
         .routes(routes!(pet::api::add, pet::api::replace))
         .routes(routes!(pet::find::by_status))
         .routes(routes!(pet::find::by_tags))
@@ -281,5 +281,7 @@ fn routes_and_document(address: &str) -> (Router<Petstore>, Router<Petstore>, ut
         .routes(routes!(user::session::logout))
         .routes(routes!(user::api::get, user::api::update, user::api::delete))
         .split_for_parts();
+    web::openapi::answer_in_xml(&mut in_either);
+    document.merge(in_either);
     (json, either, web::openapi::complete(document, web::openapi::Speaks::Xml))
 }

@@ -2,9 +2,12 @@
 
 mod data;
 mod examples;
+mod formats;
 
 pub use data::text_pattern;
 pub use examples::{body_example, body_examples, parameter_example};
+pub use formats::{answer_in_xml, listed, taken};
+use serde_json::json;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
@@ -33,9 +36,10 @@ pub enum Speaks {
     Xml,
 }
 
-/// Adds to each operation the refusals that all of its kind share, the problem document to every refusal, the headers that
+/// Adds to each operation the formats of its body and the refusals that all of its kind share, the problem document to every refusal, the headers that
 /// are on every answer, and to the data the rules that hold for all of it.
 pub fn complete(mut document: OpenApi, speaks: Speaks) -> OpenApi {
+    formats::describe_bodies(&mut document);
     let public = document.security.is_none();
     for item in document.paths.paths.values_mut() {
         for operation in operations(item) {
@@ -85,6 +89,10 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
 }
 
 fn complete_operation(operation: &mut Operation, public: bool, speaks: Speaks) {
+    if operation.security.iter().flatten().any(has_scopes) {
+        let lacking = ResponseBuilder::new().description("The access token lacks a scope.");
+        operation.responses.responses.entry("403".into()).or_insert(lacking.into());
+    }
     for (status, response) in &mut operation.responses.responses {
         let RefOr::T(response) = response else { continue };
         if status.starts_with(['4', '5']) && response.content.is_empty() {
@@ -114,6 +122,11 @@ fn complete_operation(operation: &mut Operation, public: bool, speaks: Speaks) {
     for (status, response) in shared.build().responses {
         operation.responses.responses.entry(status).or_insert(response);
     }
+}
+
+fn has_scopes(requirement: &SecurityRequirement) -> bool {
+    let scopes = serde_json::to_value(requirement).unwrap_or_default();
+    scopes.as_object().into_iter().flatten().any(|(_, scopes)| scopes != &json!([]))
 }
 
 /// Whether an operation can be called without credentials.

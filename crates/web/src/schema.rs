@@ -1,23 +1,15 @@
 //! Schemas of declared types: what `#[derive(Resource)]` and its relatives of the crate `model` put together.
 
-use std::marker::PhantomData;
-
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::{
-    PartialSchema, ToSchema,
-    openapi::{
-        Ref, RefOr, Required,
-        path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle},
-        schema::{ArrayBuilder, Object, ObjectBuilder, Schema, Type},
-        xml::XmlBuilder,
-    },
+use utoipa::openapi::{
+    RefOr, Required,
+    path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle},
+    schema::{Object, ObjectBuilder, Schema, Type},
+    xml::XmlBuilder,
 };
 
-use crate::{
-    input::rules::{Arity, Describe, Rule},
-    xml::Listed,
-};
+use crate::input::rules::{Arity, Describe, Rule};
 
 /// What a declaration says of a member besides its rule.
 #[derive(Default)]
@@ -43,18 +35,6 @@ pub fn words(description: &str, words: &'static [&'static str]) -> RefOr<Schema>
     let text = ObjectBuilder::new().schema_type(Type::String).description(described(description));
     text.enum_values(Some(words.iter().copied())).into()
 }
-
-/// The schema of a list in XML; in JSON a list has no name.
-pub struct ListOf<T>(PhantomData<T>);
-
-impl<T: Listed + ToSchema> PartialSchema for ListOf<T> {
-    fn schema() -> RefOr<Schema> {
-        let root = XmlBuilder::new().name(Some(T::LIST)).wrapped(Some(true)).build();
-        ArrayBuilder::new().items(Ref::from_schema_name(T::name())).xml(Some(root)).into()
-    }
-}
-
-impl<T: Listed + ToSchema> ToSchema for ListOf<T> {}
 
 /// Adds a member to an object.
 pub fn add(object: &mut Object, rule: &impl Describe, member: Member) {

@@ -57,7 +57,6 @@ type File = Upload<LARGEST>;
     responses(
         (status = 200, description = "The image is kept.", body = ApiResponse),
         (status = 400, description = "No file uploaded"),
-        (status = 403, description = "The access token lacks a scope."),
         (status = 404, description = "There is no such pet."),
         (status = 409, description = "The pet has as many images as it may have."),
     ),

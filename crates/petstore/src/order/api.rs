@@ -37,11 +37,7 @@ pub(crate) async fn inventory(
 /// An order without an id is given one. An id that exists replaces the order that has it.
 #[utoipa::path(
     post, path = "/store/order", operation_id = "placeOrder", tag = "store",
-    request_body(content(
-        (NewOrder = "application/json"),
-        (NewOrder = "application/xml"),
-        (NewOrder = "application/x-www-form-urlencoded"),
-    )),
+    request_body = NewOrder,
     responses(
         (status = 200, description = "The order as it is now.", body = Order),
         (status = 400, description = "Invalid input"),
@@ -90,8 +86,7 @@ impl Petstore {
     get, path = "/store/order/{orderId}", operation_id = "getOrderById", tag = "store",
     params(("orderId" = i64, Path, description = "The order's id.")),
     responses(
-        (status = 200, description = "The order.",
-            content((Order = "application/json"), (Order = "application/xml"))),
+        (status = 200, description = "The order.", body = Order),
         (status = 400, description = "Invalid ID supplied"),
         (status = 404, description = "There is no such order."),
     ),

@@ -16,17 +16,10 @@ use crate::{
 /// A pet without an id is given one. An id that exists replaces the pet that has it.
 #[utoipa::path(
     post, path = "/pet", operation_id = "addPet", tag = "pet",
-    request_body(content(
-        (NewPet = "application/json"),
-        (NewPet = "application/xml"),
-        (NewPet = "application/x-www-form-urlencoded"),
-    )),
+    request_body = NewPet,
     responses(
-        (status = 200, description = "The pet as it is now.",
-            content((Pet = "application/json"), (Pet = "application/xml"))),
+        (status = 200, description = "The pet as it is now.", body = Pet),
         (status = 400, description = "Invalid input"),
-        (status = 403, description = "The access token lacks a scope."),
-        (status = 422, description = "The body breaks a rule."),
     ),
     security(("petstore_auth" = ["write:pets", "read:pets"])),
 )]
@@ -67,18 +60,11 @@ impl Petstore {
 /// Replace a pet
 #[utoipa::path(
     put, path = "/pet", operation_id = "updatePet", tag = "pet",
-    request_body(content(
-        (PetUpdate = "application/json"),
-        (PetUpdate = "application/xml"),
-        (PetUpdate = "application/x-www-form-urlencoded"),
-    )),
+    request_body = PetUpdate,
     responses(
-        (status = 200, description = "The pet as it is now.",
-            content((Pet = "application/json"), (Pet = "application/xml"))),
+        (status = 200, description = "The pet as it is now.", body = Pet),
         (status = 400, description = "Invalid ID supplied"),
-        (status = 403, description = "The access token lacks a scope."),
         (status = 404, description = "There is no such pet."),
-        (status = 422, description = "The body breaks a rule."),
     ),
     security(("petstore_auth" = ["write:pets", "read:pets"])),
 )]
@@ -98,9 +84,8 @@ pub(crate) async fn replace(
     get, path = "/pet/{petId}", operation_id = "getPetById", tag = "pet",
     params(("petId" = i64, Path, description = "The pet's id.")),
     responses(
-        (status = 200, description = "The pet.", content((Pet = "application/json"), (Pet = "application/xml"))),
+        (status = 200, description = "The pet.", body = Pet),
         (status = 400, description = "Invalid ID supplied"),
-        (status = 403, description = "The access token lacks a scope."),
         (status = 404, description = "There is no such pet."),
     ),
     security(("api_key" = []), ("petstore_auth" = ["write:pets", "read:pets"])),
@@ -137,10 +122,8 @@ fn has_a_change(change: &PartialChange<'_>, fields: &mut Fields<'_>) {
     post, path = "/pet/{petId}", operation_id = "updatePetWithForm", tag = "pet",
     params(("petId" = i64, Path, description = "The pet's id."), Change),
     responses(
-        (status = 200, description = "The pet as it is now.",
-            content((Pet = "application/json"), (Pet = "application/xml"))),
+        (status = 200, description = "The pet as it is now.", body = Pet),
         (status = 400, description = "Invalid input"),
-        (status = 403, description = "The access token lacks a scope."),
         (status = 404, description = "There is no such pet."),
     ),
     security(("petstore_auth" = ["write:pets", "read:pets"])),
@@ -167,7 +150,6 @@ pub(crate) async fn change(
     responses(
         (status = 200, description = "The pet is gone."),
         (status = 400, description = "Invalid pet value"),
-        (status = 403, description = "The access token lacks a scope."),
         (status = 404, description = "There is no such pet."),
     ),
     security(("api_key" = []), ("petstore_auth" = ["write:pets", "read:pets"])),

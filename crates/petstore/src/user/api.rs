@@ -27,15 +27,10 @@ use crate::{Petstore, SignUp};
 /// Create a user
 #[utoipa::path(
     post, path = "/user", operation_id = "createUser", tag = "user",
-    request_body(content(
-        (NewUser = "application/json"),
-        (NewUser = "application/xml"),
-        (NewUser = "application/x-www-form-urlencoded"),
-    )),
+    request_body = NewUser,
     responses(
-        (status = 200, description = "The user.", content((User = "application/json"), (User = "application/xml"))),
+        (status = 200, description = "The user.", body = User),
         (status = 409, description = "The username or the id is taken."),
-        (status = 422, description = "The body breaks a rule."),
     ),
     security(("session" = [])),
 )]
@@ -58,10 +53,8 @@ pub(crate) async fn create(
     post, path = "/user/createWithList", operation_id = "createUsersWithListInput", tag = "user",
     request_body = inline(NewUsers),
     responses(
-        (status = 200, description = "The last user of the list.",
-            content((User = "application/json"), (User = "application/xml"))),
+        (status = 200, description = "The last user of the list.", body = User),
         (status = 409, description = "A username or an id is taken."),
-        (status = 422, description = "The body breaks a rule."),
     ),
     security((), ("session" = [])),
 )]
@@ -170,7 +163,7 @@ fn failed(error: ChangeError) -> Problem {
     get, path = "/user/{username}", operation_id = "getUserByName", tag = "user",
     params(("username" = inline(Username), Path, description = "The user's name.", example = "user1")),
     responses(
-        (status = 200, description = "The user.", content((User = "application/json"), (User = "application/xml"))),
+        (status = 200, description = "The user.", body = User),
         (status = 400, description = "Invalid username supplied"),
         (status = 404, description = "There is no such user."),
     ),
@@ -192,18 +185,13 @@ pub(crate) async fn get(
 #[utoipa::path(
     put, path = "/user/{username}", operation_id = "updateUser", tag = "user",
     params(("username" = inline(Username), Path, description = "The user's name.")),
-    request_body(content(
-        (UserChanges = "application/json"),
-        (UserChanges = "application/xml"),
-        (UserChanges = "application/x-www-form-urlencoded"),
-    )),
+    request_body = UserChanges,
     responses(
         (status = 200, description = "The user is as the body says."),
         (status = 400, description = "bad request"),
         (status = 403, description = "Another user is logged in."),
         (status = 404, description = "There is no such user."),
         (status = 409, description = "The username or the id is taken."),
-        (status = 422, description = "The body breaks a rule."),
     ),
     security(("session" = [])),
 )]

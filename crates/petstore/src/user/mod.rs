@@ -76,7 +76,7 @@ fn new_users() -> impl Rule<Value = Vec<NewUser>> {
 
 impl PartialSchema for NewUsers {
     fn schema() -> RefOr<Schema> {
-        new_users().schema()
+        web::openapi::taken::<Self>(new_users().schema())
     }
 }
 

@@ -47,9 +47,7 @@ pub(super) enum Syntax {
 impl Syntax {
     /// What the headers say, if a `T` is taken in it.
     pub(super) fn of<T: Input>(headers: &HeaderMap) -> Result<Self, Problem> {
-        let mut taken = vec![JSON];
-        taken.extend(T::XML_ROOT.map(|_| XML));
-        taken.extend(T::FORM.then_some(FORM));
+        let taken = media_types::<T>();
         let Some(given) = ContentType::of(headers) else {
             return Err(unsupported(&taken, None));
         };
@@ -67,6 +65,14 @@ impl Syntax {
             _ => Ok(syntax),
         }
     }
+}
+
+/// The media types in which a body is taken.
+pub(crate) fn media_types<T: Input>() -> Vec<&'static str> {
+    let mut taken = vec![JSON];
+    taken.extend(T::XML_ROOT.map(|_| XML));
+    taken.extend(T::FORM.then_some(FORM));
+    taken
 }
 
 /// Whether text under this name is UTF-8; ASCII is a part of it.

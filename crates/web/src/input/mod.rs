@@ -36,6 +36,7 @@ mod upload;
 mod xml;
 
 pub use body::{Body, Form};
+pub(crate) use content_type::media_types;
 pub use facts::Facts;
 pub use field::Field;
 pub use fields::Fields;

@@ -166,6 +166,7 @@ fn schema_of_the_answer() {
                 "isbn": {"type": "string", "pattern": "^[0-9]{13}$"},
             },
             "xml": {"name": "book"},
+            "x-list": "books",
         })
     );
     let mut components = Vec::new();

@@ -123,3 +123,85 @@ fn nothing_is_added_that_has_no_operation() {
     let document = complete(OpenApi::default(), Speaks::Xml);
     assert!(document.paths.paths.is_empty());
 }
+
+/// A book, which operations name once.
+#[derive(model::Resource)]
+#[resource(xml = "book", list = "books", form, broken = web::problem::UNPROCESSABLE, new = NewBook)]
+struct Book {
+    #[field(assigned)]
+    id: i64,
+}
+
+#[utoipa::path(
+    post, path = "/book", request_body = NewBook,
+    responses((status = 200, description = "Fine.", body = Book)),
+    security(("oauth" = ["write"])),
+)]
+#[expect(dead_code, reason = "the document reads it")]
+fn add_book() {}
+
+#[utoipa::path(
+    get, path = "/book",
+    responses((status = 200, description = "Fine.", body = Vec<Book>)),
+    security(("oauth" = [])),
+)]
+#[expect(dead_code, reason = "the document reads it")]
+fn list_books() {}
+
+#[derive(utoipa::OpenApi)]
+#[openapi(paths(add_book, list_books))]
+struct Books;
+
+fn books(answers_in_xml: bool) -> Value {
+    assert_eq!(NewBook { id: None }.with_id(1).id, 1);
+    let mut document = Books::openapi();
+    if answers_in_xml {
+        web::openapi::answer_in_xml(&mut document);
+    }
+    serde_json::to_value(complete(document, Speaks::Xml)).unwrap()
+}
+
+#[test]
+fn formats_of_a_body_are_those_that_its_type_is_taken_in() {
+    let document = books(false);
+    let add = &document["paths"]["/book"]["post"];
+    let form = "application/x-www-form-urlencoded";
+    assert_eq!(media_types(&add["requestBody"]), ["application/json", form, "application/xml"]);
+    let reference = json!({"schema": {"$ref": "#/components/schemas/NewBook"}});
+    for format in media_types(&add["requestBody"]) {
+        assert_eq!(add["requestBody"]["content"][format], reference);
+    }
+    assert_eq!(add["responses"]["422"]["description"], "The body breaks a rule.");
+    assert_eq!(media_types(&add["responses"]["200"]), ["application/json"]);
+    // What the types noted of themselves is no part of the document.
+    assert_eq!(document["components"]["schemas"]["NewBook"].get("x-body"), None);
+    assert_eq!(document["components"]["schemas"]["Book"].get("x-list"), None);
+}
+
+#[test]
+fn answers_in_xml_have_the_elements_of_their_types() {
+    let document = books(true);
+    let (add, list) = (&document["paths"]["/book"]["post"], &document["paths"]["/book"]["get"]);
+    let reference = json!({"$ref": "#/components/schemas/Book"});
+    let content = &add["responses"]["200"]["content"];
+    assert_eq!(
+        content,
+        &json!({"application/json": {"schema": reference}, "application/xml": {"schema": reference}})
+    );
+    let content = &list["responses"]["200"]["content"];
+    assert_eq!(content["application/json"]["schema"], json!({"type": "array", "items": reference}));
+    let named = json!({"type": "array", "items": reference, "xml": {"name": "books", "wrapped": true}});
+    assert_eq!(content["application/xml"]["schema"], named);
+}
+
+#[test]
+fn operations_that_need_a_scope_say_what_a_token_without_it_gets() {
+    let document = books(false);
+    let (add, list) = (&document["paths"]["/book"]["post"], &document["paths"]["/book"]["get"]);
+    assert_eq!(add["responses"]["403"]["description"], "The access token lacks a scope.");
+    assert_eq!(
+        media_types(&add["responses"]["403"]),
+        ["application/problem+json", "application/problem+xml"]
+    );
+    assert_eq!(list["responses"].get("403"), None);
+}
