@@ -33,7 +33,7 @@ impl Charge {
 
 impl Dump {
     pub(crate) async fn of(db: &Db) -> Self {
-        let read = db.read(|tx| {
+        let read = db.snapshot(|tx| {
             let bookings = tx.rows("SELECT id, trip_id, status FROM booking", &[], |row| {
                 Ok((row.get(0)?, (row.get(1)?, row.get(2)?)))
             })?;
