@@ -32,6 +32,7 @@
 //!   some members of one (`changes = PetChanges`), and the columns (`table`).
 //! - [`Input`] is for what is read and never answered, [`Parameters`] for a query string, [`Record`] for what is stored and
 //!   never answered, [`Words`] for an enumeration.
+//! - [`migrations!`] lists the migrations of a service.
 //! - [`sql!`] names the columns of a record in a statement: `sql!("SELECT {Pet} FROM pet WHERE id = $1")`.
 //!
 //! # Attributes of a struct: `#[resource(…)]`
@@ -72,6 +73,7 @@ mod attributes;
 mod columns;
 mod input;
 mod member;
+mod migrations;
 mod output;
 mod parameters;
 mod sql;
@@ -129,6 +131,14 @@ pub fn words(item: TokenStream) -> TokenStream {
 pub fn sql(item: TokenStream) -> TokenStream {
     let text = parse_macro_input!(item as syn::LitStr);
     finish(sql::expand(&text).map_err(darling::Error::from))
+}
+
+/// The migrations of a component: all that are in `migrations/sqlite` and `migrations/postgres` of the calling crate, in the
+/// order of their numbers. The crate needs a `build.rs` that names the folder `migrations`, or Cargo misses a new one.
+#[proc_macro]
+pub fn migrations(item: TokenStream) -> TokenStream {
+    let component = parse_macro_input!(item as syn::LitStr);
+    finish(migrations::expand(&component).map_err(darling::Error::from))
 }
 
 fn derive(

@@ -40,12 +40,8 @@ pub use examples::with_examples;
 pub const PREFIX: &str = "/v3";
 
 /// The tables of this service.
-pub const MIGRATIONS: &[Migrations] = &[
-    identity::MIGRATIONS,
-    oauth::MIGRATIONS,
-    identity::quota::MIGRATIONS,
-    db::migrations!("petstore": "0001_petstore", "0002_search_path"),
-];
+pub const MIGRATIONS: &[Migrations] =
+    &[identity::MIGRATIONS, oauth::MIGRATIONS, identity::quota::MIGRATIONS, model::migrations!("petstore")];
 
 /// What access tokens can be for.
 pub const SCOPES: &[Scope] = &[
