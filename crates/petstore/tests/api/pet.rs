@@ -47,7 +47,7 @@ testkit::on_both_engines! {
         assert_eq!(added, expected);
         open.pet(2).await.is(200, &expected);
         // Members that nobody knows are not kept.
-        let sent = json!({"name": "Rex", "photoUrls": [], "colour": "brown", "photourls": [1]});
+        let sent = json!({"name": "Rex", "photoUrls": [], "unknown": "brown", "photourls": [1]});
         assert_eq!(open.add(&sent).await, json!({"id": 3, "name": "Rex", "photoUrls": []}));
     }
 
