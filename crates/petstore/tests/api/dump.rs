@@ -5,7 +5,7 @@ use crate::fixture::Open;
 impl Open {
     /// Everything that the store keeps, as text: what must be the same after a request that changes nothing.
     pub(crate) async fn dump(&self) -> String {
-        let read = self.db.read(|tx| {
+        let read = self.db.snapshot(|tx| {
             let mut all = Vec::new();
             for table in [
                 "SELECT CAST(p.id AS TEXT) || '|' || p.name || '|' || COALESCE(CAST(p.category AS TEXT), '-') || '|' ||
