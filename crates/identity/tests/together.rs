@@ -62,7 +62,7 @@ testkit::on_both_engines! {
         });
         assert!(failed.await.is_err());
         assert_eq!(sign_in(&world.accounts, "bob", PASSWORD, HERE).await, Outcome::Wrong);
-        let found = world.db.read(|tx| Ok::<_, Error>([
+        let found = world.db.snapshot(|tx| Ok::<_, Error>([
             account::id_of(tx, &name("zoë"))?,
             account::id_of(tx, &name("bob"))?,
             account::id_of(tx, &name("Zoë"))?,
