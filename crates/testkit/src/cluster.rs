@@ -38,10 +38,8 @@ pub(crate) struct Database {
 /// Databases that their tests have left, empty again: making one takes longer than most tests.
 static FREE: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Leaves a database as it was made, whatever a test did in it.
+/// Removes whatever a test made in its database.
 const EMPTY: &str = "
-    SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
-    WHERE datname = current_database() AND pid <> pg_backend_pid();
     DO $$
     DECLARE name TEXT;
     BEGIN
@@ -52,11 +50,10 @@ const EMPTY: &str = "
 
 impl Database {
     pub(crate) fn create() -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
         let server = cluster();
         let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let name = free.unwrap_or_else(|| {
-            let name = format!("test_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+            let name = new_name();
             server.run("postgres", &format!("CREATE DATABASE {name}"));
             name
         });
@@ -66,11 +63,26 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // First, as a test may have made it read-only, which counts for new sessions.
-        cluster().run("postgres", &format!("ALTER DATABASE {} RESET ALL", self.name));
-        cluster().run(&self.name, EMPTY);
-        FREE.lock().unwrap_or_else(PoisonError::into_inner).push(std::mem::take(&mut self.name));
+        let (server, old, new) = (cluster(), &self.name, new_name());
+        // What the test started may still run for a moment. It must not reach the database when another test has it, so it gets
+        // another name while no session can begin.
+        server.run("postgres", &format!("ALTER DATABASE {old} WITH ALLOW_CONNECTIONS false"));
+        let sessions =
+            format!("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '{old}'");
+        server.run("postgres", &sessions);
+        let renamed = format!(
+            "ALTER DATABASE {old} RENAME TO {new}; ALTER DATABASE {new} RESET ALL;
+             ALTER DATABASE {new} WITH ALLOW_CONNECTIONS true"
+        );
+        server.run("postgres", &renamed);
+        server.run(&new, EMPTY);
+        FREE.lock().unwrap_or_else(PoisonError::into_inner).push(new);
     }
+}
+
+fn new_name() -> String {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    format!("test_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
 }
 
 pub(crate) struct Cluster {
