@@ -64,6 +64,7 @@ impl House {
         command.args(["--train-listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0"]);
         // The tests that crash it have one user for all bookings.
         command.env("TRIPTYCH_TRAIN_UNPAID_HOLDS", "1000000");
+        command.env("TRIPTYCH_TRAIN_DECLINED_PAYMENTS_PER_USER_PER_HOUR", "1000000");
         command
     }
 
