@@ -31,8 +31,8 @@ pub fn vary(response: &mut Response) {
     response.headers_mut().append(header::VARY, HeaderValue::from_static("accept"));
 }
 
-/// These operations answer in JSON only, each with a body. Who takes no JSON is told so before the operation runs: a request nobody
-/// could read the answer of changes nothing.
+/// These operations answer in JSON only, each with a body. A client that does not accept JSON gets 406 before the operation runs, so
+/// that a request whose answer cannot be read changes nothing.
 pub fn json_only<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> {
     router.route_layer(middleware::from_fn(async |request: Request, next: Next| {
         match choose(request.headers(), &[JSON]) {

@@ -48,7 +48,7 @@ pub(crate) struct User {
     #[field(rule = new_username(), changes_doc = "The user's name, if it is to be another.", computed)]
     #[field(example = "theUser")]
     pub(crate) username: String,
-    #[field(write_only, rule = password(), input_doc = "Without one, nobody can log in as this user.")]
+    #[field(write_only, rule = password(), input_doc = "A user without a password cannot log in.")]
     #[field(changes_doc = "The old one stays if this is absent.", example = "12345")]
     pub(crate) password: Option<SecretString>,
     #[field(rule = text(0..=LONGEST), example = "John")]

@@ -49,7 +49,7 @@ pub(crate) fn token_for(signer: Signer, db: Db, clock: Clock) -> TokenFor {
     })
 }
 
-/// Says who is told of anything outside of a demo: whoever came with one is not.
+/// Decides whose events are delivered outside of a demo: those of demo accounts are not.
 pub(crate) fn outside_a_demo(db: Db) -> MaySend {
     Arc::new(move |owner| {
         let asked = db.clone();

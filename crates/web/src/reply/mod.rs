@@ -8,16 +8,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderValue, StatusCode, header};
-use rust_decimal::Decimal;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 pub use list::{Batch, list};
 pub use wanted::Wanted;
 
-use crate::{
-    negotiate::JSON,
-    problem::{Problem, Result},
-};
+use crate::{negotiate::JSON, problem::Problem};
 
 /// An answer in JSON.
 pub struct Reply<T>(pub T);
@@ -58,10 +54,4 @@ fn answer(media_type: &'static str, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     response
-}
-
-/// Writes a decimal as a JSON number with exactly its digits: `25.50`, not `25.5`.
-pub fn decimal<S: Serializer>(decimal: &Decimal, serializer: S) -> Result<S::Ok, S::Error> {
-    let number: serde_json::Number = decimal.to_string().parse().map_err(serde::ser::Error::custom)?;
-    number.serialize(serializer)
 }

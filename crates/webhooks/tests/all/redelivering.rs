@@ -49,12 +49,12 @@ testkit::on_both_engines! {
         let foreign = house.write("bob").await;
         house.attempts("ada", id, 1).await;
         house.attempts("bob", other, 1).await;
-        let (webhooks, nobody, now) = (&house.webhooks, Uuid::nil(), house.clock.now());
-        assert!(matches!(webhooks.redeliver("ada", id, nobody).await, Err(SendError::Unknown)));
+        let (webhooks, unknown, now) = (&house.webhooks, Uuid::nil(), house.clock.now());
+        assert!(matches!(webhooks.redeliver("ada", id, unknown).await, Err(SendError::Unknown)));
         assert!(matches!(webhooks.redeliver("ada", id, foreign).await, Err(SendError::Unknown)));
-        assert!(matches!(webhooks.redeliver("ada", nobody, foreign).await, Err(SendError::Unknown)));
-        assert!(matches!(webhooks.redeliver_failed("ada", nobody, now).await, Err(SendError::Unknown)));
-        assert!(matches!(webhooks.test("ada", nobody, "test", "{}").await, Err(SendError::Unknown)));
+        assert!(matches!(webhooks.redeliver("ada", unknown, foreign).await, Err(SendError::Unknown)));
+        assert!(matches!(webhooks.redeliver_failed("ada", unknown, now).await, Err(SendError::Unknown)));
+        assert!(matches!(webhooks.test("ada", unknown, "test", "{}").await, Err(SendError::Unknown)));
         assert_eq!(house.see("ada", id).await.0.disabled, Some(Disabled::Gone));
         house.settle().await;
         assert_eq!((house.receiver.count("a"), house.receiver.count("b")), (1, 1));
