@@ -157,21 +157,44 @@ fn silent_connection_is_replaced_and_the_others_stay() {
     });
 }
 
+/// Queues a unit behind one that holds the only connection, which is released after this time.
+async fn queued_for<R>(
+    db: &Db,
+    time: Duration,
+    unit: impl Future<Output = Result<R, Error>>,
+) -> Result<R, Error> {
+    let (_, release, held) = hold(db).await;
+    let mut unit = std::pin::pin!(unit);
+    assert!(tokio::time::timeout(time, &mut unit).await.is_err(), "it runs before the connection is free");
+    drop(release);
+    held.await.unwrap().unwrap();
+    unit.await
+}
+
 #[test]
 fn time_in_the_queue_counts() {
     on_postgres(async |store| {
-        let db = open(store.location(), 1, Duration::from_secs(4));
+        let wait = Duration::from_secs(1);
+        let db = open(store.location(), 1, wait);
+        // Both take no time. They come too late because they were queued for longer than the limit.
+        let read = queued_for(&db, wait * 2, run(&db, "SELECT 1")).await;
+        assert!(matches!(read, Err(Error::Busy)), "{read:?}");
+        let write = queued_for(&db, wait * 2, db.write(|tx| tx.execute("SELECT 1", &[]))).await;
+        assert!(matches!(write, Err(Error::Busy)), "{write:?}");
         assert_eq!(run(&db, "SELECT 1").await.unwrap(), 1);
-        // Each would be in time alone. The second begins when less than its own time is left.
-        let (first, second) =
-            tokio::join!(run(&db, "SELECT pg_sleep(2.4)"), run(&db, "SELECT pg_sleep(2.41)"));
-        assert_eq!(first.unwrap(), 1);
-        assert!(matches!(second, Err(Error::Busy)), "{second:?}");
-        let (first, second) = tokio::join!(
-            run(&db, "SELECT pg_sleep(2.4)"),
-            db.write(|tx| tx.execute("SELECT pg_sleep(2.41)", &[]))
-        );
-        assert_eq!(first.unwrap(), 1);
-        assert!(matches!(second, Err(Error::Busy)), "{second:?}");
+    });
+}
+
+#[test]
+fn transaction_that_was_queued_has_only_the_rest_of_its_time() {
+    on_postgres(async |store| {
+        let (wait, queued) = (Duration::from_secs(60), Duration::from_millis(100));
+        let db = open(store.location(), 1, wait);
+        let timeout = db.write(|tx| {
+            let sql = "SELECT CAST(setting AS BIGINT) FROM pg_settings WHERE name = 'statement_timeout'";
+            tx.row(sql, &[], |row| row.get::<i64>(0))
+        });
+        let timeout = queued_for(&db, queued, timeout).await.unwrap().unwrap();
+        assert!(timeout <= 59_900 * 4 / 5, "{timeout}");
     });
 }
