@@ -13,7 +13,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     task::JoinSet,
 };
-use web::{Chance, ConnectionLimits, Proxies, Site};
+use web::{ConnectionLimits, Proxies, Random, Site};
 
 const CONNECTIONS: usize = 64;
 
@@ -31,7 +31,7 @@ pub(crate) async fn listen(router: Router) -> SocketAddr {
     let address = listener.local_addr().unwrap();
     let (proxies, limits) = (Proxies::default(), ConnectionLimits::default());
     let site = Site { name: "bench", address: "http://bench.example".into(), proxies, limits };
-    tokio::spawn(web::serve(site, listener, router, Chance::system(), pending()));
+    tokio::spawn(web::serve(site, listener, router, Random::system(), pending()));
     address
 }
 

@@ -19,7 +19,7 @@ use tokio::{
     net::TcpStream,
     runtime::Runtime,
 };
-use web::{Chance, Clock, RequestLimits};
+use web::{Clock, Random, RequestLimits};
 
 use crate::load;
 
@@ -131,13 +131,13 @@ async fn serve(db: &Db) -> (SocketAddr, String) {
         sign_ups_per_hour: 20,
         demo: true,
     };
-    let (clock, chance) = (Clock::system(), Chance::system());
-    let petstore = Petstore::open(settings, db.clone(), clock.clone(), chance.clone()).await.unwrap();
+    let (clock, random) = (Clock::system(), Random::system());
+    let petstore = Petstore::open(settings, db.clone(), clock.clone(), random.clone()).await.unwrap();
     let address = load::listen(petstore.router(RequestLimits::default())).await;
-    let accounts = petstore::accounts(db.clone(), true, clock.clone(), chance.clone()).unwrap();
+    let accounts = petstore::accounts(db.clone(), true, clock.clone(), random.clone()).unwrap();
     let demo = accounts.find("demo").await.unwrap().unwrap();
     let server =
-        petstore::authorization_server(ADDRESS.into(), true, db.clone(), clock, chance).await.unwrap();
+        petstore::authorization_server(ADDRESS.into(), true, db.clone(), clock, random).await.unwrap();
     (address, server.token_for(demo, None).await.unwrap())
 }
 

@@ -16,7 +16,7 @@ use tokio::{
     sync::{mpsc, watch},
 };
 use train::{Settings, Train};
-use web::{Chance, Clock, RequestLimits};
+use web::{Clock, Random, RequestLimits};
 
 use crate::{
     load::{self, Load},
@@ -96,7 +96,7 @@ fn measure(runtime: &Runtime, engine: Engine, rate: Option<f64>) -> Webhooks {
     let store = Store::new(engine);
     let db = Db::open(store.location(), "train", train::MIGRATIONS, Limits::default()).unwrap();
     runtime.block_on(async {
-        let (clock, chance) = (Clock::system(), Chance::system());
+        let (clock, random) = (Clock::system(), Random::system());
         let settings = Settings {
             address: ADDRESS.into(),
             issuer: None,
@@ -109,7 +109,7 @@ fn measure(runtime: &Runtime, engine: Engine, rate: Option<f64>) -> Webhooks {
             webhooks_to_this_machine: false,
             demo: false,
         };
-        let train = Train::open(settings, db.clone(), clock.clone(), chance.clone()).await.unwrap();
+        let train = Train::open(settings, db.clone(), clock.clone(), random.clone()).await.unwrap();
         let mut load = Load::connect(load::listen(train.router(RequestLimits::default())).await).await;
         let working = tokio::spawn(train.run(std::future::pending()));
         let (tell, mut heard) = mpsc::unbounded_channel();
@@ -118,8 +118,8 @@ fn measure(runtime: &Runtime, engine: Engine, rate: Option<f64>) -> Webhooks {
         let router = Router::new().route("/{person}/newBooking", post(receive)).with_state(subscribers);
         let subscribers = load::listen(router).await;
 
-        let accounts = train::accounts(db.clone(), false, clock.clone(), chance.clone()).unwrap();
-        let server = train::authorization_server(ADDRESS.into(), false, db.clone(), clock.clone(), chance)
+        let accounts = train::accounts(db.clone(), false, clock.clone(), random.clone()).unwrap();
+        let server = train::authorization_server(ADDRESS.into(), false, db.clone(), clock.clone(), random)
             .await
             .unwrap();
         let mut tokens = Vec::new();

@@ -17,7 +17,7 @@ use identity::{
     },
 };
 use serde::Serialize;
-use web::{Background, Chance, Clock, Reply, RequestLimits, Service};
+use web::{Background, Clock, Random, Reply, RequestLimits, Service};
 
 use crate::load;
 
@@ -67,7 +67,7 @@ impl App {
 }
 
 pub(super) fn accounts(db: &Db) -> Accounts {
-    Accounts::new("Bench", false, db.clone(), Clock::system(), Chance::system()).unwrap()
+    Accounts::new("Bench", false, db.clone(), Clock::system(), Random::system()).unwrap()
 }
 
 pub(super) async fn authorization_server(db: &Db) -> AuthorizationServer {
@@ -81,8 +81,8 @@ pub(super) async fn authorization_server(db: &Db) -> AuthorizationServer {
         demo: true,
         registration_token: None,
     };
-    let (clock, chance) = (Clock::system(), Chance::system());
-    AuthorizationServer::open(settings, accounts(db), db.clone(), clock, chance).await.unwrap()
+    let (clock, random) = (Clock::system(), Random::system());
+    AuthorizationServer::open(settings, accounts(db), db.clone(), clock, random).await.unwrap()
 }
 
 /// Serves the operations the way the program serves its own.

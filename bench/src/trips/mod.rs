@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use train::{Sandbox, Settings, Timetable, Train};
 use uuid::Uuid;
-use web::{Chance, Clock, RequestLimits};
+use web::{Clock, Random, RequestLimits};
 
 use crate::{
     load::{self, Load},
@@ -89,7 +89,7 @@ struct Installation {
 
 impl Installation {
     async fn new(folder: &Path, trains: usize) -> Self {
-        let (clock, chance) = (Clock::system(), Chance::system());
+        let (clock, random) = (Clock::system(), Random::system());
         let today = TimeZone::UTC.to_datetime(clock.now()).date();
         let location = Location::Sqlite(folder.to_owned());
         let db = Db::open(&location, "train", train::MIGRATIONS, Limits::default()).unwrap();
@@ -108,13 +108,13 @@ impl Installation {
         let timetable = Timetable::of_services(&timetable::of(TRAINS, trains)).unwrap();
         let processor = Box::new(Sandbox::new(db.clone(), clock.clone()));
         let train =
-            Train::open_with(settings, timetable, processor, db.clone(), clock.clone(), chance.clone()).await;
+            Train::open_with(settings, timetable, processor, db.clone(), clock.clone(), random.clone()).await;
         let address = load::listen(train.unwrap().router(RequestLimits::default())).await;
 
-        let accounts = train::accounts(db.clone(), false, clock.clone(), chance.clone()).unwrap();
+        let accounts = train::accounts(db.clone(), false, clock.clone(), random.clone()).unwrap();
         let ada = accounts.add("ada", "correct horse".into()).await.unwrap();
         let server =
-            train::authorization_server(ADDRESS.into(), false, db.clone(), clock, chance).await.unwrap();
+            train::authorization_server(ADDRESS.into(), false, db.clone(), clock, random).await.unwrap();
         let token = server.token_for(ada, None).await.unwrap();
         let mut here = Installation { address, token, today };
         let trips = here.trips().await;

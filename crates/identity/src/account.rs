@@ -4,14 +4,14 @@
 //! user in tables of their own, and must commit both together. They run in a transaction of the service:
 //!
 //! ```no_run
-//! # async fn example(accounts: identity::Accounts, db: db::Db, chance: web::Chance, clock: web::Clock)
+//! # async fn example(accounts: identity::Accounts, db: db::Db, random: web::Random, clock: web::Clock)
 //! # -> Result<(), Box<dyn std::error::Error>> {
 //! use identity::account::{self, Name};
 //!
 //! let name = Name::new("ada")?;
 //! let hash = accounts.hash(&"correct horse".into()).await?;
 //! let now = clock.now();
-//! let id = chance.uuid(now);
+//! let id = random.uuid(now);
 //! let added = db.write(move |tx| {
 //!     if !account::insert(tx, id, &name, Some(&hash), now)? {
 //!         return Ok(false);

@@ -8,7 +8,7 @@ use moka::future::Cache;
 use secrecy::{ExposeSecret, SecretString};
 use sha2::Sha256;
 use uuid::Uuid;
-use web::{Chance, Clock};
+use web::{Clock, Random};
 
 use crate::{
     account::{self, Name},
@@ -31,7 +31,7 @@ pub(crate) struct Inner {
     demo: bool,
     pub(crate) db: Db,
     clock: Clock,
-    chance: Chance,
+    random: Random,
     pub(crate) passwords: Passwords,
     pub(crate) throttle: Throttle,
     verified: Cache<[u8; 32], Uuid>,
@@ -47,9 +47,9 @@ impl Accounts {
         demo: bool,
         db: Db,
         clock: Clock,
-        chance: Chance,
+        random: Random,
     ) -> Result<Self, ChangeError> {
-        let passwords = Passwords::new(realm, chance.clone())?;
+        let passwords = Passwords::new(realm, random.clone())?;
         Ok(Accounts(Arc::new(Inner {
             realm,
             demo,
@@ -59,8 +59,8 @@ impl Accounts {
             passwords,
             verified: Cache::builder().max_capacity(CACHED).time_to_live(CACHED_FOR).build(),
             throttled: Cache::builder().max_capacity(CACHED).time_to_live(CACHED_FOR).build(),
-            key: chance.bytes(),
-            chance,
+            key: random.bytes(),
+            random,
         })))
     }
 
@@ -159,7 +159,7 @@ impl Accounts {
 
     async fn insert(&self, name: Name, hash: PasswordHash, demo: bool) -> Result<Option<Uuid>, db::Error> {
         let now = self.0.clock.now();
-        let id = self.0.chance.uuid(now);
+        let id = self.0.random.uuid(now);
         let insert = move |tx: &mut WriteTx<'_>| match demo {
             true => account::insert_demo(tx, id, &name, Some(&hash), now),
             false => account::insert(tx, id, &name, Some(&hash), now),
@@ -298,7 +298,7 @@ mod tests {
         async fn a_password_that_is_changed_while_it_is_checked_is_the_old_one(store: Store) {
             let db = store.open("test", &[ACCOUNTS]);
             let clock = Clock::manual("2026-05-13T10:00:00Z".parse().unwrap());
-            let accounts = Accounts::new("Test", false, db.clone(), clock.clone(), Chance::system()).unwrap();
+            let accounts = Accounts::new("Test", false, db.clone(), clock.clone(), Random::system()).unwrap();
             let id = accounts.add("ada", "correct horse".into()).await.unwrap();
             let hash = accounts.hash(&"another horse".into()).await.unwrap();
             let now = clock.now();

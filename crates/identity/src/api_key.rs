@@ -1,7 +1,7 @@
 //! API keys: secrets by which programs authenticate.
 
 use db::{Db, Error};
-use web::{Chance, Clock};
+use web::{Clock, Random};
 
 use crate::secret;
 
@@ -11,18 +11,18 @@ pub struct ApiKeys {
     demo: bool,
     db: Db,
     clock: Clock,
-    chance: Chance,
+    random: Random,
 }
 
 impl ApiKeys {
     /// The keys in `db`. Demo keys are valid only if `demo` is set.
-    pub fn new(demo: bool, db: Db, clock: Clock, chance: Chance) -> Self {
-        ApiKeys { demo, db, clock, chance }
+    pub fn new(demo: bool, db: Db, clock: Clock, random: Random) -> Self {
+        ApiKeys { demo, db, clock, random }
     }
 
     /// Adds a key of this name and returns it; only its hash is stored. `None` when the name is taken.
     pub async fn add(&self, name: &str) -> Result<Option<String>, Error> {
-        let key = secret::new(&self.chance);
+        let key = secret::new(&self.random);
         Ok(self.insert(name, &key, false).await?.then_some(key))
     }
 

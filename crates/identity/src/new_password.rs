@@ -90,14 +90,14 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use testkit::Store;
-    use web::{Chance, Clock};
+    use web::{Clock, Random};
 
     use super::*;
     use crate::{error::SignInError, migrations::ACCOUNTS};
 
     fn accounts(store: &Store) -> Accounts {
         let clock = Clock::manual("2026-05-13T10:00:00Z".parse().unwrap());
-        Accounts::new("Test", false, store.open("test", &[ACCOUNTS]), clock, Chance::system()).unwrap()
+        Accounts::new("Test", false, store.open("test", &[ACCOUNTS]), clock, Random::system()).unwrap()
     }
 
     fn list(count: usize) -> Vec<Option<SecretString>> {

@@ -13,7 +13,7 @@ use std::{
 
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use web::Chance;
+use web::Random;
 
 use crate::hasher::{HashError, Hasher, broken};
 
@@ -34,7 +34,7 @@ pub(crate) struct Passwords {
     changes_queue: Queue,
     /// The hash for unknown names, so that these take as long as known ones.
     decoy: Arc<str>,
-    chance: Chance,
+    random: Random,
     realm: &'static str,
     /// How many passwords were hashed to be compared.
     checks: Arc<AtomicU64>,
@@ -83,16 +83,16 @@ pub(crate) struct Permit {
 }
 
 impl Passwords {
-    pub(crate) fn new(realm: &'static str, chance: Chance) -> Result<Self, HashError> {
+    pub(crate) fn new(realm: &'static str, random: Random) -> Result<Self, HashError> {
         let (checks, changes) = running();
         let hasher = Hasher::new(checks + changes)?;
-        let decoy = hasher.hash(&chance.bytes::<32>(), &chance.bytes())?;
+        let decoy = hasher.hash(&random.bytes::<32>(), &random.bytes())?;
         Ok(Passwords {
             hasher: Arc::new(hasher),
             checks_queue: Queue::new(checks, CHECKS_WAITING),
             changes_queue: Queue::new(changes, CHANGES_WAITING),
             decoy: decoy.into(),
-            chance,
+            random,
             realm,
             checks: Arc::default(),
         })
@@ -121,7 +121,7 @@ impl Passwords {
         permit: &Permit,
         password: SecretString,
     ) -> Result<PasswordHash, HashError> {
-        let salt = self.chance.bytes();
+        let salt = self.random.bytes();
         self.run(permit, move |hasher| hasher.hash(password.expose_secret().as_bytes(), &salt))
             .await
             .map(PasswordHash)
@@ -210,7 +210,7 @@ mod tests {
 
     #[tokio::test]
     async fn services_of_a_process_keep_no_more_buffers_than_one_needs() {
-        let services = [(); 3].map(|()| Passwords::new("Test", Chance::system()).unwrap());
+        let services = [(); 3].map(|()| Passwords::new("Test", Random::system()).unwrap());
         let hash = |at: usize| {
             let passwords = &services[at % 3];
             let permit =

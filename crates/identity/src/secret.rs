@@ -2,14 +2,14 @@
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
-use web::Chance;
+use web::Random;
 
 /// The number of characters of a secret.
 pub(crate) const LENGTH: usize = 43;
 
 /// A new secret.
-pub(crate) fn new(chance: &Chance) -> String {
-    BASE64_URL_SAFE_NO_PAD.encode(chance.bytes::<32>())
+pub(crate) fn new(random: &Random) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(random.bytes::<32>())
 }
 
 /// The stored hash of a secret. A secret has too many bits to be guessed, so a plain hash is enough, and the time of a lookup

@@ -15,7 +15,7 @@ use http::request::Parts;
 use model::Words;
 use tracing::field::display;
 use uuid::Uuid;
-use web::{Client, RequestId, ServiceName};
+use web::{ClientIp, RequestId, ServiceName};
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Words)]
@@ -70,7 +70,7 @@ impl Origin {
         let extensions = &parts.extensions;
         Origin {
             service: extensions.get().map(|ServiceName(name)| *name),
-            address: extensions.get().map(|Client(address)| *address),
+            address: extensions.get().map(|ClientIp(address)| *address),
             request: extensions.get().map(|RequestId(id)| id.clone()),
         }
     }

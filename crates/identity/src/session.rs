@@ -4,7 +4,7 @@ use db::{Db, Error, Word, WriteTx};
 use jiff::{SignedDuration, Timestamp};
 use model::Words;
 use uuid::Uuid;
-use web::{Chance, Clock};
+use web::{Clock, Random};
 
 use crate::secret;
 
@@ -26,7 +26,7 @@ pub struct Sessions {
     demo: bool,
     db: Db,
     clock: Clock,
-    chance: Chance,
+    random: Random,
 }
 
 /// A session that was just started.
@@ -39,13 +39,13 @@ pub struct Started {
 
 impl Sessions {
     /// The sessions in `db`. Those of demo accounts are valid only if `demo` is set.
-    pub fn new(demo: bool, db: Db, clock: Clock, chance: Chance) -> Self {
-        Sessions { demo, db, clock, chance }
+    pub fn new(demo: bool, db: Db, clock: Clock, random: Random) -> Self {
+        Sessions { demo, db, clock, random }
     }
 
     /// Starts a session of an account.
     pub async fn start(&self, kind: Kind, account: Uuid, length: SignedDuration) -> Result<Started, Error> {
-        let secret = secret::new(&self.chance);
+        let secret = secret::new(&self.random);
         let (hash, now) = (secret::hash(&secret), self.clock.now());
         let expires_at = now + length;
         self.db

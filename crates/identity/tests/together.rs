@@ -15,7 +15,7 @@ use identity::{
 use jiff::Timestamp;
 use support::{HERE, Outcome, PASSWORD, World, sign_in};
 use uuid::Uuid;
-use web::Chance;
+use web::Random;
 
 fn name(text: &str) -> Name {
     Name::new(text).unwrap()
@@ -48,7 +48,7 @@ testkit::on_both_engines! {
     async fn an_account_and_a_profile_are_added_together_or_not_at_all(world: World) {
         let hash = world.accounts.hash(&PASSWORD.into()).await.unwrap();
         let now = world.clock.now();
-        let (first, second) = (Chance::system().uuid(now), Chance::system().uuid(now));
+        let (first, second) = (Random::system().uuid(now), Random::system().uuid(now));
         let one = hash.clone();
         assert!(write(&world, move |tx| add(tx, first, &name("zoe\u{308}"), Some(&one), now)).await.unwrap());
         assert_eq!(sign_in(&world.accounts, "zoë", PASSWORD, HERE).await, Outcome::In(first));
@@ -72,7 +72,7 @@ testkit::on_both_engines! {
 
     async fn nobody_signs_in_without_a_password_until_one_is_set(world: World) {
         let now = world.clock.now();
-        let id = Chance::system().uuid(now);
+        let id = Random::system().uuid(now);
         assert!(write(&world, move |tx| account::insert(tx, id, &name("ada"), None, now)).await.unwrap());
         for password in ["", PASSWORD] {
             assert_eq!(sign_in(&world.accounts, "ada", password, HERE).await, Outcome::Wrong);
@@ -84,7 +84,7 @@ testkit::on_both_engines! {
         let hash = world.accounts.hash(&PASSWORD.into()).await.unwrap();
         assert!(write(&world, move |tx| account::set_password(tx, id, &hash, now)).await.unwrap());
         assert_eq!(sign_in(&world.accounts, "ada", "12345", HERE).await, Outcome::Wrong);
-        let stranger = Chance::system().uuid(now);
+        let stranger = Random::system().uuid(now);
         let hash = world.accounts.hash_any(&"1".into()).await.unwrap();
         assert!(!write(&world, move |tx| account::set_password(tx, stranger, &hash, now)).await.unwrap());
         assert!(write(&world, move |tx| account::remove(tx, id)).await.unwrap());
@@ -94,7 +94,7 @@ testkit::on_both_engines! {
 
     async fn a_demo_account_works_in_demo_mode_only(world: World) {
         let now = world.clock.now();
-        let id = Chance::system().uuid(now);
+        let id = Random::system().uuid(now);
         let hash = world.accounts.hash_any(&"demo".into()).await.unwrap();
         assert!(write(&world, move |tx| account::insert_demo(tx, id, &name("demo"), Some(&hash), now)).await.unwrap());
         assert_eq!(sign_in(&world.accounts, "demo", "demo", HERE).await, Outcome::In(id));
@@ -134,7 +134,7 @@ testkit::on_both_engines! {
         assert!(!rename(ada, "bob").await);
         assert!(rename(ada, "ada").await);
         assert!(rename(ada, "grace").await);
-        assert!(!rename(Chance::system().uuid(now), "nobody").await);
+        assert!(!rename(Random::system().uuid(now), "nobody").await);
         assert_eq!(sign_in(&world.accounts, "grace", PASSWORD, HERE).await, Outcome::In(ada));
         assert_eq!(sign_in(&world.accounts, "ada", PASSWORD, HERE).await, Outcome::Wrong);
         // The name that was left can be had, and nothing else is in the way.
@@ -151,7 +151,7 @@ testkit::on_both_engines! {
         let world = Arc::new(world);
         let mut ids = Vec::new();
         for number in 0..8 {
-            let id = Chance::system().uuid(now);
+            let id = Random::system().uuid(now);
             ids.push(id);
             let text = format!("name {number}");
             assert!(write(&world, move |tx| account::insert(tx, id, &name(&text), None, now)).await.unwrap());
@@ -162,7 +162,7 @@ testkit::on_both_engines! {
             tokio::spawn(async move {
                 write(&world, move |tx| match number % 2 {
                     0 => account::rename(tx, id, &name("ada"), now),
-                    _ => account::insert(tx, Chance::system().uuid(now), &name("ada"), None, now),
+                    _ => account::insert(tx, Random::system().uuid(now), &name("ada"), None, now),
                 })
                 .await
                 .unwrap()

@@ -22,7 +22,7 @@ use utoipa::{
     },
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
-use web::{Background, Chance, Clock, Facts, RequestLimits, Service, openapi::Speaks};
+use web::{Background, Clock, Facts, Random, RequestLimits, Service, openapi::Speaks};
 
 pub use demo::ACCOUNT as DEMO_ACCOUNT;
 pub use examples::with_examples;
@@ -49,7 +49,7 @@ pub struct Museum {
     demo: bool,
     db: Db,
     clock: Clock,
-    chance: Chance,
+    random: Random,
     accounts: Accounts,
     quota: Quota,
     background: Background,
@@ -73,14 +73,14 @@ impl Museum {
         db: Db,
         demo: bool,
         clock: Clock,
-        chance: Chance,
+        random: Random,
     ) -> Result<Self, OpenError> {
         let hours = std::sync::Arc::new(hours::Hours::new(settings)?);
-        let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
+        let accounts = accounts(db.clone(), demo, clock.clone(), random.clone())?;
         let address = settings.address.as_str().into();
         let background = Background::new("museum", clock.clone());
         let quota = Quota::new(settings.calls_per_hour, db.clone(), clock.clone());
-        let museum = Museum { quota, address, hours, demo, db, clock, chance, accounts, background };
+        let museum = Museum { quota, address, hours, demo, db, clock, random, accounts, background };
         if demo {
             let (name, password) = DEMO_ACCOUNT;
             museum.accounts.add_demo(name, password).await?;
@@ -135,8 +135,8 @@ impl Museum {
 }
 
 /// The accounts of this service, for whoever manages them without serving.
-pub fn accounts(db: Db, demo: bool, clock: Clock, chance: Chance) -> Result<Accounts, identity::ChangeError> {
-    Accounts::new(REALM, demo, db, clock, chance)
+pub fn accounts(db: Db, demo: bool, clock: Clock, random: Random) -> Result<Accounts, identity::ChangeError> {
+    Accounts::new(REALM, demo, db, clock, random)
 }
 
 /// Removes an account, in one transaction with the email addresses in the tickets it bought; the tickets stay.

@@ -8,7 +8,7 @@ use identity::{
     account::{self, Name},
 };
 use jiff::Timestamp;
-use web::Chance;
+use web::Random;
 
 use crate::{
     OpenError, Petstore, ids,
@@ -72,7 +72,7 @@ impl Petstore {
             };
             users.push(user);
         }
-        let (now, chance) = (self.clock.now(), self.chance.clone());
+        let (now, random) = (self.clock.now(), self.random.clone());
         let ship_date = now.round(jiff::Unit::Second).ok();
         self.db
             .write(move |tx| {
@@ -94,7 +94,7 @@ impl Petstore {
                 };
                 order::store::insert(tx, order)?;
                 for user in &users {
-                    user.insert(tx, now, &chance)?;
+                    user.insert(tx, now, &random)?;
                 }
                 start_ids_after_demo(tx)
             })
@@ -112,13 +112,13 @@ struct DemoUser {
 
 impl DemoUser {
     /// Adds the user, unless somebody has the name.
-    fn insert(&self, tx: &mut WriteTx<'_>, now: Timestamp, chance: &Chance) -> Result<(), Error> {
-        let account = chance.uuid(now);
+    fn insert(&self, tx: &mut WriteTx<'_>, now: Timestamp, random: &Random) -> Result<(), Error> {
+        let account = random.uuid(now);
         if !account::insert_demo(tx, account, &self.name, Some(&self.hash), now)? {
             return Ok(());
         }
         // Somebody may have the id, where the store was used before it became a demo.
-        let mut ids = iter::once(self.user.id).chain(iter::repeat_with(|| ids::random(chance)));
+        let mut ids = iter::once(self.user.id).chain(iter::repeat_with(|| ids::random(random)));
         while let Some(id) = ids.next()
             && !user::store::insert_profile(tx, &User { account_id: account, id, ..self.user.clone() })?
         {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use db::{Db, Error, WriteTx};
-use web::Chance;
+use web::Random;
 
 /// How many ids a process takes at once.
 const BLOCK: i64 = 100;
@@ -23,15 +23,15 @@ const END: i64 = 1 << 53;
 pub(crate) struct Ids {
     kind: &'static str,
     db: Db,
-    chance: Chance,
+    random: Random,
     block: Arc<Mutex<Range<i64>>>,
     /// Held while a block is taken. One at a time: else each of many callers who find the block empty takes one of its own.
     taking: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Ids {
-    pub(crate) fn new(kind: &'static str, db: Db, chance: Chance) -> Self {
-        Ids { kind, db, chance, block: Arc::new(Mutex::new(0..0)), taking: Arc::default() }
+    pub(crate) fn new(kind: &'static str, db: Db, random: Random) -> Self {
+        Ids { kind, db, random, block: Arc::new(Mutex::new(0..0)), taking: Arc::default() }
     }
 
     /// Calls `insert` with so many ids, and with others until all were free, which is when it answers with something.
@@ -74,7 +74,7 @@ impl Ids {
         let kind = self.kind;
         let first = self.db.write(move |tx| take_block(tx, kind)).await?;
         if first >= END - BLOCK {
-            return Ok(random(&self.chance));
+            return Ok(random(&self.random));
         }
         let mut block = self.lock();
         *block = first + 1..first + BLOCK;
@@ -112,8 +112,8 @@ impl Ids {
 }
 
 /// Somewhere in the whole range, where counting has come to its end.
-pub(crate) fn random(chance: &Chance) -> i64 {
-    (u64::from_be_bytes(chance.bytes()) >> 11).max(1) as i64
+pub(crate) fn random(random: &Random) -> i64 {
+    (u64::from_be_bytes(random.bytes()) >> 11).max(1) as i64
 }
 
 fn take_block(tx: &mut WriteTx<'_>, kind: &'static str) -> Result<i64, Error> {

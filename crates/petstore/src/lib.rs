@@ -30,7 +30,7 @@ use utoipa_axum::{
     router::{OpenApiRouter, UtoipaMethodRouterExt},
     routes,
 };
-use web::{Background, Chance, Clock, DocumentationClient, IssuedBy, Problem, RequestLimits, Service};
+use web::{Background, Clock, DocumentationClient, IssuedBy, Problem, Random, RequestLimits, Service};
 
 pub use demo::{API_KEY as DEMO_API_KEY, USERS as DEMO_USERS};
 pub use document::OAUTH;
@@ -75,7 +75,7 @@ pub struct Petstore {
     address: Arc<str>,
     db: Db,
     clock: Clock,
-    chance: Chance,
+    random: Random,
     accounts: Accounts,
     sessions: Sessions,
     keys: ApiKeys,
@@ -114,9 +114,9 @@ pub enum OpenError {
 
 impl Petstore {
     /// The service over its database, with demo data if the settings say so.
-    pub async fn open(settings: Settings, db: Db, clock: Clock, chance: Chance) -> Result<Self, OpenError> {
+    pub async fn open(settings: Settings, db: Db, clock: Clock, random: Random) -> Result<Self, OpenError> {
         let Settings { address, issuer, registration_token, calls_per_hour, demo, .. } = settings;
-        let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
+        let accounts = accounts(db.clone(), demo, clock.clone(), random.clone())?;
         let own = server_settings(address.clone(), demo, registration_token);
         // Only the demo's client is known to everybody, and only by the service's own server.
         let documentation_client = (demo && issuer.is_none()).then(|| DocumentationClient {
@@ -124,9 +124,9 @@ impl Petstore {
             scopes: SCOPES.iter().map(|scope| scope.name.into()).collect(),
         });
         let sign_in =
-            TokenIssuer::open(own, issuer, accounts.clone(), db.clone(), clock.clone(), chance.clone())
+            TokenIssuer::open(own, issuer, accounts.clone(), db.clone(), clock.clone(), random.clone())
                 .await?;
-        let ids = |kind| Ids::new(kind, db.clone(), chance.clone());
+        let ids = |kind| Ids::new(kind, db.clone(), random.clone());
         let petstore = Petstore {
             address: address.into(),
             sign_up: match settings.open_sign_up {
@@ -135,8 +135,8 @@ impl Petstore {
                 false => SignUp::Closed,
             },
             sign_ups_per_hour: settings.sign_ups_per_hour,
-            sessions: Sessions::new(demo, db.clone(), clock.clone(), chance.clone()),
-            keys: ApiKeys::new(demo, db.clone(), clock.clone(), chance.clone()),
+            sessions: Sessions::new(demo, db.clone(), clock.clone(), random.clone()),
+            keys: ApiKeys::new(demo, db.clone(), clock.clone(), random.clone()),
             quota: Quota::new(calls_per_hour, db.clone(), clock.clone()),
             verifier: sign_in.verifier,
             sign_in: sign_in.router,
@@ -148,7 +148,7 @@ impl Petstore {
             accounts,
             db,
             clock,
-            chance,
+            random,
         };
         if demo {
             petstore.bring_demo().await?;
@@ -193,8 +193,8 @@ impl Petstore {
 }
 
 /// The accounts of this service, for whoever manages them without serving.
-pub fn accounts(db: Db, demo: bool, clock: Clock, chance: Chance) -> Result<Accounts, identity::ChangeError> {
-    Accounts::new(NAME, demo, db, clock, chance)
+pub fn accounts(db: Db, demo: bool, clock: Clock, random: Random) -> Result<Accounts, identity::ChangeError> {
+    Accounts::new(NAME, demo, db, clock, random)
 }
 
 /// Adds a user, for whoever manages them without serving.
@@ -204,13 +204,13 @@ pub async fn add_user(
     password: SecretString,
     db: Db,
     clock: &Clock,
-    chance: Chance,
+    random: Random,
 ) -> Result<(), identity::ChangeError> {
     let hash = accounts.hash(&password).await?;
     let now = clock.now();
-    let user = user::User { account_id: chance.uuid(now), ..user::User::default() };
+    let user = user::User { account_id: random.uuid(now), ..user::User::default() };
     let row = user::store::NewRow { user, assigned: true, name: Name::new(name)?, hash: Some(hash) };
-    let ids = Ids::new("user", db.clone(), chance);
+    let ids = Ids::new("user", db.clone(), random);
     match user::insert(&db, &ids, vec![row], Maker::Operator, now).await {
         Ok(_) => Ok(()),
         Err(Refused::Db(error)) => Err(error.into()),
@@ -230,11 +230,11 @@ pub async fn authorization_server(
     demo: bool,
     db: Db,
     clock: Clock,
-    chance: Chance,
+    random: Random,
 ) -> Result<AuthorizationServer, OpenError> {
-    let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
+    let accounts = accounts(db.clone(), demo, clock.clone(), random.clone())?;
     let opened =
-        AuthorizationServer::open(server_settings(address, demo, None), accounts, db, clock, chance).await;
+        AuthorizationServer::open(server_settings(address, demo, None), accounts, db, clock, random).await;
     opened.map_err(|error| OpenError::SignIn(error.into()))
 }
 

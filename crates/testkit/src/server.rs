@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use axum::Router;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
-use web::{Chance, ConnectionLimits, Proxies, Site};
+use web::{ConnectionLimits, Proxies, Random, Site};
 
 /// A running service. It stops when this is dropped; [`Server::stop`] waits until it has.
 pub struct Server {
@@ -39,7 +39,7 @@ impl Address {
     pub fn serve_as(self, address: &str, limits: ConnectionLimits, router: Router) -> Server {
         let (stop, stopped) = oneshot::channel();
         let site = Site { name: "test", address: address.into(), proxies: Proxies::default(), limits };
-        let serving = web::serve(site, self.listener, router, Chance::system(), async {
+        let serving = web::serve(site, self.listener, router, Random::system(), async {
             let _ = stopped.await;
         });
         Server { address: self.address, stop: Some(stop), task: tokio::spawn(serving) }

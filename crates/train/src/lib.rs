@@ -49,10 +49,10 @@ pub use timetable::Timetable;
 use tokio::sync::Notify;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
-    Background, Chance, Clock, DocumentationClient, Facts, InstallationSecret, IssuedBy, RequestLimits,
+    Background, Clock, DocumentationClient, Facts, InstallationSecret, IssuedBy, Random, RequestLimits,
     Service,
 };
-use webhooks::{Places, Webhooks};
+use webhooks::{Destinations, Webhooks};
 
 /// Where the paths of the API begin.
 pub const PREFIX: &str = "";
@@ -138,7 +138,7 @@ pub struct Inner {
     timetable: Timetable,
     db: Db,
     clock: Clock,
-    chance: Chance,
+    random: Random,
     quota: Quota,
     verifier: Verifier,
     sign_in: Router,
@@ -175,9 +175,9 @@ pub enum OpenError {
 
 impl Train {
     /// The service over its database, with demo accounts if the settings say so.
-    pub async fn open(settings: Settings, db: Db, clock: Clock, chance: Chance) -> Result<Self, OpenError> {
+    pub async fn open(settings: Settings, db: Db, clock: Clock, random: Random) -> Result<Self, OpenError> {
         let processor = Box::new(Sandbox::new(db.clone(), clock.clone()));
-        Train::open_with(settings, Timetable::built_in()?, processor, db, clock, chance).await
+        Train::open_with(settings, Timetable::built_in()?, processor, db, clock, random).await
     }
 
     /// The same with another timetable, and another party that moves the money.
@@ -187,7 +187,7 @@ impl Train {
         processor: Box<dyn Processor>,
         db: Db,
         clock: Clock,
-        chance: Chance,
+        random: Random,
     ) -> Result<Self, OpenError> {
         let Settings {
             address,
@@ -201,7 +201,7 @@ impl Train {
             webhooks_to_this_machine,
             demo,
         } = settings;
-        let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
+        let accounts = accounts(db.clone(), demo, clock.clone(), random.clone())?;
         if demo {
             for (name, password) in DEMO_USERS {
                 accounts.add_demo(name, password).await?;
@@ -220,15 +220,15 @@ impl Train {
         }
         let own = server_settings(address.clone(), demo, registration_token);
         let sign_in =
-            TokenIssuer::open(own, issuer, accounts, db.clone(), clock.clone(), chance.clone()).await?;
+            TokenIssuer::open(own, issuer, accounts, db.clone(), clock.clone(), random.clone()).await?;
         let webhooks = webhooks::Settings {
-            places: Places { loopback: webhooks_to_this_machine, networks: webhook_networks },
+            destinations: Destinations { loopback: webhooks_to_this_machine, networks: webhook_networks },
             look_up: webhooks::by_system(),
             test_events_per_hour: limits.test_events_per_hour,
             may_send: (!demo).then(|| webhook::send::outside_a_demo(db.clone())),
             token_for: Some(webhook::send::token_for(sign_in.signer, db.clone(), clock.clone())),
         };
-        let webhooks = Webhooks::open(webhooks, db.clone(), clock.clone(), chance.clone())?;
+        let webhooks = Webhooks::open(webhooks, db.clone(), clock.clone(), random.clone())?;
         Ok(Train(Arc::new(Inner {
             address,
             hold,
@@ -246,7 +246,7 @@ impl Train {
             background: Background::new("train", clock.clone()),
             db,
             clock,
-            chance,
+            random,
         })))
     }
 
@@ -280,8 +280,8 @@ impl Train {
 }
 
 /// The accounts of this service, for whoever manages them without serving.
-pub fn accounts(db: Db, demo: bool, clock: Clock, chance: Chance) -> Result<Accounts, identity::ChangeError> {
-    Accounts::new(NAME, demo, db, clock, chance)
+pub fn accounts(db: Db, demo: bool, clock: Clock, random: Random) -> Result<Accounts, identity::ChangeError> {
+    Accounts::new(NAME, demo, db, clock, random)
 }
 
 /// The authorization server of this service, for whoever manages its clients without serving.
@@ -290,11 +290,11 @@ pub async fn authorization_server(
     demo: bool,
     db: Db,
     clock: Clock,
-    chance: Chance,
+    random: Random,
 ) -> Result<AuthorizationServer, OpenError> {
-    let accounts = accounts(db.clone(), demo, clock.clone(), chance.clone())?;
+    let accounts = accounts(db.clone(), demo, clock.clone(), random.clone())?;
     let opened =
-        AuthorizationServer::open(server_settings(address, demo, None), accounts, db, clock, chance).await;
+        AuthorizationServer::open(server_settings(address, demo, None), accounts, db, clock, random).await;
     opened.map_err(|error| OpenError::SignIn(error.into()))
 }
 

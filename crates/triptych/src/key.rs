@@ -1,7 +1,7 @@
 //! `triptych key …`: programs that are let in by a key of their own.
 
 use identity::ApiKeys;
-use web::{Chance, Clock};
+use web::{Clock, Random};
 
 use crate::{
     Failure,
@@ -16,7 +16,7 @@ pub(crate) fn run(action: &KeyAction, settings: &Settings) -> Result<(), Failure
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let db = serve::open_existing("petstore", petstore::MIGRATIONS, settings).await?;
-        let keys = ApiKeys::new(settings.demo(), db, Clock::system(), Chance::system());
+        let keys = ApiKeys::new(settings.demo(), db, Clock::system(), Random::system());
         match action {
             KeyAction::Add(_) if name.trim().is_empty() || name.chars().count() > 100 => {
                 Err("a key's name must have 1 to 100 characters".into())

@@ -4,7 +4,7 @@ use identity::{
     Accounts,
     oauth::{self, AuthorizationServer, NewClient},
 };
-use web::{Chance, Clock};
+use web::{Clock, Random};
 
 use crate::{
     Failure,
@@ -69,7 +69,7 @@ async fn open(
     service: OauthServiceName,
     settings: &Settings,
 ) -> Result<(AuthorizationServer, Accounts), Failure> {
-    let (clock, chance, demo) = (Clock::system(), Chance::system(), settings.demo());
+    let (clock, random, demo) = (Clock::system(), Random::system(), settings.demo());
     let (name, migrations, said, own, issuer) = match service {
         OauthServiceName::Petstore => {
             let own = settings.petstore(settings.petstore.listen);
@@ -90,12 +90,12 @@ async fn open(
     };
     Ok(match service {
         OauthServiceName::Petstore => (
-            petstore::authorization_server(address, demo, db.clone(), clock.clone(), chance.clone()).await?,
-            petstore::accounts(db, demo, clock, chance)?,
+            petstore::authorization_server(address, demo, db.clone(), clock.clone(), random.clone()).await?,
+            petstore::accounts(db, demo, clock, random)?,
         ),
         OauthServiceName::Train => (
-            train::authorization_server(address, demo, db.clone(), clock.clone(), chance.clone()).await?,
-            train::accounts(db, demo, clock, chance)?,
+            train::authorization_server(address, demo, db.clone(), clock.clone(), random.clone()).await?,
+            train::accounts(db, demo, clock, random)?,
         ),
     })
 }

@@ -9,7 +9,7 @@ use std::{
 
 use db::private;
 
-use web::{Chance, InstallationSecret};
+use web::{InstallationSecret, Random};
 
 use crate::{Failure, settings::Settings};
 
@@ -20,7 +20,7 @@ const FILE: &str = "secret";
 const LENGTH: usize = 32;
 
 /// The secret; its file is made when it is needed for the first time.
-pub(crate) fn read(settings: &Settings, chance: &Chance) -> Result<InstallationSecret, Failure> {
+pub(crate) fn read(settings: &Settings, random: &Random) -> Result<InstallationSecret, Failure> {
     if !settings.secret.is_empty() {
         return Ok(InstallationSecret::new(settings.secret.as_bytes()));
     }
@@ -28,7 +28,7 @@ pub(crate) fn read(settings: &Settings, chance: &Chance) -> Result<InstallationS
     let failed = |error: io::Error| format!("cannot use the secret in {}: {error}", path.display());
     private::create_folder(&settings.data)?;
     if !path.exists() {
-        make(&path, chance).map_err(failed)?;
+        make(&path, random).map_err(failed)?;
     }
     let file = File::open(&path).map_err(failed)?;
     if file.metadata().map_err(failed)?.permissions().mode() & 0o077 != 0 {
@@ -48,12 +48,12 @@ pub(crate) fn read(settings: &Settings, chance: &Chance) -> Result<InstallationS
 }
 
 /// Makes the file, whole and for its owner only, unless another process has made it meanwhile.
-fn make(path: &Path, chance: &Chance) -> io::Result<()> {
+fn make(path: &Path, random: &Random) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    let bytes = chance.bytes::<LENGTH>();
+    let bytes = random.bytes::<LENGTH>();
     // Random rather than the process's id, which in a container is the same at every start: a start that was killed here
     // leaves its file.
-    let new = path.with_extension(format!("{}.new", chance.code(12)));
+    let new = path.with_extension(format!("{}.new", random.code(12)));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
     let made = file.write_all(&bytes).and_then(|()| file.sync_all()).and_then(|()| fs::hard_link(&new, path));
     fs::remove_file(&new)?;

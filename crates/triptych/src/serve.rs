@@ -13,7 +13,7 @@ use tokio::{
     task::JoinSet,
 };
 use train::Train;
-use web::{Background, Chance, Clock, Proxies, Site};
+use web::{Background, Clock, Proxies, Random, Site};
 
 use crate::{
     Failure,
@@ -53,7 +53,7 @@ struct House<'s> {
     settings: &'s Settings,
     databases: Databases,
     clock: Clock,
-    chance: Chance,
+    random: Random,
     stop: watch::Sender<bool>,
     tasks: JoinSet<()>,
     background: JoinSet<()>,
@@ -68,7 +68,7 @@ impl<'s> House<'s> {
             settings,
             databases: connect(settings.location(), settings.limits.database()).await?,
             clock: Clock::system(),
-            chance: Chance::system(),
+            random: Random::system(),
             stop: watch::Sender::new(false),
             tasks: JoinSet::new(),
             background: JoinSet::new(),
@@ -94,7 +94,7 @@ impl<'s> House<'s> {
         let db = open(&self.databases, "petstore", petstore::MIGRATIONS).await?;
         warn_of_another(&db, "petstore", &settings.petstore(address).address).await?;
         let petstore =
-            Petstore::open(settings.petstore(address), db, self.clock.clone(), self.chance.clone()).await?;
+            Petstore::open(settings.petstore(address), db, self.clock.clone(), self.random.clone()).await?;
         self.spawn(
             "petstore",
             &settings.petstore.address,
@@ -119,11 +119,11 @@ impl<'s> House<'s> {
         let settings = self.settings;
         let listener = bind("the train service", "--train-listen", settings.train.listen).await?;
         let address = listener.local_addr()?;
-        let secret = secret::read(settings, &self.chance)?;
+        let secret = secret::read(settings, &self.random)?;
         let db = open(&self.databases, "train", train::MIGRATIONS).await?;
         warn_of_another(&db, "train", &settings.train(address).address).await?;
         let of_train = train::Settings { secret, ..settings.train(address) };
-        let train = Train::open(of_train, db, self.clock.clone(), self.chance.clone()).await?;
+        let train = Train::open(of_train, db, self.clock.clone(), self.random.clone()).await?;
         self.spawn("train", &settings.train.address, listener, train.router(settings.limits.request()));
         let stop = self.stopped();
         self.tasks.spawn(train.run(stop));
@@ -144,7 +144,7 @@ impl<'s> House<'s> {
         let db = open(&self.databases, "museum", museum::MIGRATIONS).await?;
         let demo = settings.demo();
         let museum =
-            Museum::open(&settings.museum(), db, demo, self.clock.clone(), self.chance.clone()).await?;
+            Museum::open(&settings.museum(), db, demo, self.clock.clone(), self.random.clone()).await?;
         self.spawn("museum", &settings.museum.address, listener, museum.router(settings.limits.request()));
         if demo {
             self.background.spawn(museum.run());
@@ -162,7 +162,7 @@ impl<'s> House<'s> {
         let stop = self.stopped();
         let proxies = Proxies::new(self.settings.trusted_proxies.clone());
         let site = Site { name, address: address.into(), proxies, limits };
-        self.tasks.spawn(web::serve(site, listener, router, self.chance.clone(), stop));
+        self.tasks.spawn(web::serve(site, listener, router, self.random.clone(), stop));
     }
 
     /// Ends when the program is to stop.

@@ -5,7 +5,7 @@ use std::io::{BufRead, IsTerminal, stdin};
 use db::Db;
 use identity::{Accounts, ChangeError};
 use secrecy::SecretString;
-use web::{Chance, Clock};
+use web::{Clock, Random};
 
 use crate::{
     Failure,
@@ -37,19 +37,19 @@ pub(crate) fn run(action: &UserAction, settings: &Settings) -> Result<(), Failur
 }
 
 async fn open(service: ServiceName, settings: &Settings) -> Result<(Accounts, Db), Failure> {
-    let (demo, clock, chance) = (settings.demo(), Clock::system(), Chance::system());
+    let (demo, clock, random) = (settings.demo(), Clock::system(), Random::system());
     match service {
         ServiceName::Petstore => {
             let db = serve::open_existing("petstore", petstore::MIGRATIONS, settings).await?;
-            Ok((petstore::accounts(db.clone(), demo, clock, chance)?, db))
+            Ok((petstore::accounts(db.clone(), demo, clock, random)?, db))
         }
         ServiceName::Train => {
             let db = serve::open_existing("train", train::MIGRATIONS, settings).await?;
-            Ok((train::accounts(db.clone(), demo, clock, chance)?, db))
+            Ok((train::accounts(db.clone(), demo, clock, random)?, db))
         }
         ServiceName::Museum => {
             let db = serve::open_existing("museum", museum::MIGRATIONS, settings).await?;
-            Ok((museum::accounts(db.clone(), demo, clock, chance)?, db))
+            Ok((museum::accounts(db.clone(), demo, clock, random)?, db))
         }
     }
 }
@@ -64,7 +64,7 @@ async fn add(
 ) -> Result<(), ChangeError> {
     match service {
         ServiceName::Petstore => {
-            petstore::add_user(accounts, name, password, db, &Clock::system(), Chance::system()).await
+            petstore::add_user(accounts, name, password, db, &Clock::system(), Random::system()).await
         }
         ServiceName::Train | ServiceName::Museum => accounts.add(name, password).await.map(drop),
     }

@@ -21,7 +21,7 @@ use crate::{
     clock::Clock,
     openapi::needs_nothing,
     problem::{Problem, Result, TOO_MANY_REQUESTS},
-    server::{Client, network},
+    server::{ClientIp, network},
 };
 
 /// How many addresses are remembered; a call from a further one is not counted.
@@ -112,7 +112,7 @@ pub(crate) async fn meter(
     request: Request,
     next: Next,
 ) -> Result<Response> {
-    let Some(Client(address)) = request.extensions().get().copied() else {
+    let Some(ClientIp(address)) = request.extensions().get().copied() else {
         return Ok(next.run(request).await);
     };
     let counted = anonymous.is_open(&request) || is_sign_in(&request);

@@ -3,15 +3,14 @@
 //! - [`input`]: what a client sends, read with every fault found at once ([`Body`], [`Query`], [`Path`]).
 //! - [`problem`]: the one error that leaves a service.
 //! - [`reply`]: answers that are not problems, and lists written while they are read.
-//! - [`xml`]: what answers look like in XML; [`Wanted`] chooses between it and JSON.
+//! - [`xml`]: what answers look like in XML; [`ResponseFormat`] chooses between it and JSON.
 //! - [`Service`]: an API together with what stands beside every API: its pages, `/healthz`, `/docs`.
 //! - [`serve`]: the accept loop, with the edge that gives each request its id and its line in the log.
 //! - [`Background`]: tasks beside the requests, started again when they fail.
-//! - [`Clock`] and [`Chance`]: time and randomness, handed in. [`InstallationSecret`]: what keys are derived from.
+//! - [`Clock`] and [`Random`]: time and randomness, handed in. [`InstallationSecret`]: what keys are derived from.
 
 mod anonymous;
 mod background;
-mod chance;
 mod clock;
 mod documentation;
 pub mod input;
@@ -24,6 +23,7 @@ mod openapi_3_0;
 mod operations;
 mod paging;
 pub mod problem;
+mod random;
 pub mod reply;
 pub mod schema;
 mod sentence;
@@ -32,7 +32,6 @@ mod service;
 pub mod xml;
 
 pub use background::Background;
-pub use chance::Chance;
 pub use clock::Clock;
 pub use documentation::DocumentationClient;
 pub use input::{Body, Both, Facts, Form, Path, Query, Together, Upload};
@@ -42,8 +41,9 @@ pub use limits::{ConnectionLimits, RequestLimits};
 pub use negotiate::json_only;
 pub use paging::Paging;
 pub use problem::{Problem, Result};
-pub use reply::{Created, Reply, Wanted};
+pub use random::Random;
+pub use reply::{Created, Reply, ResponseFormat};
 pub use server::{
-    Client, Learnt, Proxies, RequestId, ServiceName, Site, Verbatim, is_loopback_host, panic_message, serve,
+    ClientIp, Learnt, Proxies, RequestId, ServiceName, Site, Verbatim, is_loopback_host, panic_message, serve,
 };
 pub use service::{Service, document_text, document_text_3_0};

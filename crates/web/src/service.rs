@@ -52,7 +52,7 @@ pub struct Service {
     /// The tasks beside the requests; while one is down, `/readyz` says so.
     pub background: Background,
     pub limits: RequestLimits,
-    /// Whether it speaks XML too: its refusals then do, and operations choose with [`crate::Wanted`] or
+    /// Whether it speaks XML too: its refusals then do, and operations choose with [`crate::ResponseFormat`] or
     /// [`crate::json_only`]. Without it every operation answers in JSON only.
     pub xml: bool,
     /// Routes that stand beside the API at the root, which pages elsewhere may not call: those of a sign-in.

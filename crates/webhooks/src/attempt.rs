@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::{
     Attempt, Webhooks,
-    place::Forbidden,
+    destination::Forbidden,
     store::{Claimed, Done, Letter, Next},
 };
 
@@ -75,15 +75,15 @@ impl Webhooks {
         let duration_ms = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
         let attempt =
             Attempt { event: claimed.event, at, duration_ms, status: outcome.status, error: outcome.error };
-        Some(Done { claimed, id: inner.chance.uuid(now), attempt, slow: took >= SLOW, next })
+        Some(Done { claimed, id: inner.random.uuid(now), attempt, slow: took >= SLOW, next })
     }
 
-    /// When an attempt that failed is made again, with some chance in it, so that not all come at once.
+    /// When an attempt that failed is made again, with some random delay in it, so that not all come at once.
     fn next(&self, claimed: &Claimed, retry_after: Option<SignedDuration>, now: Timestamp) -> Next {
         let attempt = usize::try_from(claimed.attempts).unwrap_or(usize::MAX);
         let Some(wait) = SCHEDULE.get(attempt) else { return Next::Failed };
-        let [chance] = self.0.chance.bytes();
-        let wait = *wait + *wait * i32::from(chance) / 2550;
+        let [random] = self.0.random.bytes();
+        let wait = *wait + *wait * i32::from(random) / 2550;
         let asked = retry_after.unwrap_or_default().min(SCHEDULE[SCHEDULE.len() - 1]);
         Next::At(now + wait.max(asked))
     }
@@ -93,7 +93,7 @@ impl Webhooks {
         let address = format!("{}/{kind}", to.url.trim_end_matches('/'));
         let Ok(url) = Url::parse(&address) else { return Outcome::no_answer("the address is not valid") };
         // The settings may have changed since it was subscribed; names are checked when they are looked up.
-        if let Err(unfit) = self.0.settings.places.check(&url) {
+        if let Err(unfit) = self.0.settings.destinations.check(&url) {
             return Outcome::no_answer(format!("the address {unfit}"));
         }
         if let Some(may_send) = &self.0.settings.may_send

@@ -4,14 +4,14 @@
 //! without the other. [`Webhooks::run`] sends what is due: several processes may do so on one database, since each takes on a
 //! delivery for a while before it sends it, outside of any transaction.
 //!
-//! - [`place`]: where deliveries may go
+//! - [`destination`]: where deliveries may go
 //! - [`sign`]: how a subscriber knows that they are ours
 //! - [`sender`]: whose turn it is
 //! - [`attempt`]: how they are sent, and when again
 //! - [`store`]: the SQL
 
 mod attempt;
-mod place;
+mod destination;
 mod sender;
 mod sign;
 mod store;
@@ -24,12 +24,12 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 use url::Url;
 use uuid::Uuid;
-use web::{Chance, Clock};
+use web::{Clock, Random};
 
 use sender::Sender;
 use store::{Added, Rotated};
 
-pub use place::{LookUp, Places, Unfit, by_system};
+pub use destination::{Destinations, LookUp, Unfit, by_system};
 pub use sign::{NotASecret, Secret};
 
 /// The tables of this crate, to be migrated with those of the service.
@@ -53,7 +53,7 @@ pub type MaySend = Arc<dyn Fn(String) -> BoxFuture<'static, bool> + Send + Sync>
 /// What a service says about its webhooks.
 #[derive(Clone)]
 pub struct Settings {
-    pub places: Places,
+    pub destinations: Destinations,
     pub look_up: LookUp,
     /// How many test events and redeliveries may be requested for a subscription in an hour, counted from the first of them.
     /// For all of an owner's subscriptions, whether they still exist or not, [`MOST_SUBSCRIPTIONS`] times as many.
@@ -71,7 +71,7 @@ struct Inner {
     settings: Settings,
     db: Db,
     clock: Clock,
-    chance: Chance,
+    random: Random,
     http: reqwest::Client,
     woken: Notify,
 }
@@ -172,8 +172,11 @@ pub fn remove_owner(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
 }
 
 impl Webhooks {
-    pub fn open(settings: Settings, db: Db, clock: Clock, chance: Chance) -> Result<Self, OpenError> {
-        let checked = place::Checked { places: settings.places.clone(), look_up: settings.look_up.clone() };
+    pub fn open(settings: Settings, db: Db, clock: Clock, random: Random) -> Result<Self, OpenError> {
+        let checked = destination::Checked {
+            destinations: settings.destinations.clone(),
+            look_up: settings.look_up.clone(),
+        };
         let http = reqwest::Client::builder()
             .no_proxy()
             // What is read of an answer is counted as it arrives.
@@ -182,7 +185,7 @@ impl Webhooks {
             .dns_resolver(Arc::new(checked))
             .user_agent(concat!("triptych/", env!("CARGO_PKG_VERSION")))
             .build()?;
-        Ok(Webhooks(Arc::new(Inner { settings, db, clock, chance, http, woken: Notify::new() })))
+        Ok(Webhooks(Arc::new(Inner { settings, db, clock, random, http, woken: Notify::new() })))
     }
 
     /// Sends until it is told to stop; what is under way then may still come to its end.
@@ -210,9 +213,9 @@ impl Webhooks {
 
     /// Subscribes an address to an owner's events. The secret is told this once.
     pub async fn subscribe(&self, owner: &str, url: &Url) -> Result<(Subscription, Secret), SubscribeError> {
-        self.0.settings.places.check(url).map_err(SubscribeError::Unfit)?;
+        self.0.settings.destinations.check(url).map_err(SubscribeError::Unfit)?;
         let secret = self.new_secret();
-        let id = self.0.chance.uuid(self.0.clock.now());
+        let id = self.0.random.uuid(self.0.clock.now());
         let url = url.as_str().trim_end_matches('/').to_owned();
         let subscription = Subscription { id, url: url.clone(), failing_since: None, disabled: None };
         let (owner, stored) = (owner.to_owned(), secret.clone());
@@ -266,7 +269,7 @@ impl Webhooks {
     pub async fn test(&self, owner: &str, id: Uuid, kind: &str, payload: &str) -> Result<Uuid, SendError> {
         let (owner, kind, payload) = (owner.to_owned(), kind.to_owned(), payload.to_owned());
         let (now, most) = (self.0.clock.now(), self.0.settings.test_events_per_hour);
-        let event = self.0.chance.uuid(now);
+        let event = self.0.random.uuid(now);
         let send = move |tx: &mut WriteTx<'_>| {
             store::count_request(tx, &owner, id, most, now)?;
             store::insert_event_for(tx, &owner, id, event, &kind, &payload, now)?;
@@ -324,6 +327,6 @@ impl Webhooks {
     }
 
     fn new_secret(&self) -> Secret {
-        Secret(self.0.chance.bytes::<32>().to_vec())
+        Secret(self.0.random.bytes::<32>().to_vec())
     }
 }

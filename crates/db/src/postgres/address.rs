@@ -11,7 +11,7 @@ use tokio_postgres::{
     config::{Host, SslMode},
 };
 
-use super::passfile::{Passfile, Wanted};
+use super::passfile::{Login, Passfile};
 use crate::error::with_source;
 
 /// Where PostgreSQL's sockets are by default; a file of passwords calls them `localhost`.
@@ -115,7 +115,7 @@ impl Address {
         };
         let user = self.common.get_user().unwrap_or_default();
         let database = self.common.get_dbname().unwrap_or(user);
-        self.passfile.as_ref()?.password(&Wanted { host, port, database, user })
+        self.passfile.as_ref()?.password(&Login { host, port, database, user })
     }
 
     /// How to reach one host: at an address of its own, or through a socket in a folder.

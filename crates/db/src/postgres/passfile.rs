@@ -10,7 +10,7 @@ use std::{
 use crate::private::quoted;
 
 /// What a line has to name, or leave open with `*`.
-pub(super) struct Wanted<'a> {
+pub(super) struct Login<'a> {
     pub(super) host: &'a str,
     pub(super) port: u16,
     pub(super) database: &'a str,
@@ -48,7 +48,7 @@ impl Passfile {
     }
 
     /// The password of the first line that fits.
-    pub(super) fn password(&self, wanted: &Wanted<'_>) -> Option<Vec<u8>> {
+    pub(super) fn password(&self, wanted: &Login<'_>) -> Option<Vec<u8>> {
         let port = wanted.port.to_string();
         let wanted = [wanted.host, &port, wanted.database, wanted.user];
         let lines = self.0.split(|byte| *byte == b'\n');
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     fn password(text: &str, host: &str, port: u16, database: &str, user: &str) -> Option<String> {
-        let found = Passfile(text.into()).password(&Wanted { host, port, database, user });
+        let found = Passfile(text.into()).password(&Login { host, port, database, user });
         found.map(|password| String::from_utf8(password).unwrap())
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::Router;
 use db::Db;
 use tokio::time::timeout;
-use web::{Chance, Clock, IssuedBy};
+use web::{Clock, IssuedBy, Random};
 
 use super::{
     resource::{
@@ -69,11 +69,11 @@ impl TokenIssuer {
         accounts: Accounts,
         db: Db,
         clock: Clock,
-        chance: Chance,
+        random: Random,
     ) -> Result<Self, TokenIssuerError> {
         let Some(ExternalIssuerSettings { url, audience, types, scope_claim }) = external else {
             let address = settings.issuer.clone();
-            let server = AuthorizationServer::open(settings, accounts, db.clone(), clock, chance).await?;
+            let server = AuthorizationServer::open(settings, accounts, db.clone(), clock, random).await?;
             store::set_last_address(&db, address).await.map_err(KeyError::Db)?;
             return Ok(TokenIssuer {
                 verifier: server.verifier(),
@@ -83,7 +83,7 @@ impl TokenIssuer {
             });
         };
         let keys = Keys::open(db, clock.clone()).await?;
-        let signer = Signer { keys, issuer: settings.issuer.clone(), clock: clock.clone(), chance };
+        let signer = Signer { keys, issuer: settings.issuer.clone(), clock: clock.clone(), random };
         let issuer = ExternalIssuer {
             service: settings.service,
             audience: if audience.is_empty() { settings.issuer.clone() } else { audience },

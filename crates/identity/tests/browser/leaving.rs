@@ -1,7 +1,7 @@
 //! Signing out, changing accounts, and going back.
 
 use identity::Accounts;
-use web::Chance;
+use web::Random;
 
 use crate::{
     fixture::{ALLOW, SUBMIT, SWITCH, Visit},
@@ -62,7 +62,7 @@ testkit::on_both_engines! {
 
     async fn another_account_can_be_used(visit: Visit) {
         let (db, clock) = (visit.harness.db.clone(), visit.harness.clock.clone());
-        let accounts = Accounts::new("Test", true, db, clock, Chance::system()).unwrap();
+        let accounts = Accounts::new("Test", true, db, clock, Random::system()).unwrap();
         let grace = accounts.add("grace", PASSWORD.into()).await.unwrap();
         let browser = &visit.browser;
         visit.come_to_consent().await;

@@ -3,7 +3,7 @@
 use identity::{Sessions, session::Kind};
 use jiff::SignedDuration;
 use serde_json::json;
-use web::Chance;
+use web::Random;
 
 use crate::fixture::{APP, Browser, CALLBACK, Harness, Service, VERIFIER, refused, text};
 
@@ -102,7 +102,7 @@ testkit::on_both_engines! {
         assert!(page.contains("<h1>Sign in</h1>"), "{page}");
         assert_eq!(strict.accounts.find("demo").await.unwrap(), None);
 
-        let sessions = |demo| Sessions::new(demo, harness.db.clone(), harness.clock.clone(), Chance::system());
+        let sessions = |demo| Sessions::new(demo, harness.db.clone(), harness.clock.clone(), Random::system());
         let hour = SignedDuration::from_hours(1);
         let api = sessions(true).start(Kind::Api, demo, hour).await.unwrap().secret;
         assert_eq!(sessions(true).find(Kind::Api, &api).await.unwrap(), Some((demo, "demo".to_owned())));

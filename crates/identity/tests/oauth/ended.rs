@@ -2,7 +2,7 @@
 
 use identity::session::{Kind, Sessions};
 use jiff::SignedDuration;
-use web::Chance;
+use web::Random;
 
 use crate::fixture::{Browser, Harness, NAME, Service};
 
@@ -24,7 +24,7 @@ impl<'a> Access<'a> {
         let service = &harness.service;
         let mut browser = Browser::new(service);
         browser.sign_in(&Access::page(harness)).await.has_status(303);
-        let sessions = Sessions::new(true, harness.db.clone(), harness.clock.clone(), Chance::system());
+        let sessions = Sessions::new(true, harness.db.clone(), harness.clock.clone(), Random::system());
         let started =
             sessions.start(Kind::Api, harness.account, SignedDuration::from_hours(1)).await.unwrap();
         let code = service.code(&[]).await;

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use testkit::{Address, Answer, Client, Engine, Fixture, Server, Store};
 use url::Url;
 use uuid::Uuid;
-use web::{Chance, Clock, ConnectionLimits};
+use web::{Clock, ConnectionLimits, Random};
 
 pub(crate) const SCOPES: &[Scope] =
     &[Scope { name: "read", words: "see your bookings" }, Scope { name: "write", words: "book for you" }];
@@ -78,7 +78,7 @@ impl Fixture for Harness {
         let db = open(&store);
         let clock = Clock::manual("2026-05-13T10:00:00Z".parse::<Timestamp>().unwrap());
         let service = Service::start(&db, &clock, None).await;
-        let accounts = Accounts::new("Test", true, db.clone(), clock.clone(), Chance::system()).unwrap();
+        let accounts = Accounts::new("Test", true, db.clone(), clock.clone(), Random::system()).unwrap();
         let account = accounts.add(NAME, PASSWORD.into()).await.unwrap();
         Harness { store, db, clock, account, service }
     }
@@ -114,10 +114,10 @@ impl Service {
         };
         change(&mut settings);
         let issuer = settings.issuer.clone();
-        let chance = Chance::system();
+        let random = Random::system();
         let accounts =
-            Accounts::new("Test", settings.demo, db.clone(), clock.clone(), chance.clone()).unwrap();
-        let server = AuthorizationServer::open(settings, accounts.clone(), db.clone(), clock.clone(), chance)
+            Accounts::new("Test", settings.demo, db.clone(), clock.clone(), random.clone()).unwrap();
+        let server = AuthorizationServer::open(settings, accounts.clone(), db.clone(), clock.clone(), random)
             .await
             .unwrap();
         let api = Router::new()

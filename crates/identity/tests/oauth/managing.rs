@@ -4,7 +4,7 @@ use identity::{Accounts, oauth::NewClient};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use testkit::Answer;
-use web::Chance;
+use web::Random;
 
 use crate::fixture::{APP, Harness, NAME, Pairs, Service, open, refused, text};
 
@@ -163,7 +163,7 @@ testkit::on_both_engines! {
         let (access, refresh) = service.tokens(&[]).await;
         let code = service.code(&[]).await;
         service.call("/v1/read", &access).await.has_status(200);
-        let accounts = Accounts::new("Test", true, harness.db.clone(), harness.clock.clone(), Chance::system());
+        let accounts = Accounts::new("Test", true, harness.db.clone(), harness.clock.clone(), Random::system());
         accounts.unwrap().remove(NAME).await.unwrap();
         assert_eq!(introspect(service, &asking, &access).await, json!({"active": false}));
         harness.clock.advance(SignedDuration::from_secs(5));

@@ -6,7 +6,7 @@ use identity::{
 };
 use jiff::SignedDuration;
 use sha2::{Digest, Sha256};
-use web::Chance;
+use web::Random;
 
 use crate::fixture::{Harness, refused, text};
 
@@ -92,7 +92,7 @@ testkit::on_both_engines! {
     }
 
     async fn an_account_has_so_many_sessions_and_the_oldest_end(harness: Harness) {
-        let sessions = Sessions::new(true, harness.db.clone(), harness.clock.clone(), Chance::system());
+        let sessions = Sessions::new(true, harness.db.clone(), harness.clock.clone(), Random::system());
         let start = async |kind| {
             harness.clock.advance(SignedDuration::from_secs(1));
             sessions.start(kind, harness.account, HOUR).await.unwrap().secret

@@ -8,16 +8,16 @@ use identity::{
 use jiff::SignedDuration;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
-use web::Chance;
+use web::Random;
 
 use crate::fixture::{Harness, NAME};
 
 fn sessions(harness: &Harness) -> Sessions {
-    Sessions::new(true, harness.db.clone(), harness.clock.clone(), Chance::system())
+    Sessions::new(true, harness.db.clone(), harness.clock.clone(), Random::system())
 }
 
 fn api_keys(harness: &Harness, demo: bool) -> ApiKeys {
-    ApiKeys::new(demo, harness.db.clone(), harness.clock.clone(), Chance::system())
+    ApiKeys::new(demo, harness.db.clone(), harness.clock.clone(), Random::system())
 }
 
 /// 256 bits as base64url.
@@ -93,7 +93,7 @@ testkit::on_both_engines! {
     async fn all_sessions_of_one_account_end_and_no_others(harness: Harness) {
         let sessions = sessions(&harness);
         let (db, clock) = (harness.db.clone(), harness.clock.clone());
-        let accounts = identity::Accounts::new("Test", true, db, clock, Chance::system()).unwrap();
+        let accounts = identity::Accounts::new("Test", true, db, clock, Random::system()).unwrap();
         let other: Uuid = accounts.add("grace", "another horse".into()).await.unwrap();
         let mine = [
             (Browser, sessions.start(Browser, harness.account, HOUR).await.unwrap().secret),

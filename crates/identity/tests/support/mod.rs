@@ -14,7 +14,7 @@ use jiff::SignedDuration;
 use testkit::{Client, Engine, Fixture, Server, Store};
 use tokio::task::JoinSet;
 use uuid::Uuid;
-use web::{Chance, Clock, ConnectionLimits};
+use web::{Clock, ConnectionLimits, Random};
 
 /// The address that tests call from, unless they choose one.
 pub const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -49,7 +49,7 @@ pub fn router(accounts: Accounts) -> Router {
 }
 
 fn open(db: &Db, clock: &Clock, demo: bool) -> Accounts {
-    Accounts::new("Test", demo, db.clone(), clock.clone(), Chance::system()).expect("the accounts open")
+    Accounts::new("Test", demo, db.clone(), clock.clone(), Random::system()).expect("the accounts open")
 }
 
 impl World {

@@ -37,7 +37,7 @@ pub(crate) async fn create(
     State(museum): State<Museum>,
     Body(new): Body<NewSpecialEvent>,
 ) -> Result<Created<SpecialEvent>> {
-    let event = new.with_event_id(museum.chance.uuid(museum.clock.now()));
+    let event = new.with_event_id(museum.random.uuid(museum.clock.now()));
     let stored = event.clone();
     museum.db.write(move |tx| store::insert(tx, &stored)).await?;
     let location = museum.location(&format!("/special-events/{}", event.event_id));

@@ -71,8 +71,8 @@ pub(crate) async fn buy(
 ) -> Result<Created<MuseumTicketsConfirmation>> {
     let now = museum.clock.now();
     let Visit { date, opens_at } = purchase.ticket_date;
-    let id = museum.chance.uuid(now);
-    let (chance, accounts) = (museum.chance.clone(), museum.accounts.clone());
+    let id = museum.random.uuid(now);
+    let (random, accounts) = (museum.random.clone(), museum.accounts.clone());
     let sell = move |tx: &mut WriteTx<'_>| {
         // A removal of the account waits for this sale, and then finds the ticket.
         if !account::lock(tx, caller.account)? {
@@ -91,7 +91,7 @@ pub(crate) async fn buy(
             bought_at: now,
         };
         loop {
-            ticket.confirmation_code = confirmation_code(&chance, purchase.ticket_type);
+            ticket.confirmation_code = confirmation_code(&random, purchase.ticket_type);
             if store::insert(tx, &ticket)? {
                 return Ok::<_, Problem>(ticket);
             }

@@ -13,7 +13,7 @@ use utoipa::openapi::{
 };
 use uuid::Uuid;
 use web::{
-    Chance,
+    Random,
     input::{
         Fields,
         rules::{Rule, date},
@@ -128,6 +128,6 @@ impl Ticket {
 }
 
 /// A code like `ticket-event-a98c8f-7eb12`: 57 random bits.
-fn confirmation_code(chance: &Chance, ticket_type: TicketType) -> String {
-    format!("ticket-{}-{}-{}", ticket_type.word(), chance.code(6), chance.code(5))
+fn confirmation_code(random: &Random, ticket_type: TicketType) -> String {
+    format!("ticket-{}-{}-{}", ticket_type.word(), random.code(6), random.code(5))
 }

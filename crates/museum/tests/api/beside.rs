@@ -140,9 +140,9 @@ testkit::on_both_engines! {
         let db = db::Db::open(store.location(), "museum", museum::MIGRATIONS, limits).unwrap();
         let open = Open::on(store, Setup::default()).await;
         let settings = museum::Settings::default();
-        let chance = web::Chance::system();
+        let random = web::Random::system();
         let busy =
-            museum::Museum::open(&settings, db.clone(), false, open.clock.clone(), chance).await.unwrap();
+            museum::Museum::open(&settings, db.clone(), false, open.clock.clone(), random).await.unwrap();
         let router = busy.router(web::RequestLimits::default());
         let server = Server::start(web::ConnectionLimits::default(), |_| router).await;
         let ada = testkit::Client::new(server.address()).signed_in("ada", "swordfish-1");

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use museum::{MIGRATIONS, Museum, Settings};
 use serde_json::{Value, json};
 use testkit::{Answer, Client, Engine, Fixture, Server, Store};
-use web::{Chance, Clock, ConnectionLimits, RequestLimits};
+use web::{Clock, ConnectionLimits, Random, RequestLimits};
 
 /// When the tests begin: Wednesday 13 May 2026, noon in Amsterdam.
 pub(crate) const START: &str = "2026-05-13T10:00:00Z";
@@ -63,7 +63,7 @@ impl Open {
     async fn with(store: Store, clock: Clock, setup: Setup) -> Self {
         let db = store.open("museum", MIGRATIONS);
         let museum =
-            Museum::open(&setup.settings, db.clone(), setup.demo, clock.clone(), Chance::system()).await;
+            Museum::open(&setup.settings, db.clone(), setup.demo, clock.clone(), Random::system()).await;
         let museum = museum.unwrap();
         let router = museum.router(setup.limits);
         let server = Server::start(ConnectionLimits::default(), |_| router).await;

@@ -72,7 +72,7 @@ pub(crate) async fn upload(
         return Err(Problem::invalid_at("#", "is empty; send the bytes of an image"));
     }
     let (size, media_type) = (bytes.len(), MediaType::of(&bytes));
-    let id = petstore.chance.uuid(petstore.clock.now());
+    let id = petstore.random.uuid(petstore.clock.now());
     let address = format!("{}{PATH}{id}", petstore.address);
     let image = Image { id, pet_id, media_type, size: size as i64 };
     let kept = petstore.db.write(move |tx| store::insert(tx, &image, &address, &bytes)).await?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::{extract::State, response::Response};
 use http::StatusCode;
 use web::{
-    Body, Path, Problem, Reply, Result, Wanted,
+    Body, Path, Problem, Reply, ResponseFormat, Result,
     problem::{Invalid, NOT_FOUND, UNPROCESSABLE},
 };
 
@@ -67,7 +67,7 @@ pub(crate) async fn place(
 }
 
 impl Petstore {
-    /// Places an order under an id that no other has.
+    /// Destinations an order under an id that no other has.
     async fn place_order(&self, order: Order) -> Result<Placed> {
         self.order_ids
             .assign(1, |ids| {
@@ -93,12 +93,12 @@ impl Petstore {
     security(()),
 )]
 pub(crate) async fn get(
-    wanted: Wanted,
+    format: ResponseFormat,
     State(petstore): State<Petstore>,
     Path(id): Path<i64>,
 ) -> Result<Response> {
     let order = petstore.db.read(move |tx| store::by_id(tx, id)).await?;
-    Ok(wanted.reply(&order.ok_or_else(unknown)?))
+    Ok(format.reply(&order.ok_or_else(unknown)?))
 }
 
 /// Delete an order

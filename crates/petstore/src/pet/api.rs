@@ -3,7 +3,7 @@
 use axum::{extract::State, response::Response};
 use http::StatusCode;
 use model::Parameters;
-use web::{Body, Both, Path, Problem, Query, Result, Wanted, input::Fields, problem::NOT_FOUND};
+use web::{Body, Both, Path, Problem, Query, ResponseFormat, Result, input::Fields, problem::NOT_FOUND};
 
 use super::{LONGEST_NAME, NewPet, Pet, PetUpdate, Status, store};
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
 )]
 pub(crate) async fn add(
     _caller: PetsCaller,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(petstore): State<Petstore>,
     Body(new): Body<NewPet>,
 ) -> Result<Response> {
@@ -38,7 +38,7 @@ pub(crate) async fn add(
         }
         None => petstore.add_pet(new.with_id(0)).await?,
     };
-    Ok(wanted.reply(&pet))
+    Ok(format.reply(&pet))
 }
 
 impl Petstore {
@@ -70,13 +70,13 @@ impl Petstore {
 )]
 pub(crate) async fn replace(
     _caller: PetsCaller,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(petstore): State<Petstore>,
     Body(PetUpdate(pet)): Body<PetUpdate>,
 ) -> Result<Response> {
     let stored = pet.clone();
     let replaced = petstore.db.write(move |tx| store::replace(tx, &stored)).await?;
-    if replaced { Ok(wanted.reply(&pet)) } else { Err(unknown()) }
+    if replaced { Ok(format.reply(&pet)) } else { Err(unknown()) }
 }
 
 /// Get a pet
@@ -92,12 +92,12 @@ pub(crate) async fn replace(
 )]
 pub(crate) async fn get(
     _caller: KeyOrPetsCaller,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(petstore): State<Petstore>,
     Path(id): Path<i64>,
 ) -> Result<Response> {
     let pet = petstore.db.read(move |tx| store::by_id(tx, id)).await?;
-    Ok(wanted.reply(&pet.ok_or_else(unknown)?))
+    Ok(format.reply(&pet.ok_or_else(unknown)?))
 }
 
 #[derive(Parameters)]
@@ -130,12 +130,12 @@ fn has_a_change(change: &PartialChange<'_>, fields: &mut Fields<'_>) {
 )]
 pub(crate) async fn change(
     _caller: PetsCaller,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(petstore): State<Petstore>,
     Both(Path(id), Query(Change { name, status })): Both<Path<i64>, Query<Change>>,
 ) -> Result<Response> {
     let pet = petstore.db.write(move |tx| store::change(tx, id, name.as_deref(), status)).await?;
-    Ok(wanted.reply(&pet.ok_or_else(unknown)?))
+    Ok(format.reply(&pet.ok_or_else(unknown)?))
 }
 
 /// Delete a pet

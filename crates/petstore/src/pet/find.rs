@@ -4,7 +4,7 @@ use axum::{extract::State, response::Response};
 use db::{Error, Tx};
 use model::Parameters;
 use web::{
-    Query, Result, Wanted,
+    Query, ResponseFormat, Result,
     input::rules::{Rule, text, text_object},
     openapi::text_pattern,
     reply::Batch,
@@ -41,11 +41,11 @@ pub(crate) struct ByStatus {
 )]
 pub(crate) async fn by_status(
     _caller: PetsCaller,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(petstore): State<Petstore>,
     Query(ByStatus { status }): Query<ByStatus>,
 ) -> Result<Response> {
-    list(wanted, petstore, status, |tx, status, after| store::ids_of_status(tx, *status, after, PAGE as i64))
+    list(format, petstore, status, |tx, status, after| store::ids_of_status(tx, *status, after, PAGE as i64))
         .await
 }
 
@@ -76,11 +76,11 @@ fn tag() -> impl Rule<Value = String> {
 )]
 pub(crate) async fn by_tags(
     _caller: PetsCaller,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(petstore): State<Petstore>,
     Query(ByTags { tags }): Query<ByTags>,
 ) -> Result<Response> {
-    list(wanted, petstore, tags, |tx, tag, after| store::ids_tagged(tx, tag, after, PAGE as i64)).await
+    list(format, petstore, tags, |tx, tag, after| store::ids_tagged(tx, tag, after, PAGE as i64)).await
 }
 
 /// The ids of the next pets of a key after an id.
@@ -88,7 +88,7 @@ type NextOf<K> = fn(&mut Tx<'_>, &K, Option<i64>) -> Result<Vec<i64>, Error>;
 
 /// Lists the pets that `next` finds for any of the keys, each once, in order of their ids.
 async fn list<K: Ord + Send + Sync + 'static>(
-    wanted: Wanted,
+    format: ResponseFormat,
     petstore: Petstore,
     mut keys: Vec<K>,
     next: NextOf<K>,
@@ -96,7 +96,7 @@ async fn list<K: Ord + Send + Sync + 'static>(
     keys.sort_unstable();
     keys.dedup();
     let keys = std::sync::Arc::new(keys);
-    wanted
+    format
         .list(None, move |after| {
             let (db, keys) = (petstore.db.clone(), keys.clone());
             async move { Ok(db.read_long(move |tx| page(tx, &keys, after, next)).await?) }

@@ -12,7 +12,7 @@ use utoipa::{
     openapi::{RefOr, schema::Schema},
 };
 use web::{
-    Body, Path, Problem, Result, Together, Wanted,
+    Body, Path, Problem, ResponseFormat, Result, Together,
     problem::{CONFLICT, FORBIDDEN, Invalid, NOT_FOUND, TOO_MANY_REQUESTS, UNAVAILABLE, UNPROCESSABLE},
 };
 
@@ -36,13 +36,13 @@ use crate::{Petstore, SignUp};
 )]
 pub(crate) async fn create(
     caller: LoggedIn,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(petstore): State<Petstore>,
     origin: Origin,
     Body(new): Body<NewUser>,
 ) -> Result<Response> {
     let user = petstore.create_users(vec![new], Maker::User(caller.account), &origin).await?;
-    Ok(wanted.reply(&user))
+    Ok(format.reply(&user))
 }
 
 /// Create several users
@@ -60,7 +60,7 @@ pub(crate) async fn create(
 )]
 pub(crate) async fn create_list(
     ListMaker(maker): ListMaker,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(petstore): State<Petstore>,
     origin: Origin,
     Body(NewUsers(new)): Body<NewUsers>,
@@ -75,7 +75,7 @@ pub(crate) async fn create_list(
         return Err(Problem::broken(&UNPROCESSABLE, vec![Invalid { pointer: "#".into(), detail }]));
     }
     let user = petstore.create_users(new, maker, &origin).await?;
-    Ok(wanted.reply(&user))
+    Ok(format.reply(&user))
 }
 
 impl Petstore {
@@ -94,7 +94,7 @@ impl Petstore {
     async fn create_users(&self, new: Vec<NewUser>, maker: Maker, origin: &Origin) -> Result<User> {
         let rows = new.into_iter().map(|user| {
             let (name, assigned) = (checked(&user.username)?, user.id.is_none());
-            let (account, id) = (self.chance.uuid(self.clock.now()), user.id.unwrap_or_default());
+            let (account, id) = (self.random.uuid(self.clock.now()), user.id.unwrap_or_default());
             Ok(NewRow { user: user.complete(account, id), assigned, name, hash: None })
         });
         let mut rows = rows.collect::<Result<Vec<_>>>()?;
@@ -170,12 +170,12 @@ fn failed(error: ChangeError) -> Problem {
     security(()),
 )]
 pub(crate) async fn get(
-    wanted: Wanted,
+    format: ResponseFormat,
     State(petstore): State<Petstore>,
     Path(name): Path<Username>,
 ) -> Result<Response> {
     let user = petstore.db.read(move |tx| store::by_name(tx, &name.0)).await?;
-    Ok(wanted.reply(&user.ok_or_else(unknown)?))
+    Ok(format.reply(&user.ok_or_else(unknown)?))
 }
 
 /// Update a user

@@ -175,7 +175,7 @@ testkit::on_both_engines! {
             let session = open.anyone.bearer(&open.session_of("zelda").await);
             assert!(named(&everything().await) >= 2);
             if by_operator {
-                let accounts = petstore::accounts(open.db.clone(), false, open.clock.clone(), web::Chance::system());
+                let accounts = petstore::accounts(open.db.clone(), false, open.clock.clone(), web::Random::system());
                 petstore::remove_user(&accounts.unwrap(), "zelda").await.unwrap();
             } else {
                 is_empty(&session.delete("/v3/user/zelda").send().await);

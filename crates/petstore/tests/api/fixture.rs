@@ -18,7 +18,7 @@ use petstore::{MIGRATIONS, Petstore, Settings};
 use serde_json::Value;
 use testkit::{Address, Answer, Call, Client, Engine, Fixture, Server, Store};
 use uuid::Uuid;
-use web::{Chance, Clock, ConnectionLimits, RequestLimits};
+use web::{Clock, ConnectionLimits, Random, RequestLimits};
 
 use crate::answers::text;
 
@@ -146,7 +146,7 @@ impl Open {
             setup.demo,
             db.clone(),
             clock.clone(),
-            Chance::system(),
+            Random::system(),
         );
         let issuer = issuer.await.unwrap();
         let mut open = Open {
@@ -171,7 +171,7 @@ impl Open {
         if self.account("ada").await.is_none() {
             add_users(&self.db, &self.clock).await;
         }
-        let keys = ApiKeys::new(false, self.db.clone(), self.clock.clone(), Chance::system());
+        let keys = ApiKeys::new(false, self.db.clone(), self.clock.clone(), Random::system());
         keys.remove("test").await.unwrap();
         self.key = self.anyone.with("api_key", keys.add("test").await.unwrap().unwrap());
         self.ada = self.anyone.bearer(&self.session_of("ada").await);
@@ -219,7 +219,7 @@ impl Open {
 
     /// A session of a user's, as logging in would start it.
     pub(crate) async fn session_of(&self, name: &str) -> String {
-        let sessions = Sessions::new(true, self.db.clone(), self.clock.clone(), Chance::system());
+        let sessions = Sessions::new(true, self.db.clone(), self.clock.clone(), Random::system());
         let account = self.account(name).await.unwrap();
         sessions.start(Kind::Api, account, SignedDuration::from_hours(1)).await.unwrap().secret
     }
@@ -328,5 +328,5 @@ async fn open(setup: &Setup, address: &str, db: &Db, clock: &Clock) -> Petstore 
         sign_ups_per_hour: setup.sign_ups_per_hour,
         demo: setup.demo,
     };
-    Petstore::open(settings, db.clone(), clock.clone(), Chance::system()).await.unwrap()
+    Petstore::open(settings, db.clone(), clock.clone(), Random::system()).await.unwrap()
 }

@@ -5,7 +5,7 @@ use identity::{ApiKeys, oauth::ExternalIssuerSettings};
 use petstore::{MIGRATIONS, Petstore, Settings};
 use serde_json::json;
 use testkit::{Answer, Client, Server, Store};
-use web::{Chance, ConnectionLimits, RequestLimits};
+use web::{ConnectionLimits, Random, RequestLimits};
 
 use crate::{
     answers::pet_with,
@@ -115,7 +115,7 @@ testkit::on_both_engines! {
         is_used_up(&open.key.get("/v3/pet/1").send().await, 3, 3600);
         // Others are not: a user, another key, and a call without any.
         open.pets.get(FIND).send().await.has_status(200);
-        let keys = ApiKeys::new(false, open.db.clone(), open.clock.clone(), Chance::system());
+        let keys = ApiKeys::new(false, open.db.clone(), open.clock.clone(), Random::system());
         let another = keys.add("another").await.unwrap().unwrap();
         open.anyone.with("api_key", another).get(INVENTORY).send().await.has_status(200);
         open.anyone.get("/v3/store/order/1").send().await.has_status(404);
@@ -140,7 +140,7 @@ testkit::on_both_engines! {
             demo: false,
         };
         let db = store.open("petstore", MIGRATIONS);
-        let petstore = Petstore::open(settings, db, issuer.clock.clone(), Chance::system()).await.unwrap();
+        let petstore = Petstore::open(settings, db, issuer.clock.clone(), Random::system()).await.unwrap();
         let router = petstore.router(RequestLimits::default());
         let server = Server::start(ConnectionLimits::default(), |_| router).await;
         let anyone = As { client: Client::new(server.address()), headers: Vec::new() };

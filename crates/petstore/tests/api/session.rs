@@ -223,7 +223,7 @@ testkit::on_both_engines! {
     }
 
     async fn another_kind_of_session_is_not_taken(open: Open) {
-        let sessions = identity::Sessions::new(true, open.db.clone(), open.clock.clone(), web::Chance::system());
+        let sessions = identity::Sessions::new(true, open.db.clone(), open.clock.clone(), web::Random::system());
         let account = open.account("ada").await.unwrap();
         let length = jiff::SignedDuration::from_hours(1);
         let browser = sessions.start(identity::session::Kind::Browser, account, length).await.unwrap();

@@ -339,7 +339,7 @@ testkit::on_both_engines! {
 
     async fn a_removed_key_and_an_ended_token_open_nothing(open: Open) {
         open.key.get("/v3/store/inventory").send().await.has_status(200);
-        let keys = identity::ApiKeys::new(false, open.db.clone(), open.clock.clone(), web::Chance::system());
+        let keys = identity::ApiKeys::new(false, open.db.clone(), open.clock.clone(), web::Random::system());
         assert!(keys.remove("test").await.unwrap());
         let answer = open.key.get("/v3/store/inventory").send().await;
         is_refused(&answer, 401, "The API key is not valid.", &[KEY]);

@@ -5,7 +5,7 @@ use db::WriteTx;
 use jiff::{Timestamp, Unit};
 use model::Parameters;
 use uuid::Uuid;
-use web::{Body, Paging, Path, Problem, Query, Result, Together, Wanted, problem::NOT_FOUND};
+use web::{Body, Paging, Path, Problem, Query, ResponseFormat, Result, Together, problem::NOT_FOUND};
 
 use super::{Booking, BookingLinks, NEW_BOOKING, NewBooking, Status, store};
 use crate::{
@@ -43,7 +43,7 @@ type BookingPage = Page<Booking>;
 )]
 pub(crate) async fn list(
     caller: Caller<Read>,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(train): State<Train>,
     here: Here,
     Query(BookingQuery { page, limit }): Query<BookingQuery>,
@@ -61,7 +61,7 @@ pub(crate) async fn list(
     found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     let links = here.links(&train.address, paging, more);
     let data = found.into_iter().map(|booking| booking.linked(&train.address)).collect();
-    Ok(cached(wanted.reply(&Page { data, links }), NOT_CACHED))
+    Ok(cached(format.reply(&Page { data, links }), NOT_CACHED))
 }
 
 /// Create a booking
@@ -85,13 +85,13 @@ pub(crate) async fn list(
 )]
 pub(crate) async fn create(
     caller: Caller<Write>,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(train): State<Train>,
     Together(key, Body(new)): Together<Key, Body<NewBooking>>,
 ) -> Result<Response> {
     let request = key.request(&train.fingerprint_key, &caller.subject, "create-booking", &new)?;
     let now = train.clock.now();
-    let id = super::new_id(&train.chance, now);
+    let id = super::new_id(&train.random, now);
     let (owner, state) = (caller.subject, train.clone());
     let answer = train
         .db
@@ -116,7 +116,7 @@ pub(crate) async fn create(
             train.webhooks.wake();
             let booking = booking.linked(&train.address);
             let location = format!("{}/bookings/{}", train.address, booking.id);
-            Ok(cached(wanted.created(Some(location), &booking), NOT_CACHED))
+            Ok(cached(format.created(Some(location), &booking), NOT_CACHED))
         }
     }
 }
@@ -156,7 +156,7 @@ impl Train {
             .clone()
             .complete(id, Status::Held, Some(expires_at), BookingLinks::default())
             .linked(&self.address);
-        let wanted = trip::store::Wanted {
+        let wanted = trip::store::SeatRequest {
             trip: run.id,
             origin: self.timetable.stations[service.origin].id,
             destination: self.timetable.stations[service.destination].id,
@@ -168,7 +168,7 @@ impl Train {
         }
         let told = serde_json::to_string(&booking).map_err(|error| db::Error::Fault(error.to_string()))?;
         // An id of its own: a booking may come to have more kinds of events than this one.
-        let event = self.chance.uuid(now);
+        let event = self.random.uuid(now);
         self.webhooks.write(tx, owner, event, NEW_BOOKING, &told, now)?;
         Ok(Answer::Done(booking))
     }
@@ -193,14 +193,14 @@ impl Train {
 )]
 pub(crate) async fn get(
     caller: Caller<Read>,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(train): State<Train>,
     Path(id): Path<Uuid>,
 ) -> Result<Response> {
     let now = train.clock.now();
     let booking = train.db.read(move |tx| store::by_id(tx, &caller.subject, id, now)).await?;
     let booking = booking.ok_or_else(unknown)?;
-    Ok(cached(wanted.reply(&booking.linked(&train.address)), NOT_CACHED))
+    Ok(cached(format.reply(&booking.linked(&train.address)), NOT_CACHED))
 }
 
 pub(crate) fn unknown() -> Problem {

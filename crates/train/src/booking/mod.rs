@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use model::{Resource, Words};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
-use web::Chance;
+use web::Random;
 
 use crate::link::uri;
 
@@ -88,8 +88,8 @@ impl Booking {
 
 /// The id of a new booking. Bookings are listed by their ids, so these follow the time more closely than others do: within a
 /// millisecond, several may be made.
-pub(crate) fn new_id(chance: &Chance, now: Timestamp) -> Uuid {
-    let mut bytes = chance.uuid(now).into_bytes();
+pub(crate) fn new_id(random: &Random, now: Timestamp) -> Uuid {
+    let mut bytes = random.uuid(now).into_bytes();
     // RFC 9562, 6.2, method 3: the twelve bits after the version are 4096ths of a millisecond.
     let part = i64::from(now.subsec_nanosecond()).rem_euclid(1_000_000) * 4096 / 1_000_000;
     bytes[6] = 0x70 | (part >> 8) as u8;
@@ -106,16 +106,16 @@ mod tests {
 
     #[test]
     fn ids_follow_the_time_within_a_millisecond() {
-        let chance = Chance::system();
+        let random = Random::system();
         let start: Timestamp = "2026-05-13T10:00:00Z".parse().unwrap();
         let ids: Vec<_> =
-            (0..2500).map(|step| new_id(&chance, start + SignedDuration::from_micros(step))).collect();
+            (0..2500).map(|step| new_id(&random, start + SignedDuration::from_micros(step))).collect();
         assert!(ids.is_sorted_by(|earlier, later| earlier < later));
         for id in &ids {
             assert_eq!((id.get_version_num(), id.get_variant()), (7, uuid::Variant::RFC4122));
         }
         // At one moment, each is still another.
-        assert_ne!(new_id(&chance, start), new_id(&chance, start));
+        assert_ne!(new_id(&random, start), new_id(&random, start));
     }
 
     const ID: Uuid = Uuid::from_u128(1);

@@ -6,7 +6,7 @@ use model::sql;
 use uuid::Uuid;
 
 use super::Booking;
-use crate::trip::store::{Wanted, free_seats, lock as lock_trip, take_seat};
+use crate::trip::store::{SeatRequest, free_seats, lock as lock_trip, take_seat};
 
 /// When the first of an owner's unpaid holds expires, if the owner has as many as there can be.
 ///
@@ -33,7 +33,7 @@ pub(crate) fn hold(
     tx: &mut WriteTx<'_>,
     owner: &str,
     booking: &Booking,
-    wanted: Wanted,
+    wanted: SeatRequest,
     now: Timestamp,
 ) -> Result<bool, Error> {
     if !take_seat(tx, wanted, now)? {

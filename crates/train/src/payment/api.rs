@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use secrecy::ExposeSecret;
 use uuid::Uuid;
 use web::{
-    Body, Both, Path, Problem, Result, Together, Wanted,
+    Body, Both, Path, Problem, ResponseFormat, Result, Together,
     problem::{Invalid, NOT_FOUND, TOO_MANY_REQUESTS, UNAVAILABLE},
 };
 
@@ -59,7 +59,7 @@ enum Started {
 )]
 pub(crate) async fn pay(
     caller: Caller<Write>,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(train): State<Train>,
     Together(Both(Path(booking), key), Body(new)): Together<Both<Path<Uuid>, Key>, Body<NewPayment>>,
 ) -> Result<Response> {
@@ -69,7 +69,7 @@ pub(crate) async fn pay(
     let body =
         (&new.amount.map(|amount| amount.normalize().to_string()), &new.currency, everything.expose_secret());
     let request = key.request(&train.fingerprint_key, &caller.subject, &operation, &body)?;
-    let id = train.chance.uuid(now);
+    let id = train.random.uuid(now);
     let asked = Asked { owner: caller.subject, booking, id, new, request };
     let asked = std::sync::Arc::new(asked);
     let (state, work) = (train.clone(), asked.clone());
@@ -81,7 +81,7 @@ pub(crate) async fn pay(
     };
     match answer {
         Answer::Refused(refusal) => Err(refusal.into()),
-        Answer::Done(payment) => Ok(cached(wanted.reply(&payment), NOT_CACHED)),
+        Answer::Done(payment) => Ok(cached(format.reply(&payment), NOT_CACHED)),
     }
 }
 

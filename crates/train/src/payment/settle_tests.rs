@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use testkit::{Client, Engine, Fixture, Server, Store};
 use uuid::Uuid;
-use web::{Chance, Clock, ConnectionLimits, RequestLimits};
+use web::{Clock, ConnectionLimits, Random, RequestLimits};
 
 use super::{
     Failure, MaskedSource,
@@ -64,7 +64,7 @@ impl Asked {
             demo: false,
         };
         let (timetable, processor) = (Timetable::built_in().unwrap(), processor(db.clone(), clock.clone()));
-        let train = Train::open_with(settings, timetable, processor, db, clock.clone(), Chance::system());
+        let train = Train::open_with(settings, timetable, processor, db, clock.clone(), Random::system());
         let train = train.await.unwrap();
         let (now, booking, payment) = (clock.now(), Uuid::from_u128(1), Uuid::from_u128(2));
         let state = train.clone();

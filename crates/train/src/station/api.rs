@@ -5,7 +5,7 @@ use http::HeaderValue;
 use model::Parameters;
 use uuid::Uuid;
 use web::{
-    Paging, Path, Problem, Query, Result, Wanted,
+    Paging, Path, Problem, Query, ResponseFormat, Result,
     input::rules::{Rule, text},
     problem::NOT_FOUND,
 };
@@ -75,7 +75,7 @@ type StationPage = Page<StationAnswer<'static>>;
 )]
 pub(crate) async fn list(
     _caller: Caller<Read>,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(train): State<Train>,
     here: Here,
     Query(query): Query<StationQuery>,
@@ -85,7 +85,7 @@ pub(crate) async fn list(
     let (found, more) = page::cut(filter.of(&train.timetable.stations), paging);
     let links = here.links(&train.address, paging, more);
     let data: Vec<_> = found.into_iter().map(super::Station::answer).collect();
-    Ok(cached(wanted.reply(&Page { data, links }), CACHED))
+    Ok(cached(format.reply(&Page { data, links }), CACHED))
 }
 
 /// Get a station
@@ -101,11 +101,11 @@ pub(crate) async fn list(
 )]
 pub(crate) async fn get(
     _caller: Caller<Read>,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(train): State<Train>,
     Path(id): Path<Uuid>,
 ) -> Result<Response> {
     let station = train.timetable.station(id);
     let station = station.ok_or_else(|| Problem::new(&NOT_FOUND, "There is no station with this id."))?;
-    Ok(cached(wanted.reply(&station.answer()), CACHED))
+    Ok(cached(format.reply(&station.answer()), CACHED))
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use model::Parameters;
 use uuid::Uuid;
 use web::{
-    Paging, Path, Problem, Query, Result, Wanted,
+    Paging, Path, Problem, Query, ResponseFormat, Result,
     input::{
         Fields,
         rules::{Rule, uuid},
@@ -110,7 +110,7 @@ type TripPage = Page<TripAnswer<'static>>;
 )]
 pub(crate) async fn list(
     _caller: Caller<Read>,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(train): State<Train>,
     here: Here,
     Query(query): Query<TripQuery>,
@@ -142,7 +142,7 @@ pub(crate) async fn list(
     let (found, more) = page::cut::<Run<'_>>(free, paging);
     let data = found.iter().map(|run| TripAnswer::new(run, timetable, taken(run), &train.address)).collect();
     let links = here.links(&train.address, paging, more);
-    Ok(cached(wanted.reply(&Page { data, links }), CACHED))
+    Ok(cached(format.reply(&Page { data, links }), CACHED))
 }
 
 /// Get a trip
@@ -158,14 +158,14 @@ pub(crate) async fn list(
 )]
 pub(crate) async fn get(
     _caller: Caller<Read>,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(train): State<Train>,
     Path(id): Path<Uuid>,
 ) -> Result<Response> {
     let now = train.clock.now();
     let run = train.known_trip(id, now).ok_or_else(unknown)?;
     let taken = train.db.read(move |tx| store::taken(tx, id, now)).await?;
-    Ok(cached(wanted.reply(&TripAnswer::new(&run, &train.timetable, taken, &train.address)), CACHED))
+    Ok(cached(format.reply(&TripAnswer::new(&run, &train.timetable, taken, &train.address)), CACHED))
 }
 
 impl Train {

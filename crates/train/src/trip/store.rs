@@ -41,7 +41,7 @@ pub(crate) fn taken_on(
 
 /// A trip whose seat is wanted.
 #[derive(Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct SeatRequest {
     pub(crate) trip: Uuid,
     pub(crate) origin: Uuid,
     pub(crate) destination: Uuid,
@@ -50,7 +50,7 @@ pub(crate) struct Wanted {
 }
 
 /// Takes a seat; `false` when none is left. One statement decides.
-pub(crate) fn take_seat(tx: &mut WriteTx<'_>, wanted: Wanted, now: Timestamp) -> Result<bool, Error> {
+pub(crate) fn take_seat(tx: &mut WriteTx<'_>, wanted: SeatRequest, now: Timestamp) -> Result<bool, Error> {
     if take_free_seat(tx, wanted)? {
         return Ok(true);
     }
@@ -69,7 +69,7 @@ pub(crate) fn lock(tx: &mut WriteTx<'_>, trip: Uuid) -> Result<(), Error> {
     tx.execute("UPDATE trip_seats SET taken = taken WHERE trip_id = $1", &[trip.into()]).map(drop)
 }
 
-fn take_free_seat(tx: &mut WriteTx<'_>, wanted: Wanted) -> Result<bool, Error> {
+fn take_free_seat(tx: &mut WriteTx<'_>, wanted: SeatRequest) -> Result<bool, Error> {
     let taken = tx.execute(
         "UPDATE trip_seats SET taken = taken + 1 WHERE trip_id = $1 AND taken < $2",
         &[wanted.trip.into(), wanted.seats.into()],

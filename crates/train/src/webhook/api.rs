@@ -5,7 +5,7 @@ use http::StatusCode;
 use model::Parameters;
 use uuid::Uuid;
 use web::{
-    Body, Paging, Path, Problem, Query, Result, Together, Wanted,
+    Body, Paging, Path, Problem, Query, ResponseFormat, Result, Together,
     problem::{CONFLICT, NOT_FOUND, TOO_MANY_REQUESTS},
 };
 use webhooks::{MOST_SUBSCRIPTIONS, RotateError, SendError, SubscribeError};
@@ -50,7 +50,7 @@ type WebhookPage = Page<WebhookAnswer>;
 )]
 pub(crate) async fn create(
     caller: Caller<Write>,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(train): State<Train>,
     Body(NewWebhook { url }): Body<NewWebhook>,
 ) -> Result<Response> {
@@ -66,7 +66,7 @@ pub(crate) async fn create(
     let location = format!("{}/webhooks/{}", train.address, subscription.id);
     let answer = WebhookAnswer::new(subscription, &train.address);
     let answer = WebhookAnswer { secret: Some(secret.shown()), ..answer };
-    Ok(cached(wanted.created(Some(location), &answer), NOT_CACHED))
+    Ok(cached(format.created(Some(location), &answer), NOT_CACHED))
 }
 
 /// List subscriptions
@@ -79,7 +79,7 @@ pub(crate) async fn create(
 )]
 pub(crate) async fn list(
     caller: Caller<Read>,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(train): State<Train>,
     here: Here,
     Query(WebhookQuery { page, limit }): Query<WebhookQuery>,
@@ -88,7 +88,7 @@ pub(crate) async fn list(
     let (found, more) = page::cut(train.webhooks.subscriptions(&caller.subject).await?, paging);
     let links = here.links(&train.address, paging, more);
     let data: Vec<_> = found.into_iter().map(|found| WebhookAnswer::new(found, &train.address)).collect();
-    Ok(cached(wanted.reply(&Page { data, links }), NOT_CACHED))
+    Ok(cached(format.reply(&Page { data, links }), NOT_CACHED))
 }
 
 /// Get a subscription
@@ -106,14 +106,14 @@ pub(crate) async fn list(
 )]
 pub(crate) async fn get(
     caller: Caller<Read>,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(train): State<Train>,
     Path(id): Path<Uuid>,
 ) -> Result<Response> {
     let found = train.webhooks.subscription(&caller.subject, id).await?;
     let (subscription, attempts) = found.ok_or_else(unknown)?;
     let answer = WebhookAnswer::new(subscription, &train.address).with_deliveries(attempts);
-    Ok(cached(wanted.reply(&answer), NOT_CACHED))
+    Ok(cached(format.reply(&answer), NOT_CACHED))
 }
 
 /// Delete a subscription
@@ -151,7 +151,7 @@ pub(crate) async fn delete(
 )]
 pub(crate) async fn rotate(
     caller: Caller<Write>,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(train): State<Train>,
     Path(id): Path<Uuid>,
 ) -> Result<Response> {
@@ -163,7 +163,7 @@ pub(crate) async fn rotate(
     let (subscription, _) = train.webhooks.subscription(&caller.subject, id).await?.ok_or_else(unknown)?;
     let answer = WebhookAnswer::new(subscription, &train.address);
     let answer = WebhookAnswer { secret: Some(secret.shown()), ..answer };
-    Ok(cached(wanted.reply(&answer), NOT_CACHED))
+    Ok(cached(format.reply(&answer), NOT_CACHED))
 }
 
 /// Send a test event
@@ -215,7 +215,7 @@ pub(crate) async fn test(
 )]
 pub(crate) async fn redeliver(
     caller: Caller<Write>,
-    wanted: Wanted,
+    format: ResponseFormat,
     State(train): State<Train>,
     Together(Path(id), Body(Redeliver { event_id, since })): Together<Path<Uuid>, Body<Redeliver>>,
 ) -> Result<Response> {
@@ -227,7 +227,7 @@ pub(crate) async fn redeliver(
     };
     let sent = sent.map_err(|error| train.not_sent(error))?;
     let events = i64::try_from(sent).unwrap_or(i64::MAX);
-    Ok(cached(wanted.reply(&Redelivered { events }), NOT_CACHED))
+    Ok(cached(format.reply(&Redelivered { events }), NOT_CACHED))
 }
 
 impl Train {

@@ -6,7 +6,7 @@ use serde_json::json;
 use testkit::{Client, Server, Store, receiver::Receiver};
 use tokio::sync::oneshot;
 use train::{MIGRATIONS, Settings, Train};
-use web::{Chance, Clock, ConnectionLimits, RequestLimits};
+use web::{Clock, ConnectionLimits, Random, RequestLimits};
 
 use crate::fixture::{ADDRESS, START, Setup, TRIP, booking, settings};
 
@@ -16,7 +16,7 @@ async fn open(db: &Db, clock: &Clock, demo: bool) -> Train {
         webhooks_to_this_machine: false,
         ..settings(&Setup { demo, ..Setup::default() })
     };
-    Train::open(settings, db.clone(), clock.clone(), Chance::system()).await.unwrap()
+    Train::open(settings, db.clone(), clock.clone(), Random::system()).await.unwrap()
 }
 
 /// The errors of all attempts so far.
@@ -31,10 +31,10 @@ testkit::on_both_engines! {
         let clock = Clock::manual(START.parse().unwrap());
         let db = store.open("train", MIGRATIONS);
         let demo = open(&db, &clock, true).await;
-        let accounts = train::accounts(db.clone(), true, clock.clone(), Chance::system()).unwrap();
+        let accounts = train::accounts(db.clone(), true, clock.clone(), Random::system()).unwrap();
         let account = accounts.find("demo").await.unwrap().unwrap();
         let other = accounts.add("ada", "correct horse".into()).await.unwrap();
-        let issuer = train::authorization_server(ADDRESS.into(), true, db.clone(), clock.clone(), Chance::system());
+        let issuer = train::authorization_server(ADDRESS.into(), true, db.clone(), clock.clone(), Random::system());
         let issuer = issuer.await.unwrap();
         let router = demo.router(RequestLimits::default());
         let server = Server::start(ConnectionLimits::default(), |_| router).await;

@@ -94,7 +94,7 @@ testkit::on_both_engines! {
     async fn the_demo_has_its_users_and_signs_them_in_from_its_documentation(store: Store) {
         let open = Open::on(store, Setup { demo: true, ..Setup::default() }).await;
         let accounts =
-            train::accounts(open.db.clone(), true, open.clock.clone(), web::Chance::system()).unwrap();
+            train::accounts(open.db.clone(), true, open.clock.clone(), web::Random::system()).unwrap();
         let here = std::net::IpAddr::from([127, 0, 0, 1]);
         for (name, password) in train::DEMO_USERS {
             accounts.sign_in(name, (*password).into(), here).await.unwrap();
@@ -105,7 +105,7 @@ testkit::on_both_engines! {
 
     async fn without_a_demo_there_are_no_such_users(open: Open) {
         let accounts =
-            train::accounts(open.db.clone(), false, open.clock.clone(), web::Chance::system()).unwrap();
+            train::accounts(open.db.clone(), false, open.clock.clone(), web::Random::system()).unwrap();
         assert_eq!(accounts.find("demo").await.unwrap(), None);
         let start = open.anyone.get("/docs/swagger-initializer.js").send().await.has_status(200).text();
         assert!(start.contains("/openapi.json") && !start.contains("\"demo\""), "{start}");

@@ -34,7 +34,7 @@ testkit::on_both_engines! {
             webhooks_to_this_machine: false,
             demo: false,
         };
-        let busy = train::Train::open(settings, db.clone(), open.clock.clone(), web::Chance::system());
+        let busy = train::Train::open(settings, db.clone(), open.clock.clone(), web::Random::system());
         let router = busy.await.unwrap().router(web::RequestLimits::default());
         let server = Server::start(web::ConnectionLimits::default(), |_| router).await;
         let ada = Client::new(server.address());

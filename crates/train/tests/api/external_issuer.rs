@@ -6,7 +6,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation, jwk::JwkSet};
 use serde_json::{Value, json};
 use testkit::{Address, Client, Server, Store, receiver::Receiver};
 use train::{MIGRATIONS, Settings, Train};
-use web::{Chance, Clock, ConnectionLimits, RequestLimits};
+use web::{Clock, ConnectionLimits, Random, RequestLimits};
 
 use crate::fixture::{ADDRESS, START, Setup, TRIP, booking, settings};
 
@@ -40,7 +40,7 @@ async fn open(store: &Store, issuer: &str) -> (Train, Clock) {
         ..settings(&Setup::default())
     };
     let db = store.open("train", MIGRATIONS);
-    (Train::open(settings, db, clock.clone(), Chance::system()).await.unwrap(), clock)
+    (Train::open(settings, db, clock.clone(), Random::system()).await.unwrap(), clock)
 }
 
 async fn serve(train: &Train) -> (Client, Server) {
@@ -91,9 +91,9 @@ testkit::on_both_engines! {
         let db = elsewhere.open("train", MIGRATIONS);
         let address = Address::free().await;
         let (url, clock) = (address.url(), Clock::manual(START.parse().unwrap()));
-        let accounts = train::accounts(db.clone(), false, clock.clone(), Chance::system()).unwrap();
+        let accounts = train::accounts(db.clone(), false, clock.clone(), Random::system()).unwrap();
         let account = accounts.add("ada", "correct horse".into()).await.unwrap();
-        let issuer = train::authorization_server(url.clone(), false, db, clock, Chance::system()).await.unwrap();
+        let issuer = train::authorization_server(url.clone(), false, db, clock, Random::system()).await.unwrap();
         let _issuing = address.serve(ConnectionLimits::default(), issuer.router());
         let token = issuer.token_for(account, Some("read write")).await.unwrap();
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use testkit::{Answer, Client, Engine, Fixture, Server, Store};
 use train::{MIGRATIONS, Settings, Train};
 use uuid::Uuid;
-use web::{Chance, Clock, ConnectionLimits, RequestLimits};
+use web::{Clock, ConnectionLimits, Random, RequestLimits};
 
 use crate::person::Person;
 
@@ -107,15 +107,15 @@ impl Open {
         let Setup { start, limits, demo, .. } = setup;
         let clock = Clock::manual(start.parse().unwrap());
         let db = store.open("train", MIGRATIONS);
-        let chance = Chance::system();
+        let random = Random::system();
         lend_key(&db, clock.now()).await;
-        let train = Train::open(settings, db.clone(), clock.clone(), chance.clone()).await.unwrap();
+        let train = Train::open(settings, db.clone(), clock.clone(), random.clone()).await.unwrap();
         keep_key(&db).await;
         let router = train.router(limits);
         let server = Server::start(ConnectionLimits::default(), |_| router).await;
         let anyone = Client::new(server.address());
         let sign_in =
-            train::authorization_server(ADDRESS.into(), demo, db.clone(), clock.clone(), chance).await;
+            train::authorization_server(ADDRESS.into(), demo, db.clone(), clock.clone(), random).await;
         let sign_in = sign_in.unwrap();
         let ada = Person::new("ada", &anyone, &db, &clock).await;
         let ben = Person::new("ben", &anyone, &db, &clock).await;

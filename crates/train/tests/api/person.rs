@@ -6,7 +6,7 @@ use db::Db;
 use serde_json::Value;
 use testkit::{Answer, Call, Client};
 use uuid::Uuid;
-use web::{Chance, Clock};
+use web::{Clock, Random};
 
 use crate::fixture::{booking, payment, text};
 
@@ -20,7 +20,7 @@ pub(crate) struct Person {
 
 impl Person {
     pub(crate) async fn new(name: &str, client: &Client, db: &Db, clock: &Clock) -> Self {
-        let (now, account) = (clock.now(), Chance::system().uuid(clock.now()));
+        let (now, account) = (clock.now(), Random::system().uuid(clock.now()));
         let name = identity::account::Name::new(name).unwrap();
         // Without a password, since nobody signs in with one here, and its hash would cost every test.
         let added = db.write(move |tx| identity::account::insert(tx, account, &name, None, now)).await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use testkit::{Store, receiver::Receiver};
 use train::MIGRATIONS;
 use uuid::Uuid;
-use web::Chance;
+use web::Random;
 
 use crate::{
     fixture::{GOOD, Open, SMALL, Setup, TRIP, booking, card, payment, text},
@@ -15,7 +15,7 @@ use crate::{
 
 impl Open {
     async fn remove(&self, name: &str) -> Result<(), identity::ChangeError> {
-        let accounts = train::accounts(self.db.clone(), false, self.clock.clone(), Chance::system()).unwrap();
+        let accounts = train::accounts(self.db.clone(), false, self.clock.clone(), Random::system()).unwrap();
         train::remove_user(&accounts, name).await
     }
 }

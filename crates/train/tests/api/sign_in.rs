@@ -148,7 +148,7 @@ testkit::on_both_engines! {
             false,
             open.db.clone(),
             open.clock.clone(),
-            web::Chance::system(),
+            web::Random::system(),
         );
         let token = elsewhere.await.unwrap().token_for(open.ada.account, Some("read write")).await.unwrap();
         let call = open.anyone.get("/bookings").header("authorization", &format!("Bearer {token}"));

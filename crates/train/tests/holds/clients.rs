@@ -50,7 +50,7 @@ pub(crate) struct Client {
     records: Vec<Record>,
 }
 
-/// Chance that a failing run can be repeated with.
+/// Random that a failing run can be repeated with.
 pub(crate) struct Dice(u64);
 
 impl Dice {

@@ -1,5 +1,5 @@
 //! Every order in which a trip with one seat can be booked, paid for, cancelled and left, with crashes, up to so many steps;
-//! and long ones by chance. After every step the service and the [`model`](crate::model) must be of one mind.
+//! and long ones by random. After every step the service and the [`model`](crate::model) must be of one mind.
 //!
 //! An action that makes no difference by the model is tried where it comes, and must make none; what follows it is then
 //! what would have followed without it, and need not be tried again.

@@ -15,7 +15,7 @@ use testkit::Store;
 use tower::ServiceExt;
 use train::{Processor, Sandbox, Settings, Timetable, Train};
 use uuid::Uuid;
-use web::{Chance, Clock, Problem, RequestLimits};
+use web::{Clock, Problem, Random, RequestLimits};
 
 const ADDRESS: &str = "https://trains.example";
 
@@ -102,8 +102,8 @@ impl Process {
             webhooks_to_this_machine: false,
             demo: false,
         };
-        let (clock, chance) = (clock.clone(), Chance::system());
-        let train = Train::open_with(settings, timetable, processor, db.clone(), clock, chance);
+        let (clock, random) = (clock.clone(), Random::system());
+        let train = Train::open_with(settings, timetable, processor, db.clone(), clock, random);
         let train = train.await.unwrap();
         let router = train.router(RequestLimits::default());
         Process { train, db, router }
@@ -141,14 +141,14 @@ pub(crate) struct Users {
 
 impl Users {
     pub(crate) async fn new(db: &Db, clock: &Clock, number: usize) -> Self {
-        let chance = Chance::system();
-        let accounts = train::accounts(db.clone(), false, clock.clone(), chance.clone()).unwrap();
+        let random = Random::system();
+        let accounts = train::accounts(db.clone(), false, clock.clone(), random.clone()).unwrap();
         let mut ids = Vec::new();
         for number in 0..number {
             ids.push(accounts.add(&format!("user{number}"), "correct horse".into()).await.unwrap());
         }
         let server =
-            train::authorization_server(ADDRESS.into(), false, db.clone(), clock.clone(), chance).await;
+            train::authorization_server(ADDRESS.into(), false, db.clone(), clock.clone(), random).await;
         let users = Users { server: server.unwrap(), ids, tokens: RwLock::default() };
         users.renew().await;
         users

@@ -21,7 +21,7 @@ use person::Person;
 use serde_json::{Value, json};
 use testkit::{Answer, Client, Log, Server, Store};
 use train::Train;
-use web::{Chance, ConnectionLimits, RequestLimits};
+use web::{ConnectionLimits, Random, RequestLimits};
 
 /// Each of these decides otherwise; the last two are no card's.
 const CARDS: [&str; 7] = [
@@ -76,7 +76,7 @@ impl Open {
     async fn another(&self, secret: [u8; 32]) -> (Server, Person) {
         let settings = fixture::settings(&Setup { secret, ..Setup::default() });
         let train =
-            Train::open(settings, self.db.clone(), self.clock.clone(), Chance::system()).await.unwrap();
+            Train::open(settings, self.db.clone(), self.clock.clone(), Random::system()).await.unwrap();
         let router = train.router(RequestLimits::default());
         let server = Server::start(ConnectionLimits::default(), |_| router).await;
         let client = Client::new(server.address());

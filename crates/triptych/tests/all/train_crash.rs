@@ -22,7 +22,7 @@ use testkit::{Answer, Client, Engine, Program};
 use tokio::{sync::mpsc, task::JoinSet};
 use train::Train;
 use uuid::Uuid;
-use web::{Chance, Clock};
+use web::{Clock, Random};
 
 const CLIENTS: usize = 32;
 /// How long the program may take for what it does at once: less than it waits for others.
@@ -116,7 +116,7 @@ impl House {
             webhooks_to_this_machine: false,
             demo: false,
         };
-        let train = Train::open(settings, db.clone(), clock, Chance::system()).await.unwrap();
+        let train = Train::open(settings, db.clone(), clock, Random::system()).await.unwrap();
         train.work_off().await.unwrap();
         assert_eq!(Dump::unsettled(&db).await, 0, "everything comes to its end");
         Dump::of(&db).await

@@ -9,7 +9,7 @@ use super::{
     Facts, Input,
     collect::{collect, limits},
     content_type::{ContentType, FORM, Syntax},
-    field::Given,
+    field::RawValue,
     fields::read_body,
     form::{self, Pairs},
     repeats,
@@ -35,13 +35,13 @@ impl<S: Sync, T: Input> FromRequest<S> for Body<T> {
 
 fn read<T: Input>(bytes: &[u8], syntax: Syntax, facts: Option<Facts>) -> Result<T, Problem> {
     match syntax {
-        Syntax::Json => read_body(Given::Json(&json(bytes)?), facts),
+        Syntax::Json => read_body(RawValue::Json(&json(bytes)?), facts),
         Syntax::Xml { root } => {
             let text = utf8(bytes)?;
             let root = xml::parse(text, root).map_err(|why| Problem::invalid_at("#", why))?;
-            read_body(Given::Xml(&root), facts)
+            read_body(RawValue::Xml(&root), facts)
         }
-        Syntax::Form => read_body(Given::Form(&pairs(utf8(bytes)?)?), facts),
+        Syntax::Form => read_body(RawValue::Form(&pairs(utf8(bytes)?)?), facts),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::problem::{INVALID_REQUEST, Invalid, Kind, Problem};
 
 /// One member, or a whole body.
 pub struct Field<'a> {
-    pub(super) given: Given<'a>,
+    pub(super) given: RawValue<'a>,
     pub(super) pointer: String,
     pub(super) faults: &'a mut Faults,
 }
@@ -17,7 +17,7 @@ pub struct Field<'a> {
 /// What stands there: JSON with its types, plain text whose type the rule knows, an XML element that may be
 /// anything, or a form, which only a whole body can be.
 #[derive(Clone, Copy)]
-pub(super) enum Given<'a> {
+pub(super) enum RawValue<'a> {
     Json(&'a Value),
     Text(&'a str),
     Xml(&'a Element),
@@ -68,11 +68,11 @@ impl<'a> Field<'a> {
     /// The members of the object that stands here.
     pub fn fields(&mut self) -> Option<Fields<'_>> {
         let members = match self.given {
-            Given::Json(Value::Object(members)) => Members::Json(members),
-            Given::Json(_) => return self.fail("must be a JSON object"),
-            Given::Text(_) | Given::Values(_) => return self.fail("must be an object"),
-            Given::Xml(_) => Members::Xml(self.elements("must hold elements, not text")?),
-            Given::Form(pairs) => Members::Form(pairs),
+            RawValue::Json(Value::Object(members)) => Members::Json(members),
+            RawValue::Json(_) => return self.fail("must be a JSON object"),
+            RawValue::Text(_) | RawValue::Values(_) => return self.fail("must be an object"),
+            RawValue::Xml(_) => Members::Xml(self.elements("must hold elements, not text")?),
+            RawValue::Form(pairs) => Members::Form(pairs),
         };
         Some(Fields {
             members,
@@ -85,9 +85,9 @@ impl<'a> Field<'a> {
     /// The elements within this one, for what stands here in XML.
     pub(super) fn elements(&mut self, wanted: &'static str) -> Option<&'a [Element]> {
         match self.given {
-            Given::Xml(element) if element.nil => self.fail("must not be null"),
-            Given::Xml(element) if element.has_text() => self.fail(wanted),
-            Given::Xml(element) => Some(&element.children),
+            RawValue::Xml(element) if element.nil => self.fail("must not be null"),
+            RawValue::Xml(element) if element.has_text() => self.fail(wanted),
+            RawValue::Xml(element) => Some(&element.children),
             _ => self.fail(wanted),
         }
     }
@@ -95,18 +95,20 @@ impl<'a> Field<'a> {
     /// The text that stands here, exactly.
     pub(super) fn text(&mut self, wanted: impl Into<Cow<'static, str>>) -> Option<&'a str> {
         match self.given {
-            Given::Json(Value::String(text)) => Some(text),
-            Given::Text(text) => Some(text),
-            Given::Json(Value::Null) => self.fail("must not be null"),
-            Given::Xml(element) if element.nil => self.fail("must not be null"),
-            Given::Xml(element) if element.children.is_empty() => Some(&element.text),
-            Given::Json(_) | Given::Xml(_) | Given::Form(_) | Given::Values(_) => self.fail(wanted),
+            RawValue::Json(Value::String(text)) => Some(text),
+            RawValue::Text(text) => Some(text),
+            RawValue::Json(Value::Null) => self.fail("must not be null"),
+            RawValue::Xml(element) if element.nil => self.fail("must not be null"),
+            RawValue::Xml(element) if element.children.is_empty() => Some(&element.text),
+            RawValue::Json(_) | RawValue::Xml(_) | RawValue::Form(_) | RawValue::Values(_) => {
+                self.fail(wanted)
+            }
         }
     }
 
     /// The text of what is one word, without the blanks that XML may have around it.
     pub(super) fn word(&mut self, wanted: impl Into<Cow<'static, str>>) -> Option<&'a str> {
         let text = self.text(wanted)?;
-        Some(if let Given::Xml(_) = self.given { super::xml::trim(text) } else { text })
+        Some(if let RawValue::Xml(_) = self.given { super::xml::trim(text) } else { text })
     }
 }

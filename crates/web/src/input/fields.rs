@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     Facts, Input,
-    field::{Faults, Field, Given},
+    field::{Faults, Field, RawValue},
     form::Pairs,
     rules::{self, Arity, Rule},
     unknown,
@@ -32,7 +32,7 @@ pub(super) enum Members<'a> {
 }
 
 /// Reads a body, whole.
-pub(super) fn read_body<T: Input>(given: Given<'_>, facts: Option<Facts>) -> Result<T, Problem> {
+pub(super) fn read_body<T: Input>(given: RawValue<'_>, facts: Option<Facts>) -> Result<T, Problem> {
     let mut faults = Faults { facts, ..Faults::default() };
     let value = T::read_value(&mut Field { given, pointer: "#".into(), faults: &mut faults });
     faults.check(value, T::BROKEN)
@@ -55,7 +55,9 @@ impl<'a> Fields<'a> {
     pub fn required<R: Rule>(&mut self, name: &str, rule: R) -> Option<R::Value> {
         match self.sent(name, &rule)? {
             Some(value) => Some(value),
-            None if rule.arity() == Arity::Separated => rule.read(&mut self.field(name, Given::Values(&[]))),
+            None if rule.arity() == Arity::Separated => {
+                rule.read(&mut self.field(name, RawValue::Values(&[])))
+            }
             None => self.fail(name, "is required"),
         }
     }
@@ -76,7 +78,7 @@ impl<'a> Fields<'a> {
                 // An empty value is no item: it is how a form sends a list of none.
                 let values = sent.iter().map(|(_, value)| value.as_ref()).filter(|value| !value.is_empty());
                 let values: Vec<_> = values.collect();
-                rule.read(&mut self.field(name, Given::Values(&values))).map(Some)
+                rule.read(&mut self.field(name, RawValue::Values(&values))).map(Some)
             }
             (Arity::Separated, Members::Form(pairs) | Members::Query(pairs)) => {
                 self.ask(name);
@@ -87,7 +89,7 @@ impl<'a> Fields<'a> {
                 if values.is_empty() {
                     return Some(None);
                 }
-                rule.read(&mut self.field(name, Given::Values(&values))).map(Some)
+                rule.read(&mut self.field(name, RawValue::Values(&values))).map(Some)
             }
             _ => match self.given(name)? {
                 Some(given) => rule.read(&mut self.field(name, given)).map(Some),
@@ -134,17 +136,17 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn given(&mut self, name: &str) -> Option<Option<Given<'a>>> {
+    fn given(&mut self, name: &str) -> Option<Option<RawValue<'a>>> {
         self.ask(name);
         let (first, second) = match self.members {
-            Members::Json(members) => (members.get(name).map(Given::Json), None),
+            Members::Json(members) => (members.get(name).map(RawValue::Json), None),
             Members::Xml(elements) => {
                 let mut found = named(elements, name);
                 (found.next(), found.next())
             }
             Members::Form(pairs) | Members::Query(pairs) => {
                 let found = pairs.iter().filter(|(found, _)| found == name);
-                let mut found = found.map(|(_, value)| Given::Text(value));
+                let mut found = found.map(|(_, value)| RawValue::Text(value));
                 (found.next(), found.next())
             }
         };
@@ -156,7 +158,7 @@ impl<'a> Fields<'a> {
         Some(first)
     }
 
-    fn field<'f>(&'f mut self, name: &str, given: Given<'f>) -> Field<'f> {
+    fn field<'f>(&'f mut self, name: &str, given: RawValue<'f>) -> Field<'f> {
         Field { given, pointer: self.pointer_to(name), faults: self.faults }
     }
 
@@ -168,6 +170,6 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn named<'a>(elements: &'a [Element], name: &str) -> impl Iterator<Item = Given<'a>> {
-    elements.iter().filter(move |element| *element.name == *name).map(Given::Xml)
+fn named<'a>(elements: &'a [Element], name: &str) -> impl Iterator<Item = RawValue<'a>> {
+    elements.iter().filter(move |element| *element.name == *name).map(RawValue::Xml)
 }

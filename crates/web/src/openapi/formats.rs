@@ -44,7 +44,7 @@ fn noted(mut schema: RefOr<Schema>, name: &str, note: Value) -> RefOr<Schema> {
 }
 
 /// Adds XML to the answers of operations that answer in the format that the client asks for
-/// ([`Wanted`](crate::reply::Wanted)), where the document has their type in JSON.
+/// ([`ResponseFormat`](crate::reply::ResponseFormat)), where the document has their type in JSON.
 pub fn answer_in_xml(document: &mut OpenApi) {
     let Some(components) = document.components.clone() else { return };
     let component = |reference: &Ref| components.schemas.get(name(reference));

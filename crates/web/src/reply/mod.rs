@@ -1,7 +1,7 @@
 //! Answers that are not problems.
 
 mod list;
-mod wanted;
+mod response_format;
 
 use axum::{
     body::Body,
@@ -11,7 +11,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 
 pub use list::{Batch, list};
-pub use wanted::Wanted;
+pub use response_format::ResponseFormat;
 
 use crate::{negotiate::JSON, problem::Problem};
 

@@ -23,9 +23,9 @@ use super::{
     site::Hosts,
 };
 use crate::{
-    chance::Chance,
     negotiate::prefers_html,
     problem::{self, Form, InXml, Problem},
+    random::Random,
     service::add_page_headers,
 };
 
@@ -44,7 +44,7 @@ pub struct Verbatim;
 
 /// Who is calling: the other end of the connection, or whom trusted proxies speak for.
 #[derive(Clone, Copy, Debug)]
-pub struct Client(pub IpAddr);
+pub struct ClientIp(pub IpAddr);
 
 /// The service that answers, as logs and metrics call it.
 #[derive(Clone, Copy, Debug)]
@@ -53,17 +53,17 @@ pub struct ServiceName(pub &'static str);
 pub(super) struct Edge {
     service: &'static str,
     router: Router,
-    chance: Chance,
+    random: Random,
     proxies: Proxies,
     hosts: Hosts,
     secure: bool,
 }
 
 impl Edge {
-    pub(super) fn new(site: Site, listening: IpAddr, router: Router, chance: Chance) -> Self {
+    pub(super) fn new(site: Site, listening: IpAddr, router: Router, random: Random) -> Self {
         let router = router.layer(axum::middleware::from_fn(learn_route));
         let (hosts, secure) = (Hosts::new(listening, &site.address), site.is_secure());
-        Edge { service: site.name, router, chance, proxies: site.proxies, hosts, secure }
+        Edge { service: site.name, router, random, proxies: site.proxies, hosts, secure }
     }
 
     pub(super) async fn handle(&self, mut request: Request, peer: SocketAddr) -> Response {
@@ -72,7 +72,7 @@ impl Edge {
         let html = prefers_html(request.headers());
         let record = Record::new(self.service, &request, id.clone(), client);
         request.extensions_mut().insert(RequestId(id.clone()));
-        request.extensions_mut().insert(Client(client));
+        request.extensions_mut().insert(ClientIp(client));
         request.extensions_mut().insert(ServiceName(self.service));
         request.extensions_mut().insert(record.learnt.clone());
 
@@ -128,7 +128,7 @@ impl Edge {
     }
 
     fn new_id(&self) -> String {
-        format!("{:032x}", u128::from_be_bytes(self.chance.bytes()))
+        format!("{:032x}", u128::from_be_bytes(self.random.bytes()))
     }
 }
 

@@ -35,7 +35,7 @@ use tokio::{
 
 use activity::{Activity, Watched};
 use edge::Edge;
-pub use edge::{Client, RequestId, ServiceName, Verbatim, panic_message};
+pub use edge::{ClientIp, RequestId, ServiceName, Verbatim, panic_message};
 pub(crate) use edge::{is_refusal, panicked};
 pub(crate) use permits::network;
 use permits::{Permit, Permits};
@@ -45,20 +45,20 @@ use refusal::Refusal;
 pub use site::{Site, is_loopback_host};
 use socket::Socket;
 
-use crate::{chance::Chance, limits::ConnectionLimits};
+use crate::{limits::ConnectionLimits, random::Random};
 
 /// Serves `router` on `listener` until `stop` comes, then finishes the requests that are running.
 pub async fn serve(
     site: Site,
     listener: TcpListener,
     router: Router,
-    chance: Chance,
+    random: Random,
     stop: impl Future<Output = ()>,
 ) {
     let (name, limits) = (site.name, site.limits);
     let listening = listener.local_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip());
     let permits = Permits::new(limits, site.proxies.clone());
-    let edge = Arc::new(Edge::new(site, listening, router, chance));
+    let edge = Arc::new(Edge::new(site, listening, router, random));
     let builder = Arc::new(builder(limits));
     let graceful = GracefulShutdown::new();
     // Dropped when this function ends, which ends whatever connection is left.

@@ -10,7 +10,7 @@ use testkit::{Answer, Client, Engine, Store};
 use tokio::{net::TcpListener, sync::oneshot};
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
-    Background, Chance, Clock, ConnectionLimits, Problem, Proxies, Reply, RequestLimits, Result, Service,
+    Background, Clock, ConnectionLimits, Problem, Proxies, Random, Reply, RequestLimits, Result, Service,
     Site, problem::UNAUTHORIZED,
 };
 
@@ -76,7 +76,7 @@ async fn start() -> Open {
     let (stop, stopped) = oneshot::channel::<()>();
     let router = service.into_router();
     tokio::spawn(async move {
-        web::serve(site, listener, router, Chance::system(), async { drop(stopped.await) }).await;
+        web::serve(site, listener, router, Random::system(), async { drop(stopped.await) }).await;
     });
     Open { client, clock, _store: store, _stop: stop }
 }

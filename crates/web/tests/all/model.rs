@@ -13,7 +13,7 @@ use testkit::{Client, Server};
 use utoipa::{IntoParams, PartialSchema, ToSchema, openapi::RefOr};
 use uuid::{Uuid, uuid};
 use web::{
-    Body, Query, Reply, Wanted,
+    Body, Query, Reply, ResponseFormat,
     input::{
         Fields,
         rules::{Rule, text},
@@ -328,7 +328,10 @@ struct Loan {
 
 async fn serve_books() -> (Server, Client) {
     let router = Router::new()
-        .route("/books", post(async |wanted: Wanted, Body(new): Body<NewBook>| wanted.reply(&new.with_id(1))))
+        .route(
+            "/books",
+            post(async |format: ResponseFormat, Body(new): Body<NewBook>| format.reply(&new.with_id(1))),
+        )
         .route("/book", put(async |Body(BookUpdate(book)): Body<BookUpdate>| Reply(book)))
         .route(
             "/book",

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use testkit::Answer;
 use web::{
-    Problem, Result, Wanted, negotiate,
+    Problem, ResponseFormat, Result, negotiate,
     problem::NOT_FOUND,
     reply::Batch,
     xml::{Listed, ToXml, Xml},
@@ -68,16 +68,16 @@ fn is_xml(answer: &Answer, status: u16, body: &str) {
 }
 
 fn one(pet: Pet) -> Router {
-    Router::new().route("/", get(async move |wanted: Wanted| wanted.reply(&pet)))
+    Router::new().route("/", get(async move |format: ResponseFormat| format.reply(&pet)))
 }
 
 #[tokio::test]
 async fn the_client_chooses() {
     let ran = Arc::new(AtomicUsize::new(0));
     let count = ran.clone();
-    let handler = async move |wanted: Wanted| {
+    let handler = async move |format: ResponseFormat| {
         count.fetch_add(1, SeqCst);
-        wanted.reply(&Pet::named(1, "Tom"))
+        format.reply(&Pet::named(1, "Tom"))
     };
     let (_server, client) = serve(Router::new().route("/", get(handler))).await;
     let json = "application/json";
@@ -171,10 +171,10 @@ async fn a_whole_answer() {
 async fn something_new() {
     let router = Router::new().route(
         "/{place}",
-        get(async |Path(place): Path<String>, wanted: Wanted| {
+        get(async |Path(place): Path<String>, format: ResponseFormat| {
             let location = (place == "there").then(|| "/pets/1".to_owned());
             let name = if place == "odd" { "\u{1}" } else { "Tom" };
-            wanted.created(location, &Pet::named(1, name))
+            format.created(location, &Pet::named(1, name))
         }),
     );
     let (_server, client) = serve(router).await;
@@ -210,8 +210,8 @@ async fn text_that_xml_cannot_carry() {
 /// Lists `count` pets in pages of `size`. On page `odd` there is one whose name XML cannot carry, and page `fails`
 /// fails.
 fn pets(count: usize, size: usize, odd: Option<usize>, fails: Option<usize>) -> Router {
-    let handler = async move |wanted: Wanted| {
-        wanted
+    let handler = async move |format: ResponseFormat| {
+        format
             .list(0, move |page: usize| async move {
                 if fails == Some(page) {
                     return Err(Problem::new(&NOT_FOUND, "There is no such page."));
@@ -261,12 +261,12 @@ async fn a_list_comes_page_by_page() {
 
 #[tokio::test]
 async fn a_list_that_starts_with_an_empty_page() {
-    let handler = async |wanted: Wanted| {
+    let handler = async |format: ResponseFormat| {
         let page = async |page| {
             let items = if page < 2 { Vec::new() } else { vec![Pet::named(page, "a")] };
             Ok(Batch { items, next: (page < 3).then_some(page + 1) })
         };
-        wanted.list(0_usize, page).await
+        format.list(0_usize, page).await
     };
     let (_server, client) = serve(Router::new().route("/", get(handler))).await;
     let ids =

@@ -6,7 +6,7 @@ use crate::common::{House, KIND, Running, message, payload, reply, settings};
 use jiff::SignedDuration;
 use testkit::Address;
 use uuid::Uuid;
-use web::Chance;
+use web::Random;
 use webhooks::{Attempt, RotateError, SendError, Settings, SubscribeError, TokenFor};
 
 testkit::on_both_engines! {
@@ -14,7 +14,7 @@ testkit::on_both_engines! {
         let (id, _) = house.subscribe("ada", "a").await;
         let _running = house.run();
         let (webhooks, now) = (house.webhooks.clone(), house.clock.now());
-        let lost = Chance::system().uuid(now);
+        let lost = Random::system().uuid(now);
         let write = move |tx: &mut db::WriteTx<'_>| {
             webhooks.write(tx, "ada", lost, KIND, "{}", now)?;
             Err::<(), _>(db::Error::Fault("the booking failed".into()))
@@ -58,7 +58,7 @@ testkit::on_both_engines! {
     async fn an_answer_that_never_ends_counts_by_its_status(house: House) {
         let address = Address::free().await;
         let url = format!("{}/a", address.url()).parse().unwrap();
-        let (endless, sent) = (std::sync::Arc::new(tokio::sync::Semaphore::new(0)), Chance::system());
+        let (endless, sent) = (std::sync::Arc::new(tokio::sync::Semaphore::new(0)), Random::system());
         let taken = endless.clone();
         let router = axum::Router::new().fallback(async move || {
             let pieces = futures_util::stream::unfold((), move |()| {

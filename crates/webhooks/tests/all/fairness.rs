@@ -9,7 +9,7 @@ async fn write_many(house: &House, owner: &str, count: usize) {
     let (webhooks, owner, now) = (house.webhooks.clone(), owner.to_owned(), house.clock.now());
     let write = move |tx: &mut db::WriteTx<'_>| {
         for _ in 0..count {
-            let event = web::Chance::system().uuid(now);
+            let event = web::Random::system().uuid(now);
             webhooks.write(tx, &owner, event, crate::common::KIND, "{}", now)?;
         }
         Ok::<_, db::Error>(())
@@ -218,7 +218,7 @@ testkit::on_both_engines! {
         let (webhooks, now) = (house.webhooks.clone(), house.clock.now());
         let write = move |tx: &mut db::WriteTx<'_>| {
             for n in 0..5000 {
-                let event = web::Chance::system().uuid(now);
+                let event = web::Random::system().uuid(now);
                 webhooks.write(tx, &format!("slow-{}", n / 2), event, crate::common::KIND, "{}", now)?;
             }
             Ok::<_, db::Error>(())

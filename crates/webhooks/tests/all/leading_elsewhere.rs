@@ -12,7 +12,7 @@ use std::{
 use crate::common::{House, Running, settings};
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 use uuid::Uuid;
-use webhooks::{LookUp, Places, Settings, Webhooks};
+use webhooks::{Destinations, LookUp, Settings, Webhooks};
 
 const FORBIDDEN: &str = "the host does not lead to a public address";
 
@@ -85,7 +85,7 @@ testkit::on_both_engines! {
             ("any.example.com", &[&["0.0.0.0"]]),
             ("nothing.example.com", &[&[]]),
         ]);
-        let webhooks = house.with(Settings { places: Places::default(), look_up, ..settings() });
+        let webhooks = house.with(Settings { destinations: Destinations::default(), look_up, ..settings() });
         let hosts = ["private", "mixed", "mapped", "any", "nothing", "unknown"];
         let mut ids = Vec::new();
         for host in hosts {
@@ -108,8 +108,8 @@ testkit::on_both_engines! {
         let private = Door::open(("127.0.0.2", allowed.port)).await;
         let (look_up, _) = names([("hooks.example.com", &[&["127.0.0.1"], &["127.0.0.2"]])]);
         let networks = vec!["127.0.0.1/32".parse().unwrap()];
-        let places = Places { loopback: false, networks };
-        let webhooks = house.with(Settings { places, look_up, ..settings() });
+        let destinations = Destinations { loopback: false, networks };
+        let webhooks = house.with(Settings { destinations, look_up, ..settings() });
         let id = subscribe(&webhooks, "ada", "hooks.example.com", allowed.port).await;
         house.write("ada").await;
         let _running = Running::new(&webhooks);
@@ -125,7 +125,7 @@ testkit::on_both_engines! {
     async fn what_was_good_when_it_was_subscribed_may_not_be_any_more(house: House) {
         let (id, _) = house.subscribe("ada", "a").await;
         house.write("ada").await;
-        let webhooks = house.with(Settings { places: Places::default(), ..settings() });
+        let webhooks = house.with(Settings { destinations: Destinations::default(), ..settings() });
         let _running = Running::new(&webhooks);
         let attempt = house.attempts("ada", id, 1).await.remove(0);
         assert_eq!(attempt.error.as_deref(), Some("the address must begin with https://"));
@@ -133,7 +133,7 @@ testkit::on_both_engines! {
     }
 
     async fn an_unfit_address_is_not_subscribed(house: House) {
-        let webhooks = house.with(Settings { places: Places::default(), ..settings() });
+        let webhooks = house.with(Settings { destinations: Destinations::default(), ..settings() });
         let url = "https://169.254.169.254/latest".parse().unwrap();
         let refused = webhooks.subscribe("ada", &url).await.unwrap_err().to_string();
         let expected = "the address must lead to a public address, not to a private, local or reserved one";

@@ -4,11 +4,11 @@
 
 mod common;
 mod delivering;
+mod destinations;
 mod fairness;
 mod leading_elsewhere;
 mod migrating;
 mod panics;
-mod places;
 mod processes;
 mod redelivering;
 mod retrying;

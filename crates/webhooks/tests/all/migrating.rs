@@ -4,7 +4,7 @@ use crate::common::{House, KIND, payload};
 use db::Migrations;
 use testkit::{Engine, Fixture, Store};
 use uuid::Uuid;
-use web::Chance;
+use web::Random;
 use webhooks::{MIGRATIONS, MOST_SUBSCRIPTIONS, SubscribeError};
 
 const FIRST: Migrations =
@@ -23,7 +23,7 @@ testkit::on_both_engines! {
     async fn what_was_on_its_way_arrives_with_both_signatures(old: Old) {
         let house = House::on(old.0, &[FIRST]).await;
         let (now, url) = (house.clock.now(), house.receiver.url("a").to_string());
-        let (subscription, event) = (Uuid::from_u128(7), Chance::system().uuid(now));
+        let (subscription, event) = (Uuid::from_u128(7), Random::system().uuid(now));
         let write = move |tx: &mut db::WriteTx<'_>| {
             for n in 0..MOST_SUBSCRIPTIONS {
                 let (id, owner) = if n == 0 { (subscription, "ada") } else { (Uuid::from_u128(100 + n as u128), "bob") };

@@ -189,7 +189,7 @@ testkit::on_both_engines! {
         let (webhooks, now) = (house.webhooks.clone(), house.clock.now());
         let write = move |tx: &mut db::WriteTx<'_>| {
             for _ in 0..1201 {
-                webhooks.write(tx, "ada", web::Chance::system().uuid(now), "test", "{}", now)?;
+                webhooks.write(tx, "ada", web::Random::system().uuid(now), "test", "{}", now)?;
             }
             Ok::<_, db::Error>(())
         };

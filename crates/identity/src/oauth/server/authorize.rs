@@ -143,9 +143,9 @@ impl AuthorizationServer {
         let inner = &self.0;
         let session = secret::hash(&self.cookie(headers, Cookie::Session).unwrap_or_default());
         let now = inner.clock.now();
-        let code = secret::new(&inner.chance);
+        let code = secret::new(&inner.random);
         let grant = Grant {
-            id: inner.chance.uuid(now),
+            id: inner.random.uuid(now),
             client: request.client.id.clone(),
             account: Some(account),
             scopes: request.scopes.iter().map(|scope| scope.name.to_owned()).collect(),

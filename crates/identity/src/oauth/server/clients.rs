@@ -67,9 +67,9 @@ impl AuthorizationServer {
         if let Some(unknown) = new.scopes.iter().find(|scope| !known.contains(scope)) {
             return Err(ClientError::Scope(unknown.clone()));
         }
-        let secret = new.confidential.then(|| secret::new(&self.0.chance));
+        let secret = new.confidential.then(|| secret::new(&self.0.random));
         let client = Client {
-            id: self.0.chance.code(20),
+            id: self.0.random.code(20),
             name: new.name,
             secret_hash: secret.as_deref().map(secret::hash),
             redirect_uris: new.redirect_uris,

@@ -61,7 +61,7 @@ impl AuthorizationServer {
         match self.cookie(headers, Cookie::Form) {
             Some(cookie) => (token_of(&cookie), None),
             None => {
-                let cookie = secret::new(&self.0.chance);
+                let cookie = secret::new(&self.0.random);
                 (token_of(&cookie), Some(cookie))
             }
         }

@@ -43,7 +43,7 @@ use axum::{
     routing::{get, post},
 };
 use db::Db;
-use web::{Chance, Clock};
+use web::{Clock, Random};
 
 use crate::{
     accounts::Accounts,
@@ -61,15 +61,15 @@ impl AuthorizationServer {
         accounts: Accounts,
         db: Db,
         clock: Clock,
-        chance: Chance,
+        random: Random,
     ) -> Result<Self, KeyError> {
         let keys = Keys::open(db.clone(), clock.clone()).await?;
-        let sessions = Sessions::new(settings.demo, db.clone(), clock.clone(), chance.clone());
+        let sessions = Sessions::new(settings.demo, db.clone(), clock.clone(), random.clone());
         let verifier = own_issuer::verifier(&settings, keys.clone(), db.clone(), clock.clone());
         let throttle = Throttle::new(db.clone(), clock.clone());
         let signer =
-            Signer { keys, issuer: settings.issuer.clone(), clock: clock.clone(), chance: chance.clone() };
-        let inner = Inner { settings, db, clock, chance, accounts, sessions, throttle, signer, verifier };
+            Signer { keys, issuer: settings.issuer.clone(), clock: clock.clone(), random: random.clone() };
+        let inner = Inner { settings, db, clock, random, accounts, sessions, throttle, signer, verifier };
         let server = AuthorizationServer(Arc::new(inner));
         if server.0.settings.demo {
             server.add_demo_client().await?;

@@ -91,7 +91,7 @@ impl AuthorizationServer {
             check_resource(grant, resource)?;
         }
         let error = code_error(&code, redirect_uri, verifier, now);
-        let refresh = client.may(GrantType::RefreshToken).then(|| RefreshToken::first(&inner.chance));
+        let refresh = client.may(GrantType::RefreshToken).then(|| RefreshToken::first(&inner.random));
         let response = match (&grant, error) {
             (Some(grant), None) => Some(inner.response(grant, None, refresh.as_ref(), now).await?),
             _ => None,
@@ -161,7 +161,7 @@ impl AuthorizationServer {
             check_resource(&grant, resource)?;
         }
         let account = grant.account;
-        let next = RefreshToken::after(token, &inner.chance);
+        let next = RefreshToken::after(token, &inner.random);
         let response = inner.response(&grant, requested.as_deref(), Some(&next), now).await?;
         let redeemed = inner
             .db
@@ -200,7 +200,7 @@ impl AuthorizationServer {
         // One grant for all tokens of the client with these scopes: a token must not cost a row.
         let (id, asked, of) = (client.id.clone(), scopes.clone(), audience.clone());
         let own = inner.db.read(move |tx| store::own_grant(tx, &id, &asked, &of, now)).await?;
-        let id = own.unwrap_or_else(|| inner.chance.uuid(now));
+        let id = own.unwrap_or_else(|| inner.random.uuid(now));
         let grant = Grant { id, client: client.id.clone(), account: None, scopes, audience };
         let response = inner.response(&grant, None, None, now).await?;
         let ends_at = now + LIFETIME;
@@ -222,7 +222,7 @@ impl AuthorizationServer {
         let scopes = self.choose_scopes(scope, &client.scopes)?;
         let now = inner.clock.now();
         let grant = Grant {
-            id: inner.chance.uuid(now),
+            id: inner.random.uuid(now),
             client: client.id.clone(),
             account: Some(account),
             scopes: scopes.iter().map(|scope| scope.name.to_owned()).collect(),

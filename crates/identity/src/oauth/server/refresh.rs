@@ -7,7 +7,7 @@
 use db::{Error, Tx, WriteTx};
 use jiff::Timestamp;
 use uuid::Uuid;
-use web::Chance;
+use web::Random;
 
 use crate::secret;
 
@@ -36,20 +36,20 @@ pub(super) struct Family {
 
 impl RefreshToken {
     /// The first of a family.
-    pub(super) fn first(chance: &Chance) -> Self {
-        RefreshToken::of_family(&secret::new(chance), chance)
+    pub(super) fn first(random: &Random) -> Self {
+        RefreshToken::of_family(&secret::new(random), random)
     }
 
     /// The one after `token`.
-    pub(super) fn after(token: &str, chance: &Chance) -> Self {
+    pub(super) fn after(token: &str, random: &Random) -> Self {
         match split(token) {
-            Some((family, _)) => RefreshToken::of_family(family, chance),
-            None => RefreshToken::first(chance),
+            Some((family, _)) => RefreshToken::of_family(family, random),
+            None => RefreshToken::first(random),
         }
     }
 
-    fn of_family(family: &str, chance: &Chance) -> Self {
-        let text = format!("{family}{}", secret::new(chance));
+    fn of_family(family: &str, random: &Random) -> Self {
+        let text = format!("{family}{}", secret::new(random));
         RefreshToken { hashes: Hashes::of(&text), text }
     }
 }

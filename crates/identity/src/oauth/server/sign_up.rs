@@ -114,7 +114,7 @@ impl AuthorizationServer {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use testkit::{Address, Client, Server, Store};
-    use web::{Chance, Clock, ConnectionLimits};
+    use web::{Clock, ConnectionLimits, Random};
 
     use super::*;
     use crate::{accounts::Accounts, migrations, oauth::server::state::Settings};
@@ -122,7 +122,7 @@ mod tests {
     async fn start(store: &Store) -> (Accounts, Client, Server) {
         let db = store.open("test", &[migrations::ACCOUNTS, migrations::OAUTH]);
         let clock = Clock::manual("2026-05-13T10:00:00Z".parse().unwrap());
-        let accounts = Accounts::new("Test", false, db.clone(), clock.clone(), Chance::system()).unwrap();
+        let accounts = Accounts::new("Test", false, db.clone(), clock.clone(), Random::system()).unwrap();
         let address = Address::free().await;
         let settings = Settings {
             service: "Test",
@@ -133,7 +133,7 @@ mod tests {
             demo: false,
             registration_token: None,
         };
-        let opened = AuthorizationServer::open(settings, accounts.clone(), db, clock, Chance::system()).await;
+        let opened = AuthorizationServer::open(settings, accounts.clone(), db, clock, Random::system()).await;
         let server = address.serve(ConnectionLimits::default(), opened.unwrap().router());
         (accounts, Client::new(server.address()), server)
     }

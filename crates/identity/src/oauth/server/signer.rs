@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use web::{Chance, Clock};
+use web::{Clock, Random};
 
 use super::{
     keys::{KeyError, Keys},
@@ -22,7 +22,7 @@ pub struct Signer {
     pub(crate) keys: Keys,
     pub(crate) issuer: String,
     pub(crate) clock: Clock,
-    pub(crate) chance: Chance,
+    pub(crate) random: Random,
 }
 
 /// The claims that differ between tokens.
@@ -90,6 +90,6 @@ impl Signer {
     }
 
     fn unique(&self) -> String {
-        format!("{:032x}", u128::from_be_bytes(self.chance.bytes()))
+        format!("{:032x}", u128::from_be_bytes(self.random.bytes()))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use db::Db;
 use secrecy::SecretString;
-use web::{Chance, Clock};
+use web::{Clock, Random};
 
 use super::signer::Signer;
 use crate::{
@@ -48,7 +48,7 @@ pub(super) struct Inner {
     pub(super) settings: Settings,
     pub(super) db: Db,
     pub(super) clock: Clock,
-    pub(super) chance: Chance,
+    pub(super) random: Random,
     pub(super) accounts: Accounts,
     pub(super) sessions: Sessions,
     pub(super) throttle: Throttle,

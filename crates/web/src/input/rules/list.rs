@@ -10,7 +10,7 @@ use utoipa::openapi::{
 };
 
 use super::{
-    super::{Field, field::Given},
+    super::{Field, field::RawValue},
     Arity, Components, Describe, Rule,
 };
 
@@ -58,13 +58,15 @@ impl<R: Rule> Rule for List<R> {
 
     fn read(&self, field: &mut Field<'_>) -> Option<Self::Value> {
         match (field.given, self.element) {
-            (Given::Json(Value::Array(items)), _) => self.items(field, items.iter().map(Given::Json)),
-            (Given::Xml(_), Some(element)) => {
+            (RawValue::Json(Value::Array(items)), _) => self.items(field, items.iter().map(RawValue::Json)),
+            (RawValue::Xml(_), Some(element)) => {
                 let elements = field.elements("must be a list, of elements rather than text")?;
                 let items = elements.iter().filter(|found| *found.name == *element);
-                self.items(field, items.map(Given::Xml))
+                self.items(field, items.map(RawValue::Xml))
             }
-            (Given::Values(values), _) => self.items(field, values.iter().map(|value| Given::Text(value))),
+            (RawValue::Values(values), _) => {
+                self.items(field, values.iter().map(|value| RawValue::Text(value)))
+            }
             _ => field.fail("must be a list"),
         }
     }
@@ -78,7 +80,7 @@ impl<R: Rule> List<R> {
     fn items<'a>(
         &self,
         field: &mut Field<'_>,
-        items: impl Iterator<Item = Given<'a>> + Clone,
+        items: impl Iterator<Item = RawValue<'a>> + Clone,
     ) -> Option<Vec<R::Value>> {
         let found = items.clone().count();
         if !self.length.contains(&found) {
@@ -135,7 +137,7 @@ impl<R: Rule> Rule for Values<R> {
     type Value = Vec<R::Value>;
 
     fn read(&self, field: &mut Field<'_>) -> Option<Self::Value> {
-        let Given::Values(values) = field.given else { return field.fail("must be a list") };
+        let RawValue::Values(values) = field.given else { return field.fail("must be a list") };
         if values.len() > MOST_VALUES {
             return field.fail(format!("must have at most {MOST_VALUES} values"));
         }
@@ -156,7 +158,7 @@ impl<R: Rule> Rule for Values<R> {
         values
             .iter()
             .map(|value| {
-                let given = Given::Text(value);
+                let given = RawValue::Text(value);
                 self.each.read(&mut Field { given, pointer: pointer.clone(), faults })
             })
             .collect()

@@ -16,7 +16,7 @@ use utoipa::{
     },
 };
 
-use super::{super::field::Given, Describe, Field, HasRule, HasSchema, Rule};
+use super::{super::field::RawValue, Describe, Field, HasRule, HasSchema, Rule};
 
 /// A type of whole numbers.
 pub trait Whole: Copy + Into<i64> + TryFrom<i64> + PartialSchema {
@@ -82,8 +82,8 @@ impl<T: Whole> Rule for Integer<T> {
             most => format!("must be a whole number from {least} to {most}"),
         };
         let number = match field.given {
-            Given::Json(Value::Number(number)) => integral(number),
-            Given::Json(_) => None,
+            RawValue::Json(Value::Number(number)) => integral(number),
+            RawValue::Json(_) => None,
             _ => whole(field.word(wanted())?),
         };
         let number = number.filter(|number| (least..=most).contains(number));
@@ -134,8 +134,8 @@ impl Rule for Id {
 
     fn read(&self, field: &mut Field<'_>) -> Option<i64> {
         let number = match field.given {
-            Given::Json(Value::Number(number)) => integral(number),
-            Given::Json(_) => None,
+            RawValue::Json(Value::Number(number)) => integral(number),
+            RawValue::Json(_) => None,
             _ => match field.word(NOT_AN_ID) {
                 Some(word) => whole(word),
                 None => {
@@ -231,8 +231,8 @@ impl Rule for Decimals {
     fn read(&self, field: &mut Field<'_>) -> Option<Decimal> {
         const DIGITS: &str = "must be a decimal number of at most 28 digits";
         let literal = match field.given {
-            Given::Json(Value::Number(number)) => number.as_str(),
-            Given::Json(_) => return field.fail("must be a number"),
+            RawValue::Json(Value::Number(number)) => number.as_str(),
+            RawValue::Json(_) => return field.fail("must be a number"),
             _ => {
                 let text = field.word(DIGITS)?;
                 // As JSON would write it: the library would also take a plus, underscores, a bare point.

@@ -12,7 +12,7 @@ use utoipa::{
 };
 use uuid::Uuid;
 
-use super::{super::field::Given, Describe, Field, HasRule, HasSchema, Rule};
+use super::{super::field::RawValue, Describe, Field, HasRule, HasSchema, Rule};
 use crate::xml::is_allowed;
 
 /// Text of so many characters, without control characters and what XML has no way to write: what is taken here can be answered
@@ -145,13 +145,13 @@ impl Rule for Boolean {
     fn read(&self, field: &mut Field<'_>) -> Option<bool> {
         const WANTED: &str = "must be true or false";
         let word = match field.given {
-            Given::Json(Value::Bool(value)) => return Some(*value),
-            Given::Json(_) => return field.fail(WANTED),
+            RawValue::Json(Value::Bool(value)) => return Some(*value),
+            RawValue::Json(_) => return field.fail(WANTED),
             _ => field.word(WANTED)?,
         };
         match (word, field.given) {
-            ("true", _) | ("1", Given::Xml(_)) => Some(true),
-            ("false", _) | ("0", Given::Xml(_)) => Some(false),
+            ("true", _) | ("1", RawValue::Xml(_)) => Some(true),
+            ("false", _) | ("0", RawValue::Xml(_)) => Some(false),
             _ => field.fail(WANTED),
         }
     }

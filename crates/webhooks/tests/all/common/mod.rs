@@ -5,8 +5,8 @@ use jiff::{SignedDuration, Timestamp};
 use testkit::{Engine, Fixture, Store};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
-use web::{Chance, Clock};
-use webhooks::{Attempt, Places, Secret, Settings, Subscription, Webhooks, by_system};
+use web::{Clock, Random};
+use webhooks::{Attempt, Destinations, Secret, Settings, Subscription, Webhooks, by_system};
 
 pub(crate) use testkit::receiver::{Got, PATIENCE, Receiver, Reply, reply};
 
@@ -33,15 +33,15 @@ impl House {
         let now = Timestamp::from_microsecond(Clock::system().now().as_microsecond()).unwrap();
         let clock = Clock::manual(now);
         let db = store.open("test", migrations);
-        let webhooks = Webhooks::open(settings(), db.clone(), clock.clone(), Chance::system()).unwrap();
+        let webhooks = Webhooks::open(settings(), db.clone(), clock.clone(), Random::system()).unwrap();
         House { db, clock, webhooks, receiver: Receiver::start().await, store }
     }
 }
 
 /// As in demo mode: deliveries may go to this machine.
 pub(crate) fn settings() -> Settings {
-    let places = Places { loopback: true, networks: Vec::new() };
-    Settings { places, look_up: by_system(), test_events_per_hour: 60, may_send: None, token_for: None }
+    let destinations = Destinations { loopback: true, networks: Vec::new() };
+    Settings { destinations, look_up: by_system(), test_events_per_hour: 60, may_send: None, token_for: None }
 }
 
 /// A sender that ends when this goes, as a process would.
@@ -73,13 +73,13 @@ impl House {
 
     /// The webhooks with other settings.
     pub(crate) fn with(&self, settings: Settings) -> Webhooks {
-        Webhooks::open(settings, self.db.clone(), self.clock.clone(), Chance::system()).unwrap()
+        Webhooks::open(settings, self.db.clone(), self.clock.clone(), Random::system()).unwrap()
     }
 
     /// The webhooks as another process on the same database has them.
     pub(crate) fn another(&self) -> Webhooks {
         let db = self.store.open("test", &[webhooks::MIGRATIONS]);
-        Webhooks::open(settings(), db, self.clock.clone(), Chance::system()).unwrap()
+        Webhooks::open(settings(), db, self.clock.clone(), Random::system()).unwrap()
     }
 
     pub(crate) async fn subscribe(&self, owner: &str, name: &str) -> (Uuid, Secret) {
@@ -89,7 +89,7 @@ impl House {
 
     /// Writes an event whose payload is its own id, and says that there is something to send.
     pub(crate) async fn write(&self, owner: &str) -> Uuid {
-        let event = Chance::system().uuid(self.clock.now());
+        let event = Random::system().uuid(self.clock.now());
         let (webhooks, now, owner) = (self.webhooks.clone(), self.clock.now(), owner.to_owned());
         let write =
             move |tx: &mut db::WriteTx<'_>| webhooks.write(tx, &owner, event, KIND, &payload(event), now);

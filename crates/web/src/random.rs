@@ -1,4 +1,4 @@
-//! What nobody can foresee: identifiers, codes, salts.
+//! The random source: identifiers, codes, salts.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 /// A source of random bytes fit for secrets, or one that a test can repeat.
 #[derive(Clone, Debug)]
-pub struct Chance(Source);
+pub struct Random(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
@@ -16,15 +16,15 @@ enum Source {
     Seeded(Arc<Mutex<StdRng>>),
 }
 
-impl Chance {
+impl Random {
     /// A cryptographic generator per thread, seeded by the operating system.
     pub fn system() -> Self {
-        Chance(Source::System)
+        Random(Source::System)
     }
 
-    /// The same bytes for the same seed. For tests only: whoever knows the seed knows all that follows.
+    /// The same bytes for the same seed. For tests only: the seed predicts every value.
     pub fn seeded(seed: u64) -> Self {
-        Chance(Source::Seeded(Arc::new(Mutex::new(StdRng::seed_from_u64(seed)))))
+        Random(Source::Seeded(Arc::new(Mutex::new(StdRng::seed_from_u64(seed)))))
     }
 
     pub fn fill(&self, bytes: &mut [u8]) {
@@ -44,7 +44,7 @@ impl Chance {
     }
 
     /// An identifier (UUID version 7): in order of time, so that new rows lie together in an index, with 74 bits
-    /// that nobody can guess.
+    /// that cannot be guessed.
     pub fn uuid(&self, now: Timestamp) -> Uuid {
         let millis = u64::try_from(now.as_millisecond()).unwrap_or_default();
         uuid::Builder::from_unix_timestamp_millis(millis, &self.bytes()).into_uuid()
@@ -73,23 +73,23 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
-        assert_eq!(Chance::seeded(1).bytes::<16>(), Chance::seeded(1).bytes::<16>());
-        assert_ne!(Chance::seeded(1).bytes::<16>(), Chance::seeded(2).bytes::<16>());
-        assert_ne!(Chance::system().bytes::<16>(), Chance::system().bytes::<16>());
+        assert_eq!(Random::seeded(1).bytes::<16>(), Random::seeded(1).bytes::<16>());
+        assert_ne!(Random::seeded(1).bytes::<16>(), Random::seeded(2).bytes::<16>());
+        assert_ne!(Random::system().bytes::<16>(), Random::system().bytes::<16>());
     }
 
     #[test]
     fn identifiers_are_version_7_and_in_order_of_time() {
-        let chance = Chance::system();
-        let early = chance.uuid("2026-01-01T00:00:00Z".parse().unwrap());
-        let late = chance.uuid("2026-01-01T00:00:00.001Z".parse().unwrap());
+        let random = Random::system();
+        let early = random.uuid("2026-01-01T00:00:00Z".parse().unwrap());
+        let late = random.uuid("2026-01-01T00:00:00.001Z".parse().unwrap());
         assert_eq!(early.get_version_num(), 7);
         assert!(early < late);
     }
 
     #[test]
     fn codes_use_every_letter_about_equally_often() {
-        let code = Chance::seeded(7).code(36_000);
+        let code = Random::seeded(7).code(36_000);
         assert_eq!(code.len(), 36_000);
         for letter in "0123456789abcdefghijklmnopqrstuvwxyz".chars() {
             let times = code.chars().filter(|&found| found == letter).count();

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use url::Url;
-use webhooks::Places;
+use webhooks::Destinations;
 
 const NOT_PUBLIC: &str = "must lead to a public address, not to a private, local or reserved one";
 const HTTPS: &str = "must begin with https://";
@@ -11,15 +11,15 @@ const USER: &str = "must not have a user name or a password";
 const QUERY: &str = "must not have a query or a fragment";
 const HOST: &str = "must have a host";
 
-fn places(loopback: bool, networks: &[&str]) -> Places {
-    Places { loopback, networks: networks.iter().map(|network| network.parse().unwrap()).collect() }
+fn destinations(loopback: bool, networks: &[&str]) -> Destinations {
+    Destinations { loopback, networks: networks.iter().map(|network| network.parse().unwrap()).collect() }
 }
 
 #[track_caller]
-fn all(places: &Places, expected: Result<(), &'static str>, urls: &[&str]) {
+fn all(destinations: &Destinations, expected: Result<(), &'static str>, urls: &[&str]) {
     for url in urls {
         let parsed = Url::parse(url).unwrap_or_else(|error| panic!("{url}: {error}"));
-        assert_eq!(places.check(&parsed), expected, "{url} is {parsed}");
+        assert_eq!(destinations.check(&parsed), expected, "{url} is {parsed}");
     }
 }
 
@@ -57,9 +57,9 @@ fn public_places_are_good() {
         "https://[2a00:1450:4001:81b::200e]:8443/hooks",
         "https://[2001:200::1]",
     ];
-    all(&places(false, &[]), Ok(()), &urls);
+    all(&destinations(false, &[]), Ok(()), &urls);
     // Trying things out on this machine forbids nothing.
-    all(&places(true, &[]), Ok(()), &urls);
+    all(&destinations(true, &[]), Ok(()), &urls);
 }
 
 #[test]
@@ -162,12 +162,12 @@ fn what_is_not_public_is_refused_in_every_spelling() {
         "https://intranet./hooks",
     ];
     assert!(urls.len() >= 60);
-    all(&places(false, &[]), Err(NOT_PUBLIC), &urls);
+    all(&destinations(false, &[]), Err(NOT_PUBLIC), &urls);
 }
 
 #[test]
 fn other_ways_of_asking_are_refused() {
-    let strict = places(false, &[]);
+    let strict = destinations(false, &[]);
     let no_tls =
         ["http://example.com", "http://8.8.8.8", "http://127.0.0.1", "http://2130706433/", "http://[::1]"];
     all(&strict, Err(HTTPS), &no_tls);
@@ -197,7 +197,7 @@ fn other_ways_of_asking_are_refused() {
 
 #[test]
 fn this_machine_is_good_for_trying_things_out_and_nothing_else_is() {
-    let demo = places(true, &[]);
+    let demo = destinations(true, &[]);
     let here = [
         "http://127.0.0.1:8080/hooks",
         "http://127.1",
@@ -240,7 +240,7 @@ fn this_machine_is_good_for_trying_things_out_and_nothing_else_is() {
 
 #[test]
 fn networks_of_the_operators_are_good_and_their_neighbours_are_not() {
-    let own = places(false, &["10.1.0.0/16", "fd00:1::/32"]);
+    let own = destinations(false, &["10.1.0.0/16", "fd00:1::/32"]);
     all(
         &own,
         Ok(()),
@@ -261,7 +261,7 @@ fn networks_of_the_operators_are_good_and_their_neighbours_are_not() {
 
 #[test]
 fn an_address_that_a_name_leads_to_is_held_to_the_same() {
-    let strict = places(false, &[]);
+    let strict = destinations(false, &[]);
     let ips = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<IpAddr>>();
     for ip in ips(&["8.8.8.8", "2606:4700:4700::1111"]) {
         assert!(strict.allows(ip), "{ip}");
@@ -270,6 +270,6 @@ fn an_address_that_a_name_leads_to_is_held_to_the_same() {
         ips(&["127.0.0.1", "10.0.0.1", "169.254.169.254", "0.0.0.0", "::1", "::ffff:10.0.0.1", "fe80::1"])
     {
         assert!(!strict.allows(ip), "{ip}");
-        assert_eq!(places(true, &[]).allows(ip), ip.is_loopback(), "{ip}");
+        assert_eq!(destinations(true, &[]).allows(ip), ip.is_loopback(), "{ip}");
     }
 }

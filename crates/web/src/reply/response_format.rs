@@ -20,12 +20,12 @@ use crate::{
 /// How the client wants to be answered, by its `Accept` header. Taken by an operation, it refuses a client that
 /// reads neither JSON nor XML before the operation runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ResponseFormat {
     /// In XML, under this name; else in JSON.
     xml: Option<&'static str>,
 }
 
-impl<S: Sync> FromRequestParts<S> for Wanted {
+impl<S: Sync> FromRequestParts<S> for ResponseFormat {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
@@ -35,11 +35,11 @@ impl<S: Sync> FromRequestParts<S> for Wanted {
             TEXT_XML => Some("text/xml; charset=utf-8"),
             other => Some(other),
         };
-        Ok(Wanted { xml })
+        Ok(ResponseFormat { xml })
     }
 }
 
-impl Wanted {
+impl ResponseFormat {
     /// 200, and this.
     pub fn reply<T: Serialize + ToXml>(self, value: &T) -> Response {
         let mut response = match self.xml {

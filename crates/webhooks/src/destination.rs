@@ -18,7 +18,7 @@ use url::{Host, Url};
 
 /// Which places are allowed beside public ones.
 #[derive(Debug, Clone, Default)]
-pub struct Places {
+pub struct Destinations {
     /// This machine, also without TLS: for trying things out.
     pub loopback: bool,
     /// Networks of the operator's, with TLS or without.
@@ -30,7 +30,7 @@ pub type Unfit = &'static str;
 
 const NOT_PUBLIC: Unfit = "must lead to a public address, not to a private, local or reserved one";
 
-impl Places {
+impl Destinations {
     /// Checks what can be seen in a URL.
     pub fn check(&self, url: &Url) -> Result<(), Unfit> {
         if !url.username().is_empty() || url.password().is_some() {
@@ -142,18 +142,18 @@ pub fn by_system() -> LookUp {
 
 /// Looks names up for connections, and lets through only what is allowed.
 pub(crate) struct Checked {
-    pub(crate) places: Places,
+    pub(crate) destinations: Destinations,
     pub(crate) look_up: LookUp,
 }
 
 impl Resolve for Checked {
     fn resolve(&self, name: Name) -> Resolving {
         let found = (self.look_up)(name.as_str().to_owned());
-        let places = self.places.clone();
+        let destinations = self.destinations.clone();
         Box::pin(async move {
             let found = found.await?;
             // One address that is not allowed is enough: a name that leads to both is not an honest one.
-            if found.is_empty() || !found.iter().all(|ip| places.allows(*ip)) {
+            if found.is_empty() || !found.iter().all(|ip| destinations.allows(*ip)) {
                 return Err(Box::new(Forbidden) as Box<dyn std::error::Error + Send + Sync>);
             }
             let found: Vec<_> = found.into_iter().map(|ip| SocketAddr::new(ip, 0)).collect();
