@@ -17,10 +17,14 @@ use web::{
 };
 
 use super::{
-    LARGEST, MediaType, PATH,
+    LARGEST, MediaType,
     store::{self, Image, Kept},
 };
-use crate::{Petstore, caller::PetsCaller, pet};
+use crate::{
+    Petstore,
+    caller::PetsCaller,
+    pet::{self, photos::IMAGES},
+};
 
 /// What became of an upload.
 #[derive(Resource)]
@@ -73,7 +77,7 @@ pub(crate) async fn upload(
     }
     let (size, media_type) = (bytes.len(), MediaType::of(&bytes));
     let id = petstore.random.uuid(petstore.clock.now());
-    let address = format!("{}{PATH}{id}", petstore.address);
+    let address = format!("{}{IMAGES}{id}", petstore.address);
     let image = Image { id, pet_id, media_type, size: size as i64 };
     let kept = petstore.db.write(move |tx| store::insert(tx, &image, &address, &bytes)).await?;
     match kept {

@@ -46,9 +46,6 @@ impl MediaType {
     }
 }
 
-/// Where images are, below the service's address.
-pub(crate) const PATH: &str = "/v3/images/";
-
 #[cfg(test)]
 mod tests {
     use db::Word;

@@ -5,7 +5,7 @@ use model::{Record, sql};
 use uuid::Uuid;
 
 use super::{LARGEST_TOGETHER, MOST, MediaType};
-use crate::pet::{self, MOST_PHOTOS, Pet};
+use crate::pet::photos;
 
 /// How large a piece of an image is.
 const PART: usize = 256 * 1024;
@@ -34,9 +34,8 @@ pub(crate) fn insert(
     address: &str,
     bytes: &[u8],
 ) -> Result<Kept, Error> {
-    // Changes the row, so that uploads for one pet come one after another and none overlooks another's.
-    tx.execute("UPDATE pet SET photo_urls = photo_urls WHERE id = $1", &[image.pet_id.into()])?;
-    let Some(mut pet) = pet::store::by_id(tx, image.pet_id)? else { return Ok(Kept::NoPet) };
+    // The lock makes uploads for one pet wait for each other, so that each counts the others.
+    let Some(mut photo_urls) = photos::lock(tx, image.pet_id)? else { return Ok(Kept::NoPet) };
     let (count, size): (i64, i64) = tx
         .row(
             "SELECT count(*), CAST(COALESCE(sum(size), 0) AS BIGINT) FROM pet_image WHERE pet_id = $1",
@@ -44,7 +43,7 @@ pub(crate) fn insert(
             |row| Ok((row.get(0)?, row.get(1)?)),
         )?
         .unwrap_or_default();
-    if count >= MOST || size + image.size > LARGEST_TOGETHER || pet.photo_urls.len() >= MOST_PHOTOS {
+    if count >= MOST || size + image.size > LARGEST_TOGETHER || photo_urls.len() >= photos::MOST {
         return Ok(Kept::Full);
     }
     tx.execute(sql!("INSERT INTO pet_image ({Image}) VALUES ({Image.values})"), &image.values()?)?;
@@ -54,8 +53,8 @@ pub(crate) fn insert(
             &[image.id.into(), number.into(), part.into()],
         )?;
     }
-    pet.photo_urls.push(address.to_owned());
-    pet::store::set_photo_urls(tx, image.pet_id, &pet.photo_urls)?;
+    photo_urls.push(address.to_owned());
+    photos::set(tx, image.pet_id, &photo_urls)?;
     Ok(Kept::Yes)
 }
 
@@ -70,17 +69,4 @@ pub(crate) fn part(tx: &mut Tx<'_>, id: Uuid, number: i64) -> Result<Option<Vec<
         &[id.into(), number.into()],
         |row| row.get(0),
     )
-}
-
-/// Removes the images of a pet whose addresses are not among its photos any more.
-pub(crate) fn keep_only(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<(), Error> {
-    let images: Vec<Uuid> =
-        tx.rows("SELECT id FROM pet_image WHERE pet_id = $1", &[pet.id.into()], |row| row.get(0))?;
-    for image in images {
-        let end = format!("{}{image}", super::PATH);
-        if !pet.photo_urls.iter().any(|photo| photo.ends_with(&end)) {
-            tx.execute("DELETE FROM pet_image WHERE id = $1", &[image.into()])?;
-        }
-    }
-    Ok(())
 }

@@ -1,6 +1,4 @@
-//! The operations on `/store`.
-
-use std::collections::BTreeMap;
+//! The operations on orders.
 
 use axum::{extract::State, response::Response};
 use http::StatusCode;
@@ -13,24 +11,10 @@ use super::{
     NewOrder, Order,
     store::{self, Placed},
 };
-use crate::{Petstore, caller::KeyCaller, pet};
+use crate::Petstore;
 
 /// Orders above this can be read, not deleted: the store's document says so.
 const LAST_TO_DELETE: i64 = 1000;
-
-/// Count the pets of each status
-#[utoipa::path(
-    get, path = "/store/inventory", operation_id = "getInventory", tag = "store",
-    responses((status = 200, description = "How many pets have each status.", body = BTreeMap<String, i64>)),
-    security(("api_key" = [])),
-)]
-pub(crate) async fn inventory(
-    _caller: KeyCaller,
-    State(petstore): State<Petstore>,
-) -> Result<Reply<BTreeMap<String, i64>>> {
-    let counts = petstore.db.read(pet::store::inventory).await?;
-    Ok(Reply(counts.into_iter().collect()))
-}
 
 /// Place an order
 ///
@@ -67,7 +51,7 @@ pub(crate) async fn place(
 }
 
 impl Petstore {
-    /// Destinations an order under an id that no other has.
+    /// Places an order under an id that no other has.
     async fn place_order(&self, order: Order) -> Result<Placed> {
         self.order_ids
             .assign(1, |ids| {

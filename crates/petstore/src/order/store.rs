@@ -17,7 +17,7 @@ pub(crate) fn by_id(tx: &mut Tx<'_>, id: i64) -> Result<Option<Order>, Error> {
     tx.record(sql!("SELECT {Order} FROM store_order WHERE id = $1"), &[id.into()])
 }
 
-/// Destinations an order if its pet exists and its id is free.
+/// Places an order if its pet exists and its id is free.
 pub(crate) fn insert(tx: &mut WriteTx<'_>, order: Order) -> Result<Placed, Error> {
     if !pet_exists(tx, order.pet_id)? {
         return Ok(Placed::NoPet);
@@ -29,7 +29,7 @@ pub(crate) fn insert(tx: &mut WriteTx<'_>, order: Order) -> Result<Placed, Error
     Ok(if added == 1 { Placed::Yes(order) } else { Placed::Taken })
 }
 
-/// Destinations an order if its pet exists, in place of the one that has its id.
+/// Places an order if its pet exists, in place of the one that has its id.
 pub(crate) fn put(tx: &mut WriteTx<'_>, order: Order) -> Result<Placed, Error> {
     if !pet_exists(tx, order.pet_id)? {
         return Ok(Placed::NoPet);

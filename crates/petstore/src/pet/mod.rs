@@ -2,6 +2,7 @@
 
 pub(crate) mod api;
 pub(crate) mod find;
+pub(crate) mod photos;
 pub(crate) mod store;
 
 use model::{Resource, Words};
@@ -9,7 +10,6 @@ use serde::Deserialize;
 use web::problem::UNPROCESSABLE;
 
 pub(crate) const LONGEST_NAME: usize = 200;
-pub(crate) const MOST_PHOTOS: usize = 100;
 
 /// A pet in the store.
 #[derive(Debug, Clone, Default, PartialEq, Resource)]
@@ -22,7 +22,7 @@ pub(crate) struct Pet {
     pub(crate) category: Option<Category>,
     #[field(rule = text(1..=LONGEST_NAME), example = "doggie")]
     pub(crate) name: String,
-    #[field(items = 0..=MOST_PHOTOS, each = text(1..=2000), element = "photoUrl", json)]
+    #[field(items = 0..=photos::MOST, each = text(1..=2000), element = "photoUrl", json)]
     pub(crate) photo_urls: Vec<String>,
     #[field(items = 0..=100, json)]
     pub(crate) tags: Option<Vec<Tag>>,

@@ -1,10 +1,9 @@
 //! Pets in the database.
 
-use db::{Error, Record, Tx, Value, Word, WriteTx, to_json};
+use db::{Error, Record, Tx, Value, Word, WriteTx};
 use model::sql;
 
-use super::{Pet, Status};
-use crate::image;
+use super::{Pet, Status, photos};
 
 pub(crate) fn by_id(tx: &mut Tx<'_>, id: i64) -> Result<Option<Pet>, Error> {
     tx.record(sql!("SELECT {Pet} FROM pet WHERE id = $1"), &[id.into()])
@@ -28,7 +27,7 @@ pub(crate) fn replace(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<bool, Error> {
     if changed == 1 {
         tx.execute("DELETE FROM pet_tag WHERE pet_id = $1", &[pet.id.into()])?;
         insert_tags(tx, pet)?;
-        image::store::keep_only(tx, pet)?;
+        photos::delete_unlisted_images(tx, pet)?;
     }
     Ok(changed == 1)
 }
@@ -58,15 +57,6 @@ pub(crate) fn change(
 /// Deletes a pet with its images; `false` when there is none of this id.
 pub(crate) fn delete(tx: &mut WriteTx<'_>, id: i64) -> Result<bool, Error> {
     Ok(tx.execute("DELETE FROM pet WHERE id = $1", &[id.into()])? == 1)
-}
-
-/// How many pets have each status.
-pub(crate) fn inventory(tx: &mut Tx<'_>) -> Result<Vec<(String, i64)>, Error> {
-    tx.rows(
-        "SELECT status, CAST(sum(pets) AS BIGINT) FROM pet_count GROUP BY status ORDER BY status",
-        &[],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )
 }
 
 /// The ids of the next pets of a status after an id, from the index alone.
@@ -133,11 +123,6 @@ pub(crate) fn some(tx: &mut Tx<'_>, ids: &[i64]) -> Result<(Vec<Pet>, usize), Er
         },
     )?;
     Ok((pets, bytes))
-}
-
-/// Adds an address to a pet's photos.
-pub(crate) fn set_photo_urls(tx: &mut WriteTx<'_>, id: i64, photo_urls: &[String]) -> Result<(), Error> {
-    tx.execute("UPDATE pet SET photo_urls = $2 WHERE id = $1", &[id.into(), to_json(photo_urls)?]).map(drop)
 }
 
 fn insert_tags(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<(), Error> {
