@@ -317,7 +317,7 @@ pub fn openapi(address: &str, hold: SignedDuration) -> utoipa::openapi::OpenApi 
 
 /// Every operation once: the router and the document are made from the same list.
 fn routes_and_document(address: &str, hold: SignedDuration) -> (Router<Train>, utoipa::openapi::OpenApi) {
-    let (router, document) = OpenApiRouter::with_openapi(document::empty(address))
+    let (router, mut document) = OpenApiRouter::with_openapi(document::empty(address))
         .routes(routes!(station::api::list))
         .routes(routes!(station::api::get))
         .routes(routes!(trip::api::list))
@@ -331,6 +331,7 @@ fn routes_and_document(address: &str, hold: SignedDuration) -> (Router<Train>, u
         .routes(routes!(webhook::api::test))
         .routes(routes!(webhook::api::redeliver))
         .split_for_parts();
+    web::openapi::answer_in_xml(&mut document);
     (router, document::complete(document, hold))
 }
 

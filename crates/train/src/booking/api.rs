@@ -38,7 +38,7 @@ type BookingPage = Page<Booking>;
     get, path = "/bookings", operation_id = "get-bookings", tag = "Bookings",
     params(BookingQuery),
     responses((status = 200, description = "A page of the caller's bookings.",
-        content((BookingPage = "application/json"), (BookingPage = "application/xml")))),
+        body = BookingPage)),
     security(("OAuth2" = ["read"])),
 )]
 pub(crate) async fn list(
@@ -71,10 +71,10 @@ pub(crate) async fn list(
     post, path = "/bookings", operation_id = "create-booking", tag = "Bookings",
     params(("Idempotency-Key" = Option<String>, Header,
         description = "Names the request, so that sending it again does not book again.")),
-    request_body(content((NewBooking = "application/json"), (NewBooking = "application/xml"))),
+    request_body = NewBooking,
     responses(
         (status = 201, description = "The seat is held.",
-            content((Booking = "application/json"), (Booking = "application/xml")),
+            body = Booking,
             headers(("Location" = String, description = "Where the booking is."))),
         (status = 404, description = "There is no such trip."),
         (status = 409, description = "The trip has departed, is sold out, or does not take the bicycle or the dog; or the \
@@ -186,7 +186,7 @@ impl Train {
     params(("bookingId" = Uuid, Path, description = "The booking's id.")),
     responses(
         (status = 200, description = "The booking.",
-            content((Booking = "application/json"), (Booking = "application/xml"))),
+            body = Booking),
         (status = 404, description = "The caller has no such booking."),
     ),
     security(("OAuth2" = ["read"])),

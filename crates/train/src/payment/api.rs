@@ -47,10 +47,10 @@ enum Started {
         ("Idempotency-Key" = Option<String>, Header,
             description = "Names the request, so that sending it again does not pay again."),
     ),
-    request_body(content((NewPayment = "application/json"), (NewPayment = "application/xml"))),
+    request_body = NewPayment,
     responses(
         (status = 200, description = "What became of the payment.",
-            content((PaymentAnswer = "application/json"), (PaymentAnswer = "application/xml"))),
+            body = PaymentAnswer),
         (status = 404, description = "The caller has no such booking."),
         (status = 409, description = "The booking has expired, is paid for, or is being paid for; or its train has left or no longer runs."),
         (status = 422, description = "The Idempotency-Key came with another body before."),

@@ -70,7 +70,7 @@ type StationPage = Page<StationAnswer<'static>>;
     get, path = "/stations", operation_id = "get-stations", tag = "Stations",
     params(StationQuery),
     responses((status = 200, description = "A page of the stations that fit.",
-        content((StationPage = "application/json"), (StationPage = "application/xml")))),
+        body = StationPage)),
     security(("OAuth2" = ["read"])),
 )]
 pub(crate) async fn list(
@@ -94,7 +94,7 @@ pub(crate) async fn list(
     params(("stationId" = Uuid, Path, description = "The station's id.")),
     responses(
         (status = 200, description = "The station.",
-            content((StationAnswer<'static> = "application/json"), (StationAnswer<'static> = "application/xml"))),
+            body = StationAnswer<'static>),
         (status = 404, description = "There is no such station."),
     ),
     security(("OAuth2" = ["read"])),

@@ -105,7 +105,7 @@ type TripPage = Page<TripAnswer<'static>>;
     get, path = "/trips", operation_id = "get-trips", tag = "Trips",
     params(TripQuery),
     responses((status = 200, description = "A page of the trips that can be booked.",
-        content((TripPage = "application/json"), (TripPage = "application/xml")))),
+        body = TripPage)),
     security(("OAuth2" = ["read"])),
 )]
 pub(crate) async fn list(
@@ -151,7 +151,7 @@ pub(crate) async fn list(
     params(("tripId" = Uuid, Path, description = "The trip's id.")),
     responses(
         (status = 200, description = "The trip.",
-            content((TripAnswer<'static> = "application/json"), (TripAnswer<'static> = "application/xml"))),
+            body = TripAnswer<'static>),
         (status = 404, description = "There is no such trip."),
     ),
     security(("OAuth2" = ["read"])),

@@ -39,10 +39,10 @@ type WebhookPage = Page<WebhookAnswer>;
 /// Each new booking of the caller's is sent to `newBooking` below the address, signed with the secret that the answer tells, once.
 #[utoipa::path(
     post, path = "/webhooks", operation_id = "create-webhook", tag = "Webhooks",
-    request_body(content((NewWebhook = "application/json"), (NewWebhook = "application/xml"))),
+    request_body = NewWebhook,
     responses(
         (status = 201, description = "The subscription, with its secret.",
-            content((WebhookAnswer = "application/json"), (WebhookAnswer = "application/xml")),
+            body = WebhookAnswer,
             headers(("Location" = String, description = "Where the subscription is."))),
         (status = 409, description = "The caller has as many subscriptions as there can be."),
     ),
@@ -74,7 +74,7 @@ pub(crate) async fn create(
     get, path = "/webhooks", operation_id = "get-webhooks", tag = "Webhooks",
     params(WebhookQuery),
     responses((status = 200, description = "A page of the caller's subscriptions.",
-        content((WebhookPage = "application/json"), (WebhookPage = "application/xml")))),
+        body = WebhookPage)),
     security(("OAuth2" = ["read"])),
 )]
 pub(crate) async fn list(
@@ -99,7 +99,7 @@ pub(crate) async fn list(
     params(("webhookId" = Uuid, Path, description = "The subscription's id.")),
     responses(
         (status = 200, description = "The subscription.",
-            content((WebhookAnswer = "application/json"), (WebhookAnswer = "application/xml"))),
+            body = WebhookAnswer),
         (status = 404, description = "The caller has no such subscription."),
     ),
     security(("OAuth2" = ["read"])),
@@ -143,7 +143,7 @@ pub(crate) async fn delete(
     params(("webhookId" = Uuid, Path, description = "The subscription's id.")),
     responses(
         (status = 200, description = "The subscription, with its new secret.",
-            content((WebhookAnswer = "application/json"), (WebhookAnswer = "application/xml"))),
+            body = WebhookAnswer),
         (status = 404, description = "The caller has no such subscription."),
         (status = 409, description = "As many secrets still sign as can."),
     ),
@@ -205,10 +205,10 @@ pub(crate) async fn test(
 #[utoipa::path(
     post, path = "/webhooks/{webhookId}/redeliver", operation_id = "redeliver-webhook", tag = "Webhooks",
     params(("webhookId" = Uuid, Path, description = "The subscription's id.")),
-    request_body(content((Redeliver = "application/json"), (Redeliver = "application/xml"))),
+    request_body = Redeliver,
     responses(
         (status = 200, description = "How many events are sent again.",
-            content((Redelivered = "application/json"), (Redelivered = "application/xml"))),
+            body = Redelivered),
         (status = 404, description = "The caller has no such subscription, or the event never went there."),
     ),
     security(("OAuth2" = ["write"])),
