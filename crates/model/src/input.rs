@@ -17,6 +17,8 @@ pub(crate) enum Reading {
     Optional,
     /// It must be there to say which resource is meant.
     Key,
+    /// The view does not have it: for a check it is absent.
+    Unread,
 }
 
 /// An `Input` of a type that has these members.
@@ -59,6 +61,10 @@ pub(crate) fn body(
     let read = members.iter().map(|(member, reading)| {
         let (field, name, rule) = (member.ident, &member.name, member.rule(Side::Read));
         match (reading, &member.field.default) {
+            (Reading::Unread, _) => {
+                let inner = member.inner;
+                quote!(let #field = Some(None::<#inner>);)
+            }
             (Reading::Optional | Reading::Key, _) => quote!(let #field = fields.optional(#name, #rule);),
             (Reading::Required, Some(default)) => quote! {
                 let #field = fields.optional(#name, #rule).map(|value| value.unwrap_or_else(|| #default));
@@ -78,11 +84,20 @@ pub(crate) fn body(
         }
     });
     let check = resource.check.as_ref().map(|check| {
-        let names = members.iter().map(|(member, _)| member.ident);
+        let values = members.iter().map(|(member, reading)| {
+            let field = member.ident;
+            match reading {
+                Reading::Required | Reading::Key if can_be_absent(resource, member) => {
+                    quote!(#field: #field.is_some().then_some(&#field))
+                }
+                _ => quote!(#field: #field.as_ref()),
+            }
+        });
         let partial = partial(&resource.ident);
-        quote!(#check(&#partial { #(#names: #names.as_ref()),* }, fields);)
+        quote!(#check(&#partial { #(#values),* }, fields);)
     });
-    let names = members.iter().map(|(member, _)| member.ident);
+    let read_members = members.iter().filter(|(_, reading)| !matches!(reading, Reading::Unread));
+    let names = read_members.map(|(member, _)| member.ident);
     quote! {
         #[allow(unused_imports)]
         use ::web::input::rules::*;
@@ -94,15 +109,28 @@ pub(crate) fn body(
     }
 }
 
+/// Whether a view of the resource can leave a member out. Every view gives a check the same type, so such a member is an
+/// `Option` in all of them.
+fn can_be_absent(resource: &Resource, member: &Member<'_>) -> bool {
+    member.is_optional() || member.is_assigned() || resource.changes.is_some()
+}
+
 /// What was read of each member, for a check that concerns several: `None` for one that is wrong.
-pub(crate) fn partial_struct(resource: &Resource, members: &[(&Member<'_>, Reading)]) -> TokenStream {
+pub(crate) fn partial_struct<'m, 'a: 'm>(
+    resource: &Resource,
+    members: impl IntoIterator<Item = &'m Member<'a>>,
+) -> TokenStream {
     if resource.check.is_none() {
         return quote!();
     }
     let (vis, name) = (&resource.vis, partial(&resource.ident));
-    let fields = members.iter().map(|(member, _)| {
-        let (field, vis, ty) = (member.ident, member.vis, member.ty);
-        quote!(#vis #field: ::core::option::Option<&'a #ty>)
+    let fields = members.into_iter().map(|member| {
+        let (field, vis, inner) = (member.ident, member.vis, member.inner);
+        if can_be_absent(resource, member) {
+            quote!(#vis #field: ::core::option::Option<&'a ::core::option::Option<#inner>>)
+        } else {
+            quote!(#vis #field: ::core::option::Option<&'a #inner>)
+        }
     });
     let documentation =
         format!("What was read of each member of [`{}`]: `None` for one that is wrong.", resource.ident);

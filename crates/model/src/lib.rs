@@ -50,7 +50,7 @@
 //! | `readable` | it is read as it is answered, as a part of another |
 //! | `form` | a body may be a form |
 //! | `broken = UNPROCESSABLE` | what a body is refused as that is well formed and breaks a rule |
-//! | `check = function` | called with what was read of each member and the [`Fields`](../web/input/struct.Fields.html), for rules that concern several members |
+//! | `check = function` | called with what was read of each member and the [`Fields`](../web/input/struct.Fields.html), for rules that concern several members. A member that a view of the resource can leave out is an `Option` there |
 //! | `described = function` | makes its schema of the object that its members make, where an object cannot say it |
 //! | `table` | its members are columns |
 //!

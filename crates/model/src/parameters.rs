@@ -33,7 +33,7 @@ pub(crate) fn derive(resource: &Resource) -> Result<TokenStream> {
             }
         }
     };
-    tokens.extend(partial_struct(resource, &read));
+    tokens.extend(partial_struct(resource, &all));
     tokens.extend(input(resource, ident, &read, &quote!(#ident { #(#names),* })));
     Ok(tokens)
 }

@@ -17,7 +17,7 @@ pub(crate) fn derive(resource: &Resource) -> Result<TokenStream> {
         let text = "`new_derive` needs `new`: it says what else is derived for that";
         return Err(Error::custom(text).with_span(derived));
     }
-    let mut tokens = TokenStream::new();
+    let mut tokens = partial_struct(resource, all.iter().filter(|member| member.is_read()));
     tokens.extend(new(resource, &all));
     tokens.extend(replace(resource, &all)?);
     tokens.extend(changes(resource, &all));
@@ -49,7 +49,7 @@ pub(crate) fn derive_input(resource: &Resource) -> Result<TokenStream> {
     let names = all.iter().map(|member| member.ident);
     let description = documentation(&resource.attrs);
     let mut tokens = schema(resource, ident, &name, &description, &read, Side::Read, is_required);
-    tokens.extend(partial_struct(resource, &readings(&all)));
+    tokens.extend(partial_struct(resource, &all));
     tokens.extend(input(resource, ident, &readings(&all), &quote!(#ident { #(#names),* })));
     tokens.extend(has_rule(resource));
     Ok(tokens)
@@ -111,7 +111,6 @@ fn new(resource: &Resource, all: &[Member<'_>]) -> TokenStream {
         }
     };
     tokens.extend(schema(resource, new, &name, &description, &read, Side::Read, is_required));
-    tokens.extend(partial_struct(resource, &readings));
     tokens.extend(input(resource, new, &readings, &quote!(#new { #(#names),* })));
     tokens.extend(completion(all, new, ident));
     tokens
@@ -189,7 +188,9 @@ fn changes(resource: &Resource, all: &[Member<'_>]) -> TokenStream {
     let description = resource.changes_doc.clone().unwrap_or_default();
     let name = changes.to_string();
     let names: Vec<_> = read.iter().map(|member| member.ident).collect();
-    let readings: Vec<_> = read.iter().map(|member| (*member, Reading::Optional)).collect();
+    let unread = all.iter().filter(|member| member.is_read() && !member.is_changeable());
+    let unread = unread.filter(|_| resource.check.is_some()).map(|member| (member, Reading::Unread));
+    let readings: Vec<_> = read.iter().map(|member| (*member, Reading::Optional)).chain(unread).collect();
     let applied = read.iter().filter(|member| member.is_answered()).map(|member| {
         let field = member.ident;
         let value = if member.is_optional() { quote!(Some(value.clone())) } else { quote!(value.clone()) };

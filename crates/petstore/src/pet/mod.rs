@@ -4,6 +4,8 @@ pub(crate) mod api;
 pub(crate) mod find;
 pub(crate) mod photos;
 pub(crate) mod store;
+#[cfg(test)]
+mod view_tests;
 
 use model::{Resource, Words};
 use serde::Deserialize;
