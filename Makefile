@@ -14,11 +14,11 @@ run:
 bench: tools
 	cargo run --release --locked -p bench
 
-# A million operations on the train service's last seats, on SQLite, on PostgreSQL and by three processes, and every order of
-# seven steps; half an hour at the most for each of them. One after the other, so that the figures mean something.
+# A million operations on the last seats of trains, on SQLite, on PostgreSQL and by three processes, and every order of seven
+# steps. At most half an hour for each; one after the other, so that the printed times are comparable.
 torture: tools
 	TORTURE_OPERATIONS=1000000 TORTURE_STEPS=7 \
-	cargo test --release --locked -p train --test holds -- --nocapture --test-threads=1
+	cargo test --release --locked -p train --test all seats:: -- --nocapture --test-threads=1
 
 # Licences, sources and advisories of the dependencies.
 deny: tools

@@ -1,7 +1,7 @@
 //! SIGKILL while seats are fought for and paid for: every booking and every payment that was acknowledged is there
 //! afterwards, each card is charged once at the most, and whatever was being done comes to its end.
 
-#[path = "../../../train/tests/holds/dump.rs"]
+#[path = "../../../train/tests/all/seats/dump.rs"]
 mod dump;
 
 use std::{

@@ -1,0 +1,65 @@
+//! Many at once: none waits for ever, and the queue of passwords to be checked is bounded.
+
+use std::time::Duration;
+
+use crate::support::{HERE, Outcome, PASSWORD, World, address, at_once, count, sign_in};
+
+testkit::on_both_engines! {
+    async fn a_crowd_is_answered_in_full_some_with_a_request_to_come_back(world: World) {
+        let id = world.add("ada", PASSWORD).await;
+        let remembered = sign_in(&world.accounts, "ada", PASSWORD, HERE).await;
+        let attempts = (0..500).map(|number| (format!("name {number}"), "wrong horse", address(number)));
+        let crowd = at_once(&world.accounts, attempts);
+        // Who is remembered needs no place in the queue.
+        let (outcomes, ada) = tokio::join!(
+            tokio::time::timeout(Duration::from_secs(120), crowd),
+            sign_in(&world.accounts, "ada", PASSWORD, HERE),
+        );
+        let outcomes = outcomes.expect("everybody is answered");
+        let (wrong, busy) = (count(&outcomes, Outcome::Wrong), count(&outcomes, Outcome::Busy));
+        assert_eq!(wrong + busy, 500, "{outcomes:?}");
+        assert!(wrong >= 256 && busy > 0, "{wrong} were checked, {busy} were told to come back");
+        assert_eq!([remembered, ada], [Outcome::In(id); 2]);
+
+        // Who was told to come back was not charged: three meters for each who was, and three that are ada's.
+        assert_eq!(world.meters().await.len(), 3 * wrong + 3);
+        // All places are free again.
+        let outcomes =
+            at_once(&world.accounts, (0..20).map(|number| ("ada".into(), PASSWORD, address(1000 + number)))).await;
+        assert_eq!(count(&outcomes, Outcome::In(id)), 20, "{outcomes:?}");
+    }
+
+    async fn busy_is_a_503_with_a_time_to_come_back(world: World) {
+        let client = world.client.clone();
+        let calls = (0..400).map(|number| {
+            let client = client.signed_in(&format!("name {number}"), "wrong horse");
+            async move { client.get("/me").send().await }
+        });
+        let answers = futures_util::future::join_all(calls).await;
+        // All come from one address, which has a hundred guesses.
+        let with = |status| answers.iter().filter(|answer| answer.status == status).count();
+        assert_eq!(with(401), 100);
+        assert_eq!(with(401) + with(429) + with(503), 400);
+        for answer in answers.iter().filter(|answer| answer.status == 503) {
+            answer.is_problem(503, "unavailable");
+            assert_eq!(answer.header("retry-after"), "1");
+        }
+        for answer in answers.iter().filter(|answer| answer.status == 429) {
+            assert_eq!(answer.header("retry-after"), "5");
+        }
+    }
+
+    async fn old_meters_that_are_used_again_by_many_at_once_get_in_nobody_s_way(world: World) {
+        let id = world.add("ada", PASSWORD).await;
+        let attempts = || {
+            (0..64).map(|number| (format!("name {}", number % 8), "wrong horse", address(number / 8)))
+        };
+        for _ in 0..2 {
+            let outcomes = at_once(&world.accounts, attempts()).await;
+            assert_eq!(count(&outcomes, Outcome::Wrong), 64, "{outcomes:?}");
+            // All meters are old now, and each try clears some that others are about to use.
+            world.advance(60 * 60);
+        }
+        assert_eq!(sign_in(&world.accounts, "ada", PASSWORD, HERE).await, Outcome::In(id));
+    }
+}

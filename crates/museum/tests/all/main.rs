@@ -1,0 +1,25 @@
+//! The museum's API, operation by operation, called over a real socket on both engines.
+//!
+//! One program: linking several would take longer than running them.
+
+#![allow(clippy::unwrap_used)]
+
+mod all_faults;
+mod bad_input;
+mod beside;
+mod change_event;
+mod create_event;
+mod demo;
+mod event_list;
+mod fixture;
+mod hourly_limit;
+mod hours;
+mod long_list;
+mod negotiation;
+mod openapi;
+mod pass;
+mod protocol;
+mod removal;
+mod restart;
+mod sign_in;
+mod tickets;

@@ -1,0 +1,40 @@
+//! All tests of the train service but one, in one program: linking several would take longer than running them.
+//!
+//! The API is called over a real socket, operation by operation, on both engines. [`seats`] has the tests of concurrency.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod after_demo;
+mod all_faults;
+mod bad_bodies;
+mod bad_queries;
+mod beside;
+mod booking_list;
+mod bookings;
+mod busy;
+mod departed;
+mod dump;
+mod external_issuer;
+mod fixture;
+mod holds;
+mod idempotent_bookings;
+mod idempotent_payments;
+mod limits;
+mod many_deliveries;
+mod negotiation;
+mod openapi;
+mod operations;
+mod payment_refusals;
+mod payments;
+mod person;
+mod protocol;
+mod removal;
+mod seats;
+mod settling;
+mod sign_in;
+mod station_search;
+mod stations;
+mod trip_days;
+mod trips;
+mod user_limits;
+mod webhooks;
