@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue, header, request::Parts};
 use secrecy::SecretString;
 use uuid::Uuid;
 use web::{
-    Learnt, Problem,
+    Problem, RequestContext,
     problem::{TOO_MANY_REQUESTS, UNAUTHORIZED, UNAVAILABLE},
 };
 
@@ -43,7 +43,7 @@ where
         let (name, password) = credentials(&parts.headers).map_err(challenge)?;
         let signed_in = accounts.sign_in(&name, password, Origin::of(parts)).await;
         if signed_in.is_ok() {
-            Learnt::user(&parts.extensions, name);
+            RequestContext::set_user(&parts.extensions, name);
         }
         signed_in.map(|account| Caller { account }).map_err(|error| match error {
             SignInError::Wrong => challenge("The name or the password is wrong."),

@@ -14,7 +14,7 @@ use identity::{
     security::{Event, Origin, Outcome},
 };
 use web::{
-    Learnt, Problem, Result,
+    Problem, RequestContext, Result,
     problem::{INVALID_REQUEST, UNAUTHORIZED},
 };
 
@@ -127,7 +127,7 @@ async fn sent_key(parts: &Parts, store: &Petstore) -> Result<Key> {
             Err(_) => None,
         };
         if let Some(name) = name {
-            Learnt::client(&parts.extensions, &name);
+            RequestContext::set_client(&parts.extensions, &name);
             store.spend(&quota::api_key(&name)).await?;
             return Ok(Key::Valid);
         }

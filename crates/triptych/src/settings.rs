@@ -392,7 +392,6 @@ impl Limits {
             memory_bytes: self.body_memory_bytes,
             body_time: Duration::from_secs(self.body_seconds),
             anonymous_calls_per_hour: self.anonymous_calls_per_hour,
-            ..RequestLimits::default()
         }
     }
 

@@ -21,7 +21,8 @@ use crate::{
     clock::Clock,
     openapi::needs_nothing,
     problem::{Problem, Result, TOO_MANY_REQUESTS},
-    server::{ClientIp, network},
+    request::ClientIp,
+    server::network,
 };
 
 /// How many addresses are remembered; a call from a further one is not counted.

@@ -13,8 +13,8 @@ use tokio::sync::watch;
 
 use crate::{
     clock::Clock,
+    panic::panic_message,
     problem::{Problem, Result, UNAVAILABLE},
-    server::panic_message,
 };
 
 /// How long a task stays down the first time. Twice as long each time after that, up to the longest.

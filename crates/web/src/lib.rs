@@ -22,9 +22,11 @@ pub mod openapi;
 mod openapi_3_0;
 mod operations;
 mod paging;
+mod panic;
 pub mod problem;
 mod random;
 pub mod reply;
+mod request;
 pub mod schema;
 mod sentence;
 mod server;
@@ -40,10 +42,10 @@ pub use issued_by::IssuedBy;
 pub use limits::{ConnectionLimits, RequestLimits};
 pub use negotiate::json_only;
 pub use paging::Paging;
+pub use panic::panic_message;
 pub use problem::{Problem, Result};
 pub use random::Random;
 pub use reply::{Created, Reply, ResponseFormat};
-pub use server::{
-    ClientIp, Learnt, Proxies, RequestId, ServiceName, Site, Verbatim, is_loopback_host, panic_message, serve,
-};
+pub use request::{ClientIp, RequestContext, RequestId, ServiceName};
+pub use server::{Proxies, Site, Verbatim, is_loopback_host, serve};
 pub use service::{Service, document_text, document_text_3_0};

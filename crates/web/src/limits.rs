@@ -41,8 +41,6 @@ pub struct RequestLimits {
     pub memory_bytes: usize,
     /// How long it may take to arrive.
     pub body_time: Duration,
-    /// How much of a body that is too large is read and thrown away, so that its sender gets to read why.
-    pub discarded_bytes: usize,
     /// How many calls an hour may come from an address without valid credentials, or to operations that need none.
     pub anonymous_calls_per_hour: u32,
 }
@@ -53,7 +51,6 @@ impl Default for RequestLimits {
             body_bytes: 1024 * 1024,
             memory_bytes: 64 * 1024 * 1024,
             body_time: Duration::from_secs(30),
-            discarded_bytes: 256 * 1024 * 1024,
             // As many as a user has: a school or an office may share an address.
             anonymous_calls_per_hour: 100_000,
         }

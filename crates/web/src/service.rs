@@ -30,7 +30,8 @@ use crate::{
     limits::RequestLimits,
     openapi_3_0::as_3_0,
     operations::{self, Operations},
-    problem::{self, Kind, NOT_FOUND, Problem, Result, STANDARD},
+    problem::{Kind, NOT_FOUND, Problem, Result, STANDARD},
+    request::set_speaks_xml,
 };
 
 /// What a service brings along.
@@ -127,7 +128,7 @@ impl Service {
         // Not of what stands beside: its pages have secrets next to what a stranger can put there, and how well both compress
         // together tells the secret (BREACH).
         let router = api.merge(pages).layer(compression()).merge(beside);
-        if self.xml { router.layer(middleware::from_fn(problem::in_xml)) } else { router }
+        if self.xml { router.layer(middleware::from_fn(set_speaks_xml)) } else { router }
     }
 }
 

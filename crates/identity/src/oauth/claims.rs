@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use http::Extensions;
 use jiff::Timestamp;
 use uuid::Uuid;
-use web::{Learnt, Problem, problem::UNAVAILABLE};
+use web::{Problem, RequestContext, problem::UNAVAILABLE};
 
 use crate::quota;
 
@@ -53,10 +53,10 @@ impl Claims {
     /// Adds the user and the client to the request's log line.
     pub fn leave_for_log(&self, extensions: &Extensions) {
         if self.subject != self.client {
-            Learnt::user(extensions, &self.subject);
+            RequestContext::set_user(extensions, &self.subject);
         }
         if !self.client.is_empty() {
-            Learnt::client(extensions, &self.client);
+            RequestContext::set_client(extensions, &self.client);
         }
     }
 

@@ -6,7 +6,7 @@ use http::{HeaderValue, header, request::Parts, uri::Authority};
 use identity::{oauth::bearer, quota, session::Kind};
 use uuid::Uuid;
 use web::{
-    Learnt, Problem, Result, is_loopback_host,
+    Problem, RequestContext, Result, is_loopback_host,
     problem::{INVALID_REQUEST, UNAUTHORIZED},
 };
 
@@ -42,7 +42,7 @@ impl FromRequestParts<Petstore> for LoggedIn {
         };
         let found = store.sessions.find(Kind::Api, secret).await?;
         let (account, name) = found.ok_or_else(has_ended)?;
-        Learnt::user(&parts.extensions, name);
+        RequestContext::set_user(&parts.extensions, name);
         store.spend(&quota::user(account)).await?;
         Ok(LoggedIn { account, session: secret.to_owned() })
     }

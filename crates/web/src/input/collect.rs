@@ -2,7 +2,6 @@
 
 use axum::{body::HttpBody, extract::Request};
 use bytes::{Bytes, BytesMut};
-use http::header;
 use http_body_util::BodyExt;
 
 use super::memory::Held;
@@ -16,19 +15,15 @@ pub(super) fn limits(request: &Request) -> RequestLimits {
     request.extensions().get().copied().unwrap_or_default()
 }
 
-/// Reads the whole body, within the limits on size and time.
+/// Reads the whole body, within the limits on size and time. The rest of a body that is refused is not read here: the
+/// connection discards it while it closes.
 pub(super) async fn collect(request: Request, limits: RequestLimits) -> Result<Bytes, Problem> {
     let held = request.extensions().get::<Held>().cloned();
-    let waits = request.headers().contains_key(header::EXPECT);
     let body = request.into_body();
-    let read = async {
-        if body.size_hint().lower() > limits.body_bytes as u64 {
-            // Who waits for a go-ahead has sent nothing yet that would have to be thrown away.
-            let body = if waits { axum::body::Body::empty() } else { body };
-            return Err(discard(body, limits, too_large(limits)).await);
-        }
-        read_up_to(body, limits, held).await
-    };
+    if body.size_hint().lower() > limits.body_bytes as u64 {
+        return Err(too_large(limits));
+    }
+    let read = read_up_to(body, limits, held);
     tokio::time::timeout(limits.body_time, read).await.unwrap_or_else(|_| {
         let seconds = limits.body_time.as_secs();
         Err(Problem::new(&TOO_SLOW, format!("The body did not arrive within {seconds} seconds.")))
@@ -48,11 +43,10 @@ async fn read_up_to(
         };
         let Ok(data) = frame.into_data() else { continue };
         if first.len() + whole.len() + data.len() > limits.body_bytes {
-            return Err(discard(body, limits, too_large(limits)).await);
+            return Err(too_large(limits));
         }
-        if let Some(Err(full)) = held.as_ref().map(|held| held.keep(data.len())) {
-            drop((first, whole));
-            return Err(discard(body, limits, full).await);
+        if let Some(held) = &held {
+            held.keep(data.len())?;
         }
         // Nearly every body is one frame, which needs no copy.
         if first.is_empty() && whole.is_empty() {
@@ -63,18 +57,6 @@ async fn read_up_to(
         whole.extend_from_slice(&data);
     }
     Ok(if whole.is_empty() { first } else { whole.freeze() })
-}
-
-/// Refuses a body, having thrown away what is still arriving of it: a client that is still sending when the
-/// connection closes never reads the answer. What is thrown away is bounded too.
-async fn discard(mut body: axum::body::Body, limits: RequestLimits, problem: Problem) -> Problem {
-    let mut left = limits.discarded_bytes;
-    while let Some(Ok(frame)) = body.frame().await {
-        let size = frame.data_ref().map_or(0, Bytes::len);
-        let Some(rest) = left.checked_sub(size) else { break };
-        left = rest;
-    }
-    problem
 }
 
 fn too_large(limits: RequestLimits) -> Problem {

@@ -3,7 +3,6 @@
 //! A [`Problem`] has two halves. The public one (kind, detail, errors) is what the client reads; the cause is
 //! for the log. Nothing can print the cause: only the edge takes it out, once, to log it.
 
-mod in_xml;
 mod kinds;
 mod render;
 
@@ -13,10 +12,9 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use serde::Serialize;
 
-pub(crate) use in_xml::in_xml;
 pub use kinds::*;
 pub use render::ProblemDocument;
-pub(crate) use render::{Form, InXml, NAMESPACE, PROBLEM_JSON, PROBLEM_XML, document};
+pub(crate) use render::{Format, NAMESPACE, PROBLEM_JSON, PROBLEM_XML, document};
 
 /// What sort of problem it is: a stable name with a page of its own at `/problems/{name}`.
 #[derive(Debug, PartialEq, Eq)]

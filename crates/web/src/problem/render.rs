@@ -40,21 +40,17 @@ pub struct ProblemDocument<'a> {
     errors: &'a [Invalid],
 }
 
-/// Marks a refusal that its client wants in XML.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct InXml;
-
-/// In which form a client gets a problem.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Form {
+/// The format in which a client gets a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
     Json,
     Xml,
-    /// As a page: a browser shows neither of the others.
+    /// A page, since browsers show neither of the others.
     Html,
 }
 
 /// The document, and its media type.
-pub(crate) fn document(problem: &Problem, request_id: &str, form: Form) -> (&'static str, Bytes) {
+pub(crate) fn document(problem: &Problem, request_id: &str, format: Format) -> (&'static str, Bytes) {
     let problem = &problem.0;
     let document = ProblemDocument {
         kind: format!("/problems/{}", problem.kind.name),
@@ -64,11 +60,11 @@ pub(crate) fn document(problem: &Problem, request_id: &str, form: Form) -> (&'st
         instance: request_id,
         errors: &problem.errors,
     };
-    match form {
+    match format {
         // Strings and numbers always serialise.
-        Form::Json => (PROBLEM_JSON, serde_json::to_vec(&document).unwrap_or_default().into()),
-        Form::Xml => (PROBLEM_XML, xml(&document).into()),
-        Form::Html => ("text/html; charset=utf-8", document.render().unwrap_or_default().into()),
+        Format::Json => (PROBLEM_JSON, serde_json::to_vec(&document).unwrap_or_default().into()),
+        Format::Xml => (PROBLEM_XML, xml(&document).into()),
+        Format::Html => ("text/html; charset=utf-8", document.render().unwrap_or_default().into()),
     }
 }
 

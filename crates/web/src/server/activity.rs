@@ -8,7 +8,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     task::{Context, Poll, ready},
     time::Duration,
@@ -54,11 +54,6 @@ impl Activity {
         let now = self.start.elapsed().as_millis() as u64;
         self.last.store(now.max(1), Relaxed);
     }
-
-    /// Whether a request has come.
-    pub(super) fn has_begun(&self) -> bool {
-        self.last.load(Relaxed) != 0
-    }
 }
 
 /// How much of a body is passed on at once: a large answer to a slow client makes progress that can be seen.
@@ -69,11 +64,17 @@ pub(super) struct Watched<B> {
     body: B,
     rest: Bytes,
     activity: Activity,
+    is_read: Arc<AtomicBool>,
 }
 
-impl<B> Watched<B> {
+impl<B: Body> Watched<B> {
     pub(super) fn new(body: B, activity: &Activity) -> Self {
-        Watched { body, rest: Bytes::new(), activity: activity.clone() }
+        Watched { body, rest: Bytes::new(), activity: activity.clone(), is_read: Arc::default() }
+    }
+
+    /// Says, also after the body is dropped, whether it was read to its end.
+    pub(super) fn is_read(&self) -> Arc<AtomicBool> {
+        self.is_read.clone()
     }
 }
 
@@ -92,7 +93,10 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Watched<B> {
                 Some(Ok(Ok(data))) => self.rest = data,
                 Some(Ok(Err(other))) => return Poll::Ready(Some(Ok(other))),
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                None => return Poll::Ready(None),
+                None => {
+                    self.is_read.store(true, Relaxed);
+                    return Poll::Ready(None);
+                }
             }
         } else {
             self.activity.progress();

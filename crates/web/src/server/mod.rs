@@ -9,19 +9,22 @@ mod linger;
 mod permits;
 mod proxies;
 mod record;
-mod refusal;
 mod site;
 mod socket;
 
 use std::{
     convert::Infallible,
+    error::Error,
     io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::Relaxed},
 };
 
-use axum::{Router, body::Body};
-use http::Request;
+use axum::{
+    Router,
+    body::{Body, HttpBody},
+};
+use http::{HeaderValue, Request, Version, header};
 use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -35,17 +38,17 @@ use tokio::{
 
 use activity::{Activity, Watched};
 use edge::Edge;
-pub use edge::{ClientIp, RequestId, ServiceName, Verbatim, panic_message};
-pub(crate) use edge::{is_refusal, panicked};
+pub use edge::Verbatim;
 pub(crate) use permits::network;
 use permits::{Permit, Permits};
 pub use proxies::Proxies;
-pub use record::Learnt;
-use refusal::Refusal;
 pub use site::{Site, is_loopback_host};
 use socket::Socket;
 
 use crate::{limits::ConnectionLimits, random::Random};
+
+/// How many bytes of a connection are read ahead: the largest head of a request.
+const BUFFER: usize = 64 * 1024;
 
 /// Serves `router` on `listener` until `stop` comes, then finishes the requests that are running.
 pub async fn serve(
@@ -80,14 +83,18 @@ pub async fn serve(
             }
         };
         let (activity, stalled) = Activity::new(limits);
-        let socket = Socket::new(stream, Refusal::new(edge.clone(), peer, activity.clone()));
         let edge = edge.clone();
         let service = hyper::service::service_fn(move |request: Request<Incoming>| {
             activity.progress();
             let (edge, activity) = (edge.clone(), activity.clone());
             async move {
-                let request = request.map(|body| Body::new(Watched::new(body, &activity)));
-                let response = edge.handle(request, peer).await;
+                let request = request.map(|body| Watched::new(body, &activity));
+                let may_close = request.version() < Version::HTTP_2 && is_large(request.body());
+                let is_read = request.body().is_read();
+                let mut response = edge.handle(request.map(Body::new), peer).await;
+                if may_close && !is_read.load(Relaxed) {
+                    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                }
                 Ok::<_, Infallible>(response.map(|body| Watched::new(body, &activity)))
             }
         });
@@ -95,10 +102,9 @@ pub async fn serve(
         let watcher = graceful.watcher();
         let mut served = served.clone();
         tokio::spawn(async move {
-            let connection = builder.serve_connection(TokioIo::new(socket), service);
+            let connection = builder.serve_connection(TokioIo::new(Socket::new(stream)), service);
             tokio::select! {
-                // Clients break off and send nonsense all the time; hyper has answered what can be answered.
-                _ = watcher.watch(connection.into_owned()) => {}
+                ended = watcher.watch(connection.into_owned()) => log_parse_error(name, peer, ended),
                 () = stalled => {}
                 _ = served.changed() => {}
             }
@@ -108,6 +114,20 @@ pub async fn serve(
     drop(listener);
     if timeout(limits.grace_time, graceful.shutdown()).await.is_err() {
         tracing::warn!(service = name, "some requests did not finish in time and were cut off");
+    }
+}
+
+/// Whether hyper closes the connection if the service does not read this body. Hyper discards a body that its buffer holds.
+fn is_large(body: &impl HttpBody) -> bool {
+    body.size_hint().upper().is_none_or(|bytes| bytes > BUFFER as u64)
+}
+
+/// Logs bytes that are no HTTP request. The HTTP library has answered them with a bare 400 or 431, and has no hook for
+/// another answer. Other errors of a connection are clients that disconnect, which is normal.
+fn log_parse_error(service: &str, peer: SocketAddr, ended: Result<(), Box<dyn Error + Send + Sync>>) {
+    let error = ended.err().and_then(|error| error.downcast::<hyper::Error>().ok());
+    if let Some(cause) = error.filter(|error| error.is_parse()) {
+        tracing::info!(service, client = %peer.ip(), %cause, "not an HTTP request");
     }
 }
 
@@ -141,7 +161,7 @@ fn builder(limits: ConnectionLimits) -> auto::Builder<TokioExecutor> {
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_time)
-        .max_buf_size(64 * 1024)
+        .max_buf_size(BUFFER)
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(256)

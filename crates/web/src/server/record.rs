@@ -1,55 +1,11 @@
 //! What stays of a request: a line in the log, and its time in the metrics.
 
-use std::{
-    net::IpAddr,
-    sync::{Arc, OnceLock},
-    time::Instant,
-};
+use std::{net::IpAddr, sync::Arc, time::Instant};
 
-use axum::{
-    extract::{MatchedPath, Request},
-    middleware::Next,
-    response::Response,
-};
-use http::{Extensions, Method, StatusCode};
+use axum::extract::Request;
+use http::{Method, StatusCode};
 
-use crate::problem::Problem;
-
-/// What is learnt about a request on its way, for its line in the log; carried in the request.
-#[derive(Clone, Debug, Default)]
-pub struct Learnt(Arc<Parts>);
-
-#[derive(Debug, Default)]
-struct Parts {
-    user: OnceLock<String>,
-    client_id: OnceLock<String>,
-    route: OnceLock<MatchedPath>,
-}
-
-impl Learnt {
-    /// The user that a valid credential names: an account's name, or a token's subject.
-    pub fn user(extensions: &Extensions, user: impl Into<String>) {
-        if let Some(Learnt(parts)) = extensions.get() {
-            let _ = parts.user.set(user.into());
-        }
-    }
-
-    /// The OAuth client that a valid token was given to, or the name of a valid API key.
-    pub fn client(extensions: &Extensions, client: impl Into<String>) {
-        if let Some(Learnt(parts)) = extensions.get() {
-            let _ = parts.client_id.set(client.into());
-        }
-    }
-}
-
-/// Notes the route that matched, which only the router knows.
-pub(super) async fn learn_route(request: Request, next: Next) -> Response {
-    let extensions = request.extensions();
-    if let (Some(Learnt(parts)), Some(route)) = (extensions.get(), extensions.get::<MatchedPath>()) {
-        let _ = parts.route.set(route.clone());
-    }
-    next.run(request).await
-}
+use crate::{problem::Problem, request::RequestContext};
 
 /// The status under which a request is recorded whose client went away before its answer.
 const ABORTED: u16 = 499;
@@ -61,7 +17,7 @@ pub(super) struct Record {
     pub(super) method: Method,
     pub(super) path: String,
     pub(super) client: IpAddr,
-    pub(super) learnt: Learnt,
+    pub(super) context: RequestContext,
     start: Instant,
     answered: bool,
 }
@@ -74,7 +30,7 @@ impl Record {
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
             client,
-            learnt: Learnt::default(),
+            context: RequestContext::default(),
             start: Instant::now(),
             answered: false,
         }
@@ -88,9 +44,8 @@ impl Record {
 
     fn record(&self, status: u16, message: &str, problem: Option<&Problem>) {
         let took = self.start.elapsed();
-        let Learnt(learnt) = &self.learnt;
         // Labels come from a fixed set: a route's pattern rather than its path, and no invented methods.
-        let route = learnt.route.get().map_or("none", MatchedPath::as_str).to_owned();
+        let route = self.context.route().unwrap_or("none").to_owned();
         metrics::histogram!(
             "triptych_http_request_seconds",
             "service" => self.service,
@@ -101,8 +56,7 @@ impl Record {
         .record(took.as_secs_f64());
         let Record { service, id, method, path, client, .. } = self;
         let ms = took.as_micros() as f64 / 1000.0;
-        let (user, client_id) = (learnt.user.get(), learnt.client_id.get());
-        let (user, client_id) = (user.map(String::as_str), client_id.map(String::as_str));
+        let (user, client_id) = (self.context.user(), self.context.client());
         let cause = problem.and_then(Problem::cause).map(tracing::field::display);
         let problem = problem.map(|problem| problem.kind().name);
         macro_rules! line {

@@ -11,18 +11,17 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::{linger::Linger, refusal::Refusal};
+use super::linger::Linger;
 
-/// A stream that answers with a problem document also where the library would not, and is closed in a way that lets its client read the answer.
+/// A stream that is closed in a way that lets its client read the answer.
 pub(super) struct Socket {
     stream: TcpStream,
-    refusal: Refusal,
     linger: Option<Linger>,
 }
 
 impl Socket {
-    pub(super) fn new(stream: TcpStream, refusal: Refusal) -> Self {
-        Socket { stream, refusal, linger: None }
+    pub(super) fn new(stream: TcpStream) -> Self {
+        Socket { stream, linger: None }
     }
 }
 
@@ -38,9 +37,6 @@ impl AsyncRead for Socket {
 
 impl AsyncWrite for Socket {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        if let Some(taken) = self.refusal.take(&[io::IoSlice::new(buf)]) {
-            return Poll::Ready(Ok(taken));
-        }
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }
 
@@ -49,9 +45,6 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if let Some(taken) = self.refusal.take(bufs) {
-            return Poll::Ready(Ok(taken));
-        }
         Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
     }
 
@@ -60,13 +53,11 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Socket { stream, refusal, .. } = &mut *self;
-        ready!(refusal.poll_send(stream, cx))?;
-        Pin::new(stream).poll_flush(cx)
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Socket { stream, linger, .. } = &mut *self;
+        let Socket { stream, linger } = &mut *self;
         if linger.is_none() {
             ready!(Pin::new(&mut *stream).poll_shutdown(cx))?;
         }

@@ -1,6 +1,6 @@
 //! The access log: a line per request, with what finds it again and nothing that is nobody's business.
 
-use crate::support::{Wire, serve, soon};
+use crate::support::{Wire, serve, serve_within, soon};
 use axum::{
     Router,
     extract::{Path, Request},
@@ -11,7 +11,7 @@ use serde_json::json;
 use testkit::{Client, Log};
 use tokio::sync::mpsc;
 use web::{
-    Body, Learnt, Problem, Query, Reply, Result,
+    Body, ConnectionLimits, Problem, Query, Reply, RequestContext, Result,
     input::{Fields, Input, rules},
     problem::{CONFLICT, UNAVAILABLE},
     reply::{self, Batch},
@@ -54,10 +54,10 @@ fn router() -> Router {
                        request: Request|
                        -> Result<&'static str> {
                     if user != "-" {
-                        Learnt::user(request.extensions(), user);
+                        RequestContext::set_user(request.extensions(), user);
                     }
                     if client != "-" {
-                        Learnt::client(request.extensions(), &client);
+                        RequestContext::set_client(request.extensions(), &client);
                     }
                     if client == "refused" { Err(Problem::new(&CONFLICT, "No.")) } else { Ok("known") }
                 },
@@ -214,17 +214,29 @@ async fn the_cause_of_a_list_that_breaks_off_is_logged_once() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_has_its_line_too() {
-    let (server, _client) = start().await;
-    let mut wire = Wire::connect(server.address()).await;
+async fn bytes_that_are_no_request_are_logged_with_their_client() {
+    log();
+    let limits = ConnectionLimits { connections: 1, ..ConnectionLimits::default() };
+    let (server, client) = serve_within(limits, router()).await;
+    let mut wire = Wire::connect_from([127, 4, 7, 11], server.address()).await;
     wire.send("GARBAGE\r\n\r\n").await;
-    let answer = wire.answer().await;
-    let id = answer.header("x-request-id");
-    let lines = log().about(id);
+    wire.answer().await.has_status(400);
+    drop(wire);
+    // There is one permit. This request gets it after the first connection is closed and logged.
+    client.get("/things/7").send().await.has_status(200);
+    let text = log().text();
+    let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let lines: Vec<_> = lines.filter(|line| line["fields"]["client"] == "127.4.7.11").collect();
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(
-        lines[0]["fields"],
-        json!({"message": "not a request", "service": "test", "status": 400, "client": "127.0.0.1", "id": id})
+        (&lines[0]["level"], &lines[0]["fields"]),
+        (
+            &json!("INFO"),
+            &json!({
+                "message": "not an HTTP request", "service": "test", "client": "127.4.7.11",
+                "cause": "invalid HTTP method parsed",
+            })
+        )
     );
 }
 

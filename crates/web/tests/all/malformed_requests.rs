@@ -1,4 +1,4 @@
-//! What is no request, or too much of one: always an answer that can be read, never a wait without end.
+//! Bytes that are no HTTP request, and requests that are too large: each gets an answer that the client can read.
 
 use crate::support::{Wire, serve};
 use axum::{
@@ -31,40 +31,28 @@ fn router() -> Router {
 }
 
 #[tokio::test]
-async fn what_is_no_request_gets_a_problem_and_the_connection_is_closed() {
+async fn bytes_that_are_no_request_get_a_bare_status_and_the_connection_is_closed() {
     let (server, _) = serve(router()).await;
     let too_many: String = (0..120).map(|number| format!("x-{number}: 1\r\n")).collect();
     let many = format!("GET / HTTP/1.1\r\nhost: localhost\r\n{too_many}\r\n");
-    let malformed = "What was sent is not a well-formed HTTP request.";
-    let too_large = "The head of the request, its address and its headers, is larger than this service takes, or has \
-                     too many headers.";
-    let cases: &[(&[u8], u16, &str, &str)] = &[
-        (b"GARBAGE\r\n\r\n", 400, "invalid-request", malformed),
-        (b"\0\0\0\0", 400, "invalid-request", malformed),
-        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", 400, "invalid-request", malformed),
-        (b"GET / HTTP/9.9\r\nhost: localhost\r\n\r\n", 400, "invalid-request", malformed),
-        (b"GET / HTTP/1.1\r\nno colon here\r\n\r\n", 400, "invalid-request", malformed),
-        (b"GET / HTTP/1.1\r\nspace : 1\r\n\r\n", 400, "invalid-request", malformed),
-        (b"GET /a b HTTP/1.1\r\nhost: localhost\r\n\r\n", 400, "invalid-request", malformed),
-        (
-            b"POST /take HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
-            400,
-            "invalid-request",
-            malformed,
-        ),
-        (b"POST /take HTTP/1.1\r\ncontent-length: -1\r\n\r\n", 400, "invalid-request", malformed),
-        (b"POST /take HTTP/1.1\r\ntransfer-encoding: gzip\r\n\r\n", 400, "invalid-request", malformed),
-        (many.as_bytes(), 431, "headers-too-large", too_large),
+    let cases: &[(&[u8], u16)] = &[
+        (b"GARBAGE\r\n\r\n", 400),
+        (b"\0\0\0\0", 400),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", 400),
+        (b"GET / HTTP/9.9\r\nhost: localhost\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nno colon here\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nspace : 1\r\n\r\n", 400),
+        (b"GET /a b HTTP/1.1\r\nhost: localhost\r\n\r\n", 400),
+        (b"POST /take HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n", 400),
+        (b"POST /take HTTP/1.1\r\ncontent-length: -1\r\n\r\n", 400),
+        (b"POST /take HTTP/1.1\r\ntransfer-encoding: gzip\r\n\r\n", 400),
+        (many.as_bytes(), 431),
     ];
-    for (bytes, status, kind, detail) in cases {
+    for (bytes, status) in cases {
+        println!("{:?}", String::from_utf8_lossy(bytes));
         let mut wire = Wire::connect(server.address()).await;
         wire.send(bytes).await;
-        let answer = wire.answer().await;
-        let text = String::from_utf8_lossy(bytes);
-        assert_eq!(answer.status, *status, "{text:?}");
-        assert_eq!(answer.is_problem(*status, kind), *detail, "{text:?}");
-        assert_eq!(answer.header("connection"), "close", "{text:?}");
-        assert_eq!(wire.closed().await, b"", "{text:?}");
+        wire.is_rejected_with(*status).await;
     }
 }
 
@@ -74,8 +62,7 @@ async fn a_header_without_end_is_refused() {
     let mut wire = Wire::connect(server.address()).await;
     wire.send("GET / HTTP/1.1\r\nhost: localhost\r\nx-long: ").await;
     wire.send_until_refused(&[b'a'; 64 * 1024], 10_000_000).await;
-    wire.answer().await.is_problem(431, "headers-too-large");
-    wire.closed().await;
+    wire.is_rejected_with(431).await;
 }
 
 #[tokio::test]
@@ -84,8 +71,7 @@ async fn headers_without_end_are_refused() {
     let mut wire = Wire::connect(server.address()).await;
     wire.send("GET / HTTP/1.1\r\nhost: localhost\r\n").await;
     wire.send_until_refused("x-another: header\r\n".repeat(1000).as_bytes(), 10_000_000).await;
-    wire.answer().await.is_problem(431, "headers-too-large");
-    wire.closed().await;
+    wire.is_rejected_with(431).await;
 }
 
 #[tokio::test]
@@ -94,8 +80,7 @@ async fn a_request_line_without_end_is_refused() {
     let mut wire = Wire::connect(server.address()).await;
     wire.send("GET /").await;
     wire.send_until_refused(&[b'a'; 64 * 1024], 10_000_000).await;
-    wire.answer().await.is_problem(431, "headers-too-large");
-    wire.closed().await;
+    wire.is_rejected_with(431).await;
 }
 
 #[tokio::test]
@@ -123,8 +108,7 @@ async fn garbage_after_a_good_request_does_not_swallow_its_answer() {
     let mut wire = Wire::connect(server.address()).await;
     wire.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\nGARBAGE\r\n\r\n").await;
     assert_eq!(wire.answer().await.has_status(200).text(), "hello");
-    wire.answer().await.has_status(400);
-    assert_eq!(wire.closed().await, b"");
+    wire.is_rejected_with(400).await;
 }
 
 #[tokio::test]
@@ -156,6 +140,8 @@ async fn a_client_that_is_still_sending_can_read_why_it_was_refused() {
         .await;
         // Everything is sent before anything is read.
         wire.send(vec![b' '; length]).await;
-        wire.answer().await.is_problem(status, kind);
+        let answer = wire.answer().await;
+        answer.is_problem(status, kind);
+        assert_eq!(answer.header("connection"), "close", "{path}");
     }
 }

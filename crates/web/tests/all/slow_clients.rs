@@ -177,12 +177,12 @@ async fn half_a_body_is_a_problem_when_its_time_is_up() {
 }
 
 #[tokio::test]
-async fn half_a_body_that_is_too_large_is_a_problem_as_well() {
+async fn half_a_body_that_is_too_large_is_refused_at_once() {
     let (server, _) = serve_within(ConnectionLimits::default(), router()).await;
     let mut wire = Wire::connect(server.address()).await;
     wire.send("POST /take HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9999999\r\n\r\n{")
         .await;
-    wire.answer().await.is_problem(408, "request-timeout");
+    wire.answer().await.is_problem(413, "too-large");
     wire.closed().await;
 }
 

@@ -101,6 +101,15 @@ impl Wire {
         Answer { status, headers, body }
     }
 
+    /// Asserts the bare status that the HTTP library answers to bytes that are no HTTP request.
+    pub(crate) async fn is_rejected_with(&mut self, status: u16) {
+        let answer = self.answer().await;
+        let names: Vec<_> = answer.headers.keys().map(HeaderName::as_str).collect();
+        assert_eq!((answer.status, names), (status, vec!["connection", "content-length", "date"]));
+        assert_eq!((answer.header("connection"), answer.header("content-length")), ("close", "0"));
+        assert_eq!(self.closed().await, b"");
+    }
+
     /// The head of the next answer, `100 Continue` included.
     pub(crate) async fn head(&mut self) -> (u16, HeaderMap) {
         let head = self.line_until(b"\r\n\r\n").await;
