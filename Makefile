@@ -14,11 +14,12 @@ run:
 bench: tools
 	cargo run --release --locked -p bench
 
-# A million operations on the last seats of trains, on SQLite, on PostgreSQL and by three processes, and every order of seven
-# steps. At most half an hour for each; one after the other, so that the printed times are comparable.
+# The long runs of tests that `make test` runs with fewer rounds: a million operations on the last seats of trains on SQLite,
+# on PostgreSQL and by three processes, every order of seven steps, and 10,000 bookings with their webhooks on each engine. At
+# most half an hour for each; one after the other, so that the printed times are comparable.
 torture: tools
-	TORTURE_OPERATIONS=1000000 TORTURE_STEPS=7 \
-	cargo test --release --locked -p train --test all seats:: -- --nocapture --test-threads=1
+	TORTURE_OPERATIONS=1000000 TORTURE_STEPS=7 TORTURE_BOOKINGS=10000 \
+	cargo test --release --locked -p train --test all -- --nocapture --test-threads=1 seats:: many_deliveries::
 
 # Licences, sources and advisories of the dependencies.
 deny: tools

@@ -16,11 +16,12 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::{
     fixture::{BERLIN, Open, PARIS, START, Setup, booking, text},
     person::Person,
+    seats::process::parameter,
 };
 
-const BOOKINGS: usize = 10_000;
+/// `make torture` has ten thousand.
+const BOOKINGS: u64 = 1_000;
 const PEOPLE: usize = 50;
-const EACH: usize = BOOKINGS / PEOPLE;
 
 /// How many book at the same time.
 const AT_ONCE: usize = 32;
@@ -29,6 +30,7 @@ const AT_ONCE: usize = 32;
 struct Told {
     open: Open,
     people: Vec<Person>,
+    bookings: usize,
     trips: Vec<String>,
     receiver: Receiver,
     running: JoinHandle<()>,
@@ -71,7 +73,8 @@ impl Fixture for Told {
         }
         let trips = trips(&open).await;
         let running = tokio::spawn(open.train.clone().run(std::future::pending()));
-        Told { open, people, trips, receiver, running }
+        let bookings = usize::try_from(parameter("TORTURE_BOOKINGS", BOOKINGS)).unwrap();
+        Told { open, people, bookings, trips, receiver, running }
     }
 }
 
@@ -96,13 +99,14 @@ async fn trips(open: &Open) -> Vec<String> {
 impl Told {
     /// Makes all bookings, some at a time, and gives for each of the people what they made, by its id.
     async fn book(&self) -> Vec<HashMap<String, Value>> {
-        let (people, trips) = (Arc::new(self.people.clone()), Arc::new(self.trips.clone()));
+        let (people, trips, bookings) =
+            (Arc::new(self.people.clone()), Arc::new(self.trips.clone()), self.bookings);
         let mut booking_away = JoinSet::new();
         for first in 0..AT_ONCE {
             let (people, trips) = (people.clone(), trips.clone());
             booking_away.spawn(async move {
                 let mut made = Vec::new();
-                for number in (first..BOOKINGS).step_by(AT_ONCE) {
+                for number in (first..bookings).step_by(AT_ONCE) {
                     let person = number % PEOPLE;
                     let answer = people[person].book(&booking(&trips[number % trips.len()])).await;
                     made.push((person, answer.has_status(201).json()));
@@ -138,24 +142,24 @@ impl Told {
 
 testkit::on_both_engines! {
     async fn every_booking_is_told_wherever_it_can_be(told: Told) {
-        let made = told.book().await;
-        assert!(made.iter().all(|made| made.len() == EACH));
+        let (made, each) = (told.book().await, told.bookings / PEOPLE);
+        assert!(made.iter().all(|made| made.len() == each));
         for person in 16..PEOPLE {
             told.is_told(person, &made).await;
         }
         // The slow ones are still at it, and nobody minded.
-        assert!((0..4).all(|person| told.receiver.count(&name(person)) < EACH));
+        assert!((0..4).all(|person| told.receiver.count(&name(person)) < each));
         told.receiver.release();
         // What was refused at first, or took too long.
         for person in 8..16 {
-            told.receiver.wait_for(&name(person), EACH).await;
+            told.receiver.wait_for(&name(person), each).await;
         }
         told.open.advance(SignedDuration::from_secs(6)).await;
         for person in (0..4).chain(8..16) {
             told.is_told(person, &made).await;
         }
         for person in 8..16 {
-            told.receiver.wait_for(&name(person), EACH + 2).await;
+            told.receiver.wait_for(&name(person), each + 2).await;
         }
         // Those who always fail were asked each time, and are shown as failing.
         for person in &told.people[4..8] {

@@ -24,6 +24,9 @@ use super::{
 /// How many bookings of a user's are kept at hand; the oldest is cancelled when there are more.
 const AT_HAND: usize = 40;
 
+/// How often the clock moves by a day: the trips depart after 86.
+const DAYS: u64 = 40;
+
 /// What all clients share.
 pub(crate) struct Fight {
     pub(crate) processes: Vec<Process>,
@@ -35,6 +38,7 @@ pub(crate) struct Fight {
     /// Orders what happens: of two events, the one with the smaller number came first.
     ticks: AtomicU64,
     operations: AtomicU64,
+    days: AtomicU64,
     moving: tokio::sync::Mutex<()>,
     /// Whoever sends the same request twice shares it: an answer that is no longer kept cannot be given again.
     kept: tokio::sync::RwLock<()>,
@@ -82,6 +86,7 @@ impl Fight {
             at_hand: (0..number).map(|_| Mutex::default()).collect(),
             ticks: AtomicU64::new(0),
             operations: AtomicU64::new(0),
+            days: AtomicU64::new(0),
             moving: tokio::sync::Mutex::default(),
             kept: tokio::sync::RwLock::default(),
         }
@@ -122,8 +127,8 @@ impl Client {
         while self.fight.operations.fetch_add(1, Ordering::Relaxed) < operations {
             let start = self.fight.tick();
             let did = match self.dice.below(1000) {
-                0..2 => self.move_clock().await,
-                2..350 => self.book().await,
+                0..10 => self.move_clock().await,
+                10..350 => self.book().await,
                 350..550 => self.pay().await,
                 550..700 => self.cancel().await,
                 700..820 => self.look().await,
@@ -139,7 +144,7 @@ impl Client {
         // Past what is pending, past what a process is given to answer, past a hold; past what an answer is kept, too, now and
         // then.
         let hold = HOLD.as_secs() + 1;
-        let a_day = self.dice.below(50) == 0;
+        let a_day = self.dice.below(50) == 0 && self.fight.days.fetch_add(1, Ordering::Relaxed) < DAYS;
         let by = if a_day { 25 * 3600 } else { [6, 6, 61, hold][self.dice.below(4)] };
         // First this and then the other: whoever sends twice may wait for the clock to have moved.
         let _kept = if a_day { Some(self.fight.kept.write().await) } else { None };

@@ -21,7 +21,8 @@ use super::{
     stage::{Stage, booking_on},
 };
 
-const DEPTH: u64 = 5;
+/// `make torture` has seven.
+const DEPTH: u64 = 4;
 const BY_CHANCE: u64 = 40;
 const LONG: usize = 25;
 /// Databases at once.
