@@ -4,6 +4,7 @@
 
 mod access;
 mod common;
+mod contributing;
 mod crash;
 mod database;
 mod docs;

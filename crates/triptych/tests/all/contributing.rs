@@ -1,0 +1,72 @@
+//! The worked examples of CONTRIBUTING.md: each diff applies to the sources and compiles.
+
+use std::{
+    env, fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+const MANIFEST: &str = env!("CARGO_MANIFEST_DIR");
+
+/// One test for all examples: each compiles after the ones before it, as a contributor would try them.
+#[test]
+fn diffs_of_contributing_apply_and_compile() {
+    let root = Path::new(MANIFEST).ancestors().nth(2).unwrap();
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    // Always the same folder: Cargo compiles again only what an example changes.
+    let copy = target.join("contributing");
+    for name in ["Cargo.toml", "Cargo.lock", "crates", "bench"] {
+        mirror(&root.join(name), &copy.join(name));
+    }
+    let text = fs::read_to_string(root.join("CONTRIBUTING.md")).unwrap();
+    let diffs: Vec<_> =
+        text.split("```diff\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert_eq!(diffs.len(), 2, "an optional member, and an operation");
+    for diff in diffs {
+        apply(diff, &copy, target);
+    }
+    let mut check = Command::new(env!("CARGO"));
+    check.args(["check", "--quiet", "--offline", "--locked", "-p", "petstore", "--tests"]);
+    run(check.env("CARGO_TARGET_DIR", target).current_dir(&copy), "");
+}
+
+fn apply(diff: &str, copy: &Path, target: &Path) {
+    let mut git = Command::new("git");
+    // Git must not take the repository around the target folder for the one that the diff is for.
+    git.args(["apply", "-"]).env("GIT_CEILING_DIRECTORIES", target).current_dir(copy);
+    run(&mut git, diff);
+}
+
+#[track_caller]
+fn run(command: &mut Command, input: &str) {
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{command:?}\n{}\n{input}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Makes `copy` the same as `source`. A file that is the same already is left alone, so that its time of change stays.
+fn mirror(source: &Path, copy: &Path) {
+    if source.is_file() {
+        let bytes = fs::read(source).unwrap();
+        if fs::read(copy).ok().as_ref() != Some(&bytes) {
+            fs::create_dir_all(copy.parent().unwrap()).unwrap();
+            fs::write(copy, bytes).unwrap();
+        }
+        return;
+    }
+    fs::create_dir_all(copy).unwrap();
+    for name in names(copy).filter(|name| !source.join(name).exists()) {
+        let path = copy.join(name);
+        if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+    }
+    for name in names(source) {
+        mirror(&source.join(&name), &copy.join(&name));
+    }
+}
+
+fn names(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into())
+}
