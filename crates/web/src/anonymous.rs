@@ -19,10 +19,10 @@ use utoipa::openapi::{OpenApi, path::PathItem};
 
 use crate::{
     clock::Clock,
+    network::network,
     openapi::needs_nothing,
     problem::{Problem, Result, TOO_MANY_REQUESTS},
     request::ClientIp,
-    server::network,
 };
 
 /// How many addresses are remembered; a call from a further one is not counted.

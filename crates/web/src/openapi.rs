@@ -19,13 +19,9 @@ use utoipa::{
     },
 };
 
-use crate::{
-    operations::has_answer,
-    problem::{
-        INVALID_REQUEST, Invalid, Kind, NAMESPACE, NOT_ACCEPTABLE, PROBLEM_JSON, PROBLEM_XML,
-        ProblemDocument, TOO_LARGE, TOO_MANY_REQUESTS, TOO_SLOW, UNAUTHORIZED, UNAVAILABLE,
-        UNSUPPORTED_MEDIA_TYPE,
-    },
+use crate::problem::{
+    INVALID_REQUEST, Invalid, Kind, NAMESPACE, NOT_ACCEPTABLE, PROBLEM_JSON, PROBLEM_XML, ProblemDocument,
+    TOO_LARGE, TOO_MANY_REQUESTS, TOO_SLOW, UNAUTHORIZED, UNAVAILABLE, UNSUPPORTED_MEDIA_TYPE,
 };
 
 /// What a service speaks besides JSON.
@@ -105,7 +101,7 @@ fn complete_operation(operation: &mut Operation, public: bool, speaks: Speaks) {
         operation.security.as_ref().map_or(public, |all| all.iter().all(|one| *one == Default::default()));
     // Query parameters that an operation does not have are refused also where it has none.
     let mut refusals = vec![&INVALID_REQUEST, &TOO_MANY_REQUESTS, &UNAVAILABLE];
-    if has_answer(operation) {
+    if has_response_body(operation) {
         refusals.push(&NOT_ACCEPTABLE);
     }
     if !open {
@@ -133,6 +129,14 @@ fn has_scopes(requirement: &SecurityRequirement) -> bool {
 pub(crate) fn needs_nothing(operation: &Operation, document: &OpenApi) -> bool {
     let security = operation.security.as_ref().or(document.security.as_ref());
     security.is_none_or(|all| all.is_empty() || all.contains(&SecurityRequirement::default()))
+}
+
+/// Whether an operation answers with a body when it succeeds.
+pub(crate) fn has_response_body(operation: &Operation) -> bool {
+    operation.responses.responses.iter().any(|(status, response)| match response {
+        RefOr::T(response) => status.starts_with('2') && !response.content.is_empty(),
+        RefOr::Ref(_) => status.starts_with('2'),
+    })
 }
 
 fn problem_response(description: &str, speaks: Speaks) -> Response {

@@ -16,7 +16,7 @@ use utoipa::openapi::{
 use crate::{
     input::{Unknown, unknown_parameters},
     negotiate::{JSON, choose},
-    openapi::needs_nothing,
+    openapi::{has_response_body, needs_nothing},
     problem::Problem,
 };
 
@@ -29,8 +29,8 @@ pub(crate) struct Operations {
 
 #[derive(Clone, Copy)]
 struct Operation {
-    /// Whether it answers with a body when all is well.
-    has_answer: bool,
+    /// Whether it answers with a body when it succeeds.
+    has_response_body: bool,
     has_parameters: bool,
     /// Whether it can be called without credentials.
     is_open: bool,
@@ -63,7 +63,7 @@ impl Operations {
         let found =
             known.into_iter().flatten().find(|(one, _)| one == method).map(|(_, operation)| *operation);
         // A method that the route does not take is refused by the router, whatever the client reads.
-        let answers = found.map_or(known.is_none(), |operation| operation.has_answer);
+        let answers = found.map_or(known.is_none(), |operation| operation.has_response_body);
         if self.json_only && answers {
             choose(request.headers(), &[JSON])?;
         }
@@ -126,18 +126,10 @@ impl Operation {
             None => Read::Nothing,
         };
         Operation {
-            has_answer: has_answer(operation),
+            has_response_body: has_response_body(operation),
             has_parameters: has(ParameterIn::Query),
             is_open: needs_nothing(operation, document),
             read,
         }
     }
-}
-
-/// Whether an operation answers with a body when all is well.
-pub(crate) fn has_answer(operation: &path::Operation) -> bool {
-    operation.responses.responses.iter().any(|(status, response)| match response {
-        RefOr::T(response) => status.starts_with('2') && !response.content.is_empty(),
-        RefOr::Ref(_) => status.starts_with('2'),
-    })
 }

@@ -12,7 +12,7 @@ use axum::{
 };
 use bytes::Bytes;
 use db::Db;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use http::{HeaderName, HeaderValue, Method, header};
 use tower_http::{
     compression::{
         CompressionLayer,
@@ -30,6 +30,7 @@ use crate::{
     limits::RequestLimits,
     openapi_3_0::as_3_0,
     operations::{self, Operations},
+    page_headers::add_page_headers,
     problem::{Kind, NOT_FOUND, Problem, Result, STANDARD},
     request::set_speaks_xml,
 };
@@ -237,19 +238,4 @@ fn page(template: &impl Template) -> Result<Response> {
     let mut response = template.render().map_err(Problem::internal)?.into_response();
     add_page_headers(response.headers_mut());
     Ok(response)
-}
-
-/// What goes with every page: no script, nothing from elsewhere, in no frame.
-pub(crate) fn add_page_headers(headers: &mut HeaderMap) {
-    for (name, value) in [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (
-            header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
-        ),
-        (header::X_FRAME_OPTIONS, "DENY"),
-        (header::REFERRER_POLICY, "no-referrer"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
 }

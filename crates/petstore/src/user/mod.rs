@@ -19,7 +19,7 @@ use uuid::Uuid;
 use web::{
     input::{
         Field, Fields, Input,
-        rules::{Components, Describe, Rule, id, list, nested, text, text_object},
+        rules::{Components, Describe, Rule, distinct, id, list, nested, text, text_object},
     },
     openapi::text_pattern,
     problem::{Kind, UNPROCESSABLE},
@@ -68,10 +68,9 @@ pub(crate) struct NewUsers(pub(crate) Vec<NewUser>);
 
 /// The database would see one user of a list at a time only, so that names and ids are compared here.
 fn new_users() -> impl Rule<Value = Vec<NewUser>> {
-    let user = nested::<NewUser>()
-        .distinct("username", new_username(), "is the username of another user in the list")
-        .distinct("id", id(), "is the id of another user in the list");
-    list(1..=MOST, user)
+    let username = "is the username of another user in the list";
+    let user = distinct(nested::<NewUser>(), "username", new_username(), username);
+    list(1..=MOST, distinct(user, "id", id(), "is the id of another user in the list"))
 }
 
 impl PartialSchema for NewUsers {

@@ -4,7 +4,11 @@ use std::{any::Any, borrow::Cow, sync::Arc};
 
 use serde_json::Value;
 
-use super::{Facts, Fields, fields::Members, form::Pairs, xml::Element};
+use super::{
+    facts::Facts,
+    form::Pairs,
+    xml::{self, Element},
+};
 use crate::problem::{INVALID_REQUEST, Invalid, Kind, Problem};
 
 /// One member, or a whole body.
@@ -60,26 +64,9 @@ impl<'a> Field<'a> {
         self.fail(detail)
     }
 
-    /// What the service knows, for rules that depend on it; see [`Fields::facts`].
+    /// What the service knows, for rules that depend on it; see [`Fields::facts`](super::Fields::facts).
     pub fn facts<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.faults.facts.as_ref()?.get()
-    }
-
-    /// The members of the object that stands here.
-    pub fn fields(&mut self) -> Option<Fields<'_>> {
-        let members = match self.given {
-            RawValue::Json(Value::Object(members)) => Members::Json(members),
-            RawValue::Json(_) => return self.fail("must be a JSON object"),
-            RawValue::Text(_) | RawValue::Values(_) => return self.fail("must be an object"),
-            RawValue::Xml(_) => Members::Xml(self.elements("must hold elements, not text")?),
-            RawValue::Form(pairs) => Members::Form(pairs),
-        };
-        Some(Fields {
-            members,
-            pointer: Cow::Borrowed(&self.pointer),
-            faults: self.faults,
-            asked: Vec::new(),
-        })
     }
 
     /// The elements within this one, for what stands here in XML.
@@ -109,6 +96,6 @@ impl<'a> Field<'a> {
     /// The text of what is one word, without the blanks that XML may have around it.
     pub(super) fn word(&mut self, wanted: impl Into<Cow<'static, str>>) -> Option<&'a str> {
         let text = self.text(wanted)?;
-        Some(if let RawValue::Xml(_) = self.given { super::xml::trim(text) } else { text })
+        Some(if let RawValue::Xml(_) = self.given { xml::trim(text) } else { text })
     }
 }

@@ -5,14 +5,12 @@ use std::{any::Any, borrow::Cow, sync::Arc};
 use serde_json::Value;
 
 use super::{
-    Facts, Input,
     field::{Faults, Field, RawValue},
     form::Pairs,
-    rules::{self, Arity, Rule},
-    unknown,
+    rule::{Arity, MOST_VALUES, Rule},
     xml::Element,
 };
-use crate::problem::{INVALID_REQUEST, Invalid, Problem};
+use crate::problem::Invalid;
 
 /// The members of an object, or the parameters of a query.
 pub struct Fields<'a> {
@@ -31,22 +29,23 @@ pub(super) enum Members<'a> {
     Query(&'a Pairs<'a>),
 }
 
-/// Reads a body, whole.
-pub(super) fn read_body<T: Input>(given: RawValue<'_>, facts: Option<Facts>) -> Result<T, Problem> {
-    let mut faults = Faults { facts, ..Faults::default() };
-    let value = T::read_value(&mut Field { given, pointer: "#".into(), faults: &mut faults });
-    faults.check(value, T::BROKEN)
-}
-
-/// Reads a query string.
-pub(super) fn read_query<T: Input>(parameters: &Pairs<'_>, facts: Option<Facts>) -> Result<T, Problem> {
-    let mut faults = Faults { facts, ..Faults::default() };
-    let members = Members::Query(parameters);
-    let mut fields = Fields { members, pointer: "?".into(), faults: &mut faults, asked: Vec::new() };
-    let value = T::read(&mut fields);
-    let unknown = unknown::among(parameters, &fields.asked);
-    faults.errors.extend(unknown);
-    faults.check(value, &INVALID_REQUEST)
+impl Field<'_> {
+    /// The members of the object that stands here.
+    pub fn fields(&mut self) -> Option<Fields<'_>> {
+        let members = match self.given {
+            RawValue::Json(Value::Object(members)) => Members::Json(members),
+            RawValue::Json(_) => return self.fail("must be a JSON object"),
+            RawValue::Text(_) | RawValue::Values(_) => return self.fail("must be an object"),
+            RawValue::Xml(_) => Members::Xml(self.elements("must hold elements, not text")?),
+            RawValue::Form(pairs) => Members::Form(pairs),
+        };
+        Some(Fields {
+            members,
+            pointer: Cow::Borrowed(&self.pointer),
+            faults: self.faults,
+            asked: Vec::new(),
+        })
+    }
 }
 
 impl<'a> Fields<'a> {
@@ -85,7 +84,7 @@ impl<'a> Fields<'a> {
                 let sent = pairs.iter().filter(|(found, value)| found == name && !value.is_empty());
                 let values = sent.flat_map(|(_, value)| value.split(','));
                 // One more than are taken, to see that there are more.
-                let values: Vec<_> = values.take(rules::MOST_VALUES + 1).collect();
+                let values: Vec<_> = values.take(MOST_VALUES + 1).collect();
                 if values.is_empty() {
                     return Some(None);
                 }
@@ -125,7 +124,7 @@ impl<'a> Fields<'a> {
         !self.faults.errors.is_empty()
     }
 
-    /// What the service knows, for rules that depend on it. A service that has such rules gives its requests [`Facts`].
+    /// What the service knows, for rules that depend on it. A service that has such rules gives its requests [`Facts`](super::Facts).
     pub fn facts<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.faults.facts.as_ref()?.get()
     }

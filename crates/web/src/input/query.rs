@@ -3,7 +3,7 @@
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 
-use super::{Input, fields::read_query, form};
+use super::{Input, form, read::read_query};
 use crate::problem::Problem;
 
 /// The query string, read as a `T`.

@@ -16,14 +16,18 @@ use futures_util::FutureExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header};
 use tower::ServiceExt;
 
-use super::{Proxies, Site, record::Record, site::Hosts};
+use super::{
+    proxies::Proxies,
+    record::Record,
+    site::{Hosts, Site},
+};
 use crate::{
     negotiate::{prefers_html, prefers_xml, vary},
+    page_headers::add_page_headers,
     panic::panic_message,
     problem::{self, Format, INVALID_REQUEST, Problem},
     random::Random,
     request::{ClientIp, RequestId, ServiceName, set_route},
-    service::add_page_headers,
 };
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

@@ -39,7 +39,6 @@ use tokio::{
 use activity::{Activity, Watched};
 use edge::Edge;
 pub use edge::Verbatim;
-pub(crate) use permits::network;
 use permits::{Permit, Permits};
 pub use proxies::Proxies;
 pub use site::{Site, is_loopback_host};

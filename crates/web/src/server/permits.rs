@@ -2,14 +2,14 @@
 
 use std::{
     collections::HashMap,
-    net::{IpAddr, Ipv6Addr},
+    net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::Proxies;
-use crate::limits::ConnectionLimits;
+use super::proxies::Proxies;
+use crate::{limits::ConnectionLimits, network::network};
 
 type Counts = Arc<Mutex<HashMap<IpAddr, usize>>>;
 
@@ -75,14 +75,6 @@ impl Drop for Counted {
                 counts.remove(&self.address);
             }
         }
-    }
-}
-
-/// What counts as one address: of IPv6 the /64 that one customer usually has.
-pub(crate) fn network(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX)).into(),
     }
 }
 

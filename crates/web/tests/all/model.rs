@@ -291,7 +291,7 @@ fn parameters_of_a_query_string() {
 /// Objects that differ in a member.
 #[derive(Input)]
 struct Club {
-    #[field(rule = list(1..=3, nested::<NewReader>().distinct("name", text(1..=20), "is the name of another")))]
+    #[field(rule = list(1..=3, distinct(nested::<NewReader>(), "name", text(1..=20), "is the name of another")))]
     readers: Vec<NewReader>,
 }
 

@@ -4,12 +4,12 @@ use std::{cell::RefCell, collections::HashSet, hash::Hash};
 
 use utoipa::openapi::{RefOr, schema::Schema};
 
-use super::{
-    super::{Field, field::Faults},
-    Components, Describe, Rule,
+use super::super::{
+    field::{Faults, Field},
+    rule::{Components, Describe, Rule},
 };
 
-/// See [`Rule::distinct`].
+/// See [`distinct`].
 pub struct Distinct<R, M: Rule> {
     object: R,
     member: &'static str,
@@ -19,11 +19,18 @@ pub struct Distinct<R, M: Rule> {
     seen: RefCell<HashSet<M::Value>>,
 }
 
-impl<R, M: Rule> Distinct<R, M> {
-    pub(super) fn new(object: R, member: &'static str, rule: M, message: &'static str) -> Self {
-        Distinct { object, member, rule, message, seen: RefCell::default() }
-    }
+/// The rule of a list's objects of which no two may have the same value of a member. The message says what is wrong with the
+/// second.
+pub fn distinct<R: Rule, M: Rule<Value: Eq + Hash>>(
+    object: R,
+    member: &'static str,
+    rule: M,
+    message: &'static str,
+) -> Distinct<R, M> {
+    Distinct { object, member, rule, message, seen: RefCell::default() }
+}
 
+impl<R, M: Rule> Distinct<R, M> {
     /// The member's value. What is wrong with it has been noted when the object was read.
     fn value(&self, field: &Field<'_>) -> Option<M::Value> {
         let mut noted = Faults { facts: field.faults.facts.clone(), ..Faults::default() };

@@ -9,13 +9,10 @@ use utoipa::openapi::{
     xml::XmlBuilder,
 };
 
-use super::{
-    super::{Field, field::RawValue},
-    Arity, Components, Describe, Rule,
+use super::super::{
+    field::{Field, RawValue},
+    rule::{Arity, Components, Describe, MOST_VALUES, Rule},
 };
-
-/// How many values a query string may have for one parameter.
-pub(in super::super) const MOST_VALUES: usize = 1000;
 
 /// A list of so many items, each by a rule; every item that breaks it is noted. XML has no lists: see [`List::of`].
 pub fn list<R: Describe>(length: RangeInclusive<usize>, item: R) -> List<R> {

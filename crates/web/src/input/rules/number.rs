@@ -16,7 +16,10 @@ use utoipa::{
     },
 };
 
-use super::{super::field::RawValue, Describe, Field, HasRule, HasSchema, Rule};
+use super::super::{
+    field::{Field, RawValue},
+    rule::{Describe, HasRule, HasSchema, Rule},
+};
 
 /// A type of whole numbers.
 pub trait Whole: Copy + Into<i64> + TryFrom<i64> + PartialSchema {

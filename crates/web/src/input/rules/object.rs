@@ -8,9 +8,11 @@ use utoipa::{
     openapi::{Ref, RefOr, schema::Schema},
 };
 
-use super::{
-    super::{Field, Input, field::RawValue, repeats},
-    Components, Describe, Rule,
+use super::super::{
+    Input,
+    field::{Field, RawValue},
+    repeats,
+    rule::{Components, Describe, Rule},
 };
 
 /// An object that is described by a component. In a form it is the text of a JSON object, as OpenAPI has it.

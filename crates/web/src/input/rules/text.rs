@@ -12,7 +12,10 @@ use utoipa::{
 };
 use uuid::Uuid;
 
-use super::{super::field::RawValue, Describe, Field, HasRule, HasSchema, Rule};
+use super::super::{
+    field::{Field, RawValue},
+    rule::{Describe, HasRule, HasSchema, Rule},
+};
 use crate::xml::is_allowed;
 
 /// Text of so many characters, without control characters and what XML has no way to write: what is taken here can be answered

@@ -6,7 +6,13 @@ use utoipa::openapi::{
     schema::{KnownFormat, Schema, SchemaFormat},
 };
 
-use super::{Describe, Field, HasRule, HasSchema, Rule, text_object};
+use super::{
+    super::{
+        field::Field,
+        rule::{Describe, HasRule, HasSchema, Rule},
+    },
+    text::text_object,
+};
 
 /// A calendar date, `2026-05-17`.
 pub fn date() -> Dates {

@@ -8,7 +8,14 @@ use utoipa::{
     openapi::{RefOr, schema::Schema},
 };
 
-use super::{Components, Describe, Field, Rule, component, one_of};
+use super::{
+    super::{
+        field::Field,
+        rule::{Components, Describe, Rule},
+    },
+    object::component,
+    text::one_of,
+};
 
 /// One of the words of an enumeration, which is a component of the document.
 pub fn word<T: Word + ToSchema>() -> WordRule<T> {

@@ -10,8 +10,9 @@ use quick_xml::{
 
 use super::{
     Element, is_blank,
-    names::{Scope, is_name},
-    tag::{attributes, resolve},
+    name::is_name,
+    scope::Scope,
+    tag::{UNCLOSED, attributes, resolve},
     trim,
 };
 use crate::{input::content_type::is_utf8, sentence::shortened, xml::is_allowed};
@@ -106,7 +107,6 @@ fn syntax(error: &Error) -> Trouble {
 }
 
 const DOCTYPE: &str = "must not have a DOCTYPE";
-pub(super) const UNCLOSED: &str = "an & must start a reference like &amp;, which ends with a semicolon";
 
 /// A document as far as it has been read.
 #[derive(Default)]

@@ -4,7 +4,8 @@
 //! fetched or expanded: a `DOCTYPE` is refused, and with it every entity but the five that XML itself has.
 
 mod build;
-mod names;
+mod name;
+mod scope;
 mod tag;
 #[cfg(test)]
 mod tests;

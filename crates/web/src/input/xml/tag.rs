@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::{is_blank, names::is_name};
+use super::{is_blank, name::is_name};
 use crate::{sentence::shortened, xml::is_allowed};
 
 /// Each is compared with each to find repeats.
 const MOST_ATTRIBUTES: usize = 64;
+
+pub(super) const UNCLOSED: &str = "an & must start a reference like &amp;, which ends with a semicolon";
 
 pub(super) struct Attribute<'a> {
     pub(super) name: &'a str,
@@ -59,7 +61,7 @@ fn resolved(value: &str) -> Result<Cow<'_, str>, Fault> {
     let mut pieces = value.split('&');
     let mut whole = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
-        let (reference, text) = piece.split_once(';').ok_or(super::build::UNCLOSED)?;
+        let (reference, text) = piece.split_once(';').ok_or(UNCLOSED)?;
         whole.push(resolve(reference)?);
         whole.push_str(text);
     }
