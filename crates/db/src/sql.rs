@@ -1,16 +1,23 @@
-//! One SQL text for both engines: `$1` parameters become SQLite's `?1`.
+//! One SQL text for both engines: for SQLite, `$1` becomes `?1` and the clause that locks rows is removed.
 
-/// A statement as SQLite takes it, with the number of parameters it names.
+/// The end of a statement that locks the rows it selects until the end of the transaction. It does not block a foreign key
+/// to these rows, as `FOR UPDATE` would. SQLite does not know it, and does not need it: it has one writer at a time.
+pub(crate) const LOCK: &str = " FOR NO KEY UPDATE";
+
+/// A statement as SQLite takes it.
 pub(crate) struct Rewritten {
     pub(crate) text: String,
+    /// How many parameters it names.
     pub(crate) parameters: usize,
+    /// Whether it ended with [`LOCK`].
+    pub(crate) locks: bool,
 }
 
-/// Rewrites `$1` to `?1` outside of quotes and comments.
+/// Rewrites `$1` to `?1` outside of quotes and comments, and removes a [`LOCK`] at the end.
 pub(crate) fn for_sqlite(sql: &str) -> Rewritten {
     let mut text = String::with_capacity(sql.len());
     let mut parameters = 0;
-    let mut rest = sql;
+    let (mut rest, locks) = sql.strip_suffix(LOCK).map_or((sql, false), |select| (select, true));
     while let Some(at) = rest.find(['$', '\'', '"', '-']) {
         let (before, here) = rest.split_at(at);
         text.push_str(before);
@@ -34,7 +41,7 @@ pub(crate) fn for_sqlite(sql: &str) -> Rewritten {
         rest = &here[taken..];
     }
     text.push_str(rest);
-    Rewritten { text, parameters }
+    Rewritten { text, parameters, locks }
 }
 
 #[cfg(test)]
@@ -53,6 +60,7 @@ mod tests {
             ("SELECT 'open $1", "SELECT 'open $1", 0),
             ("SELECT $", "SELECT $", 0),
             ("SELECT 'é', $1", "SELECT 'é', ?1", 1),
+            ("SELECT 1 FROM pet WHERE id = $1 FOR NO KEY UPDATE", "SELECT 1 FROM pet WHERE id = ?1", 1),
         ];
         for (sql, text, parameters) in cases {
             let rewritten = for_sqlite(sql);

@@ -15,6 +15,35 @@ pub enum Part {
     SetExcluded(&'static [&'static str]),
 }
 
+/// A statement that deletes a few rows of a table: those whose key a query with a `LIMIT` finds. Neither engine has a `LIMIT`
+/// for `DELETE`.
+///
+/// ```
+/// assert_eq!(
+///     db::delete_some!("session", "hash", "expires_at <= $1 ORDER BY expires_at LIMIT 10"),
+///     "DELETE FROM session WHERE hash IN \
+///      (SELECT hash FROM session WHERE expires_at <= $1 ORDER BY expires_at LIMIT 10)"
+/// );
+/// ```
+#[macro_export]
+macro_rules! delete_some {
+    ($table:literal, $key:literal, $condition:literal $(,)?) => {
+        concat!(
+            "DELETE FROM ",
+            $table,
+            " WHERE ",
+            $key,
+            " IN (SELECT ",
+            $key,
+            " FROM ",
+            $table,
+            " WHERE ",
+            $condition,
+            ")"
+        )
+    };
+}
+
 /// How long a statement is.
 pub const fn length(parts: &[Part]) -> usize {
     Writer::<0>::new().write_all(parts).at

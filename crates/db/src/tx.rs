@@ -6,6 +6,7 @@ use crate::{
     Error, Record, Value,
     postgres::Session,
     row::{Row, Source},
+    sql::LOCK,
     sqlite::Connection as Sqlite,
 };
 
@@ -150,6 +151,16 @@ impl<'c> WriteTx<'c> {
             }),
             Engine::Postgres(connection) => connection.execute(sql, params),
         })
+    }
+
+    /// Locks the rows of a `SELECT … FOR NO KEY UPDATE` until the end of the transaction: another transaction that changes,
+    /// deletes or locks one of them waits. `false` when there is no such row. The same clause works with [`Tx::row`] and
+    /// [`Tx::rows`] where the columns matter.
+    pub fn lock(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<bool, Error> {
+        if !sql.ends_with(LOCK) {
+            return Err(Error::Fault(format!("a statement that locks rows must end with{LOCK}: {sql}")));
+        }
+        Ok(!self.rows(sql, params, |_| Ok(()))?.is_empty())
     }
 }
 

@@ -213,9 +213,8 @@ fn insert_row(
 /// Renames an account; `false` when another account has the name, or there is no such account. Sessions stay valid.
 pub fn rename(tx: &mut WriteTx<'_>, id: Uuid, name: &Name, now: Timestamp) -> Result<bool, db::Error> {
     // Locks the row: a second transaction that renames the account waits.
-    let old = tx.row("UPDATE account SET name = name WHERE id = $1 RETURNING name", &[id.into()], |row| {
-        row.get::<String>(0)
-    })?;
+    let lock = "SELECT name FROM account WHERE id = $1 FOR NO KEY UPDATE";
+    let old = tx.row(lock, &[id.into()], |row| row.get::<String>(0))?;
     let Some(old) = old else { return Ok(false) };
     if old == name.as_str() {
         return Ok(true);
@@ -253,7 +252,7 @@ pub fn set_password_in_session(
     now: Timestamp,
 ) -> Result<bool, db::Error> {
     // Locks the account first: a second session that sets a password waits, and then finds that it was deleted.
-    tx.execute("UPDATE account SET demo = demo WHERE id = $1", &[id.into()])?;
+    lock(tx, id)?;
     let session = secret::hash(session);
     Ok(session::lock(tx, &session)? && set_password_except(tx, id, password, &session, now)?)
 }
@@ -281,7 +280,7 @@ pub fn remove(tx: &mut WriteTx<'_>, id: Uuid) -> Result<bool, db::Error> {
 
 /// Locks an account until the end of this transaction, so that a removal waits; `false` when the account was removed.
 pub fn lock(tx: &mut WriteTx<'_>, id: Uuid) -> Result<bool, db::Error> {
-    Ok(tx.execute("UPDATE account SET name = name WHERE id = $1", &[id.into()])? == 1)
+    tx.lock("SELECT 1 FROM account WHERE id = $1 FOR NO KEY UPDATE", &[id.into()])
 }
 
 /// Ends all access by an account's password: deletes its sessions of both kinds, except that of this hash, and revokes its

@@ -153,8 +153,7 @@ fn take(
 ) -> Result<Option<Batch>, Error> {
     // Every batch deletes a few rows of past hours, so that their number stays bounded.
     tx.execute(
-        "DELETE FROM call_quota WHERE caller IN
-         (SELECT caller FROM call_quota WHERE hour < $1 ORDER BY hour LIMIT 10)",
+        db::delete_some!("call_quota", "caller", "hour < $1 ORDER BY hour LIMIT 10"),
         &[(hour - 1).into()],
     )?;
     // As in `counts_in`.

@@ -52,15 +52,16 @@ impl Sessions {
             .write(move |tx| {
                 // Every start deletes a few expired sessions, so that their number stays bounded.
                 tx.execute(
-                    "DELETE FROM session WHERE hash IN
-                     (SELECT hash FROM session WHERE expires_at <= $1 ORDER BY expires_at LIMIT 10)",
+                    db::delete_some!("session", "hash", "expires_at <= $1 ORDER BY expires_at LIMIT 10"),
                     &[now.into()],
                 )?;
                 // All sessions of a kind have the same lifetime, so the first to expire is the oldest.
                 tx.execute(
-                    "DELETE FROM session WHERE hash IN
-                     (SELECT hash FROM session WHERE account_id = $1 AND kind = $2
-                      ORDER BY expires_at DESC LIMIT 1000 OFFSET $3)",
+                    db::delete_some!(
+                        "session",
+                        "hash",
+                        "account_id = $1 AND kind = $2 ORDER BY expires_at DESC LIMIT 1000 OFFSET $3"
+                    ),
                     &[account.into(), kind.word().into(), (MAX_SESSIONS - 1).into()],
                 )?;
                 tx.execute(
@@ -114,6 +115,5 @@ impl Sessions {
 
 /// Locks a session until the end of this transaction; `false` when it was deleted.
 pub(crate) fn lock(tx: &mut WriteTx<'_>, hash: &[u8]) -> Result<bool, Error> {
-    let held = tx.execute("UPDATE session SET expires_at = expires_at WHERE hash = $1", &[hash.into()])?;
-    Ok(held == 1)
+    tx.lock("SELECT 1 FROM session WHERE hash = $1 FOR NO KEY UPDATE", &[hash.into()])
 }

@@ -243,8 +243,7 @@ fn is_familiar(tx: &mut WriteTx<'_>, subject: &[u8], now: Timestamp) -> Result<b
 /// Deletes a few expired rows with every try: more than a try adds, so that their number stays bounded.
 fn delete_expired(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<(), db::Error> {
     tx.execute(
-        "DELETE FROM sign_in_throttle WHERE subject IN
-         (SELECT subject FROM sign_in_throttle WHERE full_at < $1 ORDER BY full_at LIMIT 10)",
+        db::delete_some!("sign_in_throttle", "subject", "full_at < $1 ORDER BY full_at LIMIT 10"),
         &[now.as_microsecond().into()],
     )
     .map(drop)

@@ -151,8 +151,7 @@ pub(crate) fn take<T: for<'a> Deserialize<'a>>(
     let Some(Request { owner, hash, fingerprint }) = request else { return Ok(Known::New) };
     // A few old ones go with every new one, so that they cannot pile up; and this one, if it is old.
     tx.execute(
-        "DELETE FROM idempotency WHERE hash IN
-         (SELECT hash FROM idempotency WHERE expires_at <= $1 ORDER BY expires_at LIMIT 10)",
+        db::delete_some!("idempotency", "hash", "expires_at <= $1 ORDER BY expires_at LIMIT 10"),
         &[now.into()],
     )?;
     tx.execute(

@@ -89,11 +89,12 @@ pub(crate) struct Connection {
     inner: rusqlite::Connection,
     // Keyed by address: statements are `&'static str`, so the address is the text.
     rewritten: HashMap<(usize, usize), Rewritten>,
+    access: Access,
     /// How many statements that may write were started.
     writes: u64,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Access {
     Read,
     Write,
@@ -121,7 +122,7 @@ impl Connection {
                  PRAGMA wal_autocheckpoint = 4000;"
             }
         })?;
-        Ok(Connection { inner, rewritten: HashMap::new(), writes: 0 })
+        Ok(Connection { inner, rewritten: HashMap::new(), access, writes: 0 })
     }
 
     /// Prepares (or finds) a statement, binds the parameters and hands it over.
@@ -135,6 +136,9 @@ impl Connection {
         let rewritten = self.rewritten.entry(key).or_insert_with(|| sql::for_sqlite(sql));
         if rewritten.parameters != params.len() {
             return Err(Error::Parameters { named: rewritten.parameters, given: params.len() });
+        }
+        if rewritten.locks && self.access == Access::Read {
+            return Err(Error::Engine("a read cannot lock rows".into()));
         }
         let mut statement = self.inner.prepare_cached(&rewritten.text)?;
         for (index, value) in params.iter().enumerate() {

@@ -154,6 +154,52 @@ testkit::on_both_engines! {
         assert_eq!(pets(&db).await, 1);
     }
 
+    async fn lock_in_a_read_is_rejected(store: Store) {
+        let db = store.open("statements", SCHEMA);
+        add(&db, 1).await;
+        let lock = "SELECT id FROM pet WHERE id = $1 FOR NO KEY UPDATE";
+        let one = db.read(move |tx| tx.row(lock, &[1.into()], |row| row.get::<i64>(0))).await;
+        assert!(matches!(&one, Err(Error::Engine(_))), "{one:?}");
+        let several = move |tx: &mut Tx<'_>| {
+            count(tx)?;
+            tx.row(lock, &[1.into()], |row| row.get::<i64>(0))
+        };
+        let several = db.snapshot(several).await;
+        assert!(matches!(&several, Err(Error::Engine(_))), "{several:?}");
+        let write = db.write(move |tx| tx.row(lock, &[1.into()], |row| row.get::<i64>(0))).await;
+        assert_eq!(write.unwrap(), Some(1));
+    }
+
+    async fn lock_reports_whether_a_row_was_found(store: Store) {
+        let db = store.open("statements", SCHEMA);
+        add(&db, 1).await;
+        let lock = |id: i64| {
+            db.write(move |tx| tx.lock("SELECT 1 FROM pet WHERE id = $1 FOR NO KEY UPDATE", &[id.into()]))
+        };
+        assert!(lock(1).await.unwrap());
+        assert!(!lock(2).await.unwrap());
+        let all = db.write(|tx| tx.lock("SELECT 1 FROM pet FOR NO KEY UPDATE", &[])).await;
+        assert!(all.unwrap());
+        let without = db.write(|tx| tx.lock("SELECT 1 FROM pet", &[])).await;
+        assert_eq!(
+            without.unwrap_err().to_string(),
+            "a statement that locks rows must end with FOR NO KEY UPDATE: SELECT 1 FROM pet"
+        );
+    }
+
+    async fn delete_some_deletes_at_most_its_limit(store: Store) {
+        let db = store.open("statements", SCHEMA);
+        for id in 1..=5 {
+            add(&db, id).await;
+        }
+        let delete = db::delete_some!("pet", "id", "id < $1 ORDER BY id LIMIT 2");
+        assert_eq!(db.write(move |tx| tx.execute(delete, &[4.into()])).await.unwrap(), 2);
+        let left = db.read(|tx| tx.rows("SELECT id FROM pet ORDER BY id", &[], |row| row.get::<i64>(0)));
+        assert_eq!(left.await.unwrap(), [3, 4, 5]);
+        assert_eq!(db.write(move |tx| tx.execute(delete, &[4.into()])).await.unwrap(), 1);
+        assert_eq!(db.write(move |tx| tx.execute(delete, &[4.into()])).await.unwrap(), 0);
+    }
+
     async fn a_read_that_hides_a_failure_is_refused(store: Store) {
         let db = store.open("statements", SCHEMA);
         for _ in 0..2 {

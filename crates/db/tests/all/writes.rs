@@ -111,6 +111,28 @@ testkit::on_both_engines! {
         assert_eq!(seats(&db).await, [1]);
     }
 
+    async fn locked_row_loses_no_change_of_concurrent_writers(store: Store) {
+        let db = store.open("writes", SCHEMA);
+        let add_one = |tx: &mut WriteTx<'_>| {
+            tx.lock("SELECT 1 FROM counter WHERE id = 1 FOR NO KEY UPDATE", &[])?;
+            let n = tx.row("SELECT n FROM counter WHERE id = 1", &[], |row| row.get::<i64>(0))?;
+            tx.execute("UPDATE counter SET n = $1 WHERE id = 1", &[(n.unwrap_or(0) + 1).into()])
+        };
+        let writers = (0..8).map(|_| {
+            let db = db.clone();
+            tokio::spawn(async move {
+                for _ in 0..25 {
+                    assert_eq!(db.write(add_one).await.unwrap(), 1);
+                }
+            })
+        });
+        for writer in writers.collect::<Vec<_>>() {
+            writer.await.unwrap();
+        }
+        let n = db.read(|tx| tx.row("SELECT n FROM counter", &[], |row| row.get::<i64>(0))).await;
+        assert_eq!(n.unwrap(), Some(200));
+    }
+
     async fn nothing_runs_after_a_failed_statement_and_hiding_it_does_not_help(store: Store) {
         let db = store.open("writes", SCHEMA);
         let answer: Result<(), Error> = db

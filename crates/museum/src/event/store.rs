@@ -70,7 +70,7 @@ pub(crate) fn change(
     changes: &SpecialEventChanges,
 ) -> Result<Option<SpecialEvent>, Error> {
     // Takes the row before it is read, so that of two changes at once the second sees the first.
-    tx.execute("UPDATE special_event SET name = name WHERE id = $1", &[id.into()])?;
+    tx.lock("SELECT 1 FROM special_event WHERE id = $1 FOR NO KEY UPDATE", &[id.into()])?;
     let Some(before) = by_id(tx, id)? else { return Ok(None) };
     let mut event = before.clone();
     changes.apply_to(&mut event);

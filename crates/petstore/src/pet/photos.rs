@@ -15,11 +15,7 @@ pub(crate) const IMAGES: &str = "/v3/images/";
 
 /// The photos of a pet, whose row stays locked until the transaction ends; `None` when there is no such pet.
 pub(crate) fn lock(tx: &mut WriteTx<'_>, pet: i64) -> Result<Option<Vec<String>>, Error> {
-    tx.row(
-        "UPDATE pet SET photo_urls = photo_urls WHERE id = $1 RETURNING photo_urls",
-        &[pet.into()],
-        |row| row.json(0),
-    )
+    tx.row("SELECT photo_urls FROM pet WHERE id = $1 FOR NO KEY UPDATE", &[pet.into()], |row| row.json(0))
 }
 
 pub(crate) fn set(tx: &mut WriteTx<'_>, pet: i64, photo_urls: &[String]) -> Result<(), Error> {

@@ -79,16 +79,15 @@ pub(crate) fn list(
 
 /// Makes others who want to change a booking or its payments wait until this transaction has ended.
 pub(crate) fn lock(tx: &mut WriteTx<'_>, id: Uuid) -> Result<(), Error> {
-    tx.execute("UPDATE booking SET status = status WHERE id = $1", &[id.into()]).map(drop)
+    tx.lock("SELECT 1 FROM booking WHERE id = $1 FOR NO KEY UPDATE", &[id.into()]).map(drop)
 }
 
 /// The same, if it is this owner's; `false` when it is not.
 pub(crate) fn lock_own(tx: &mut WriteTx<'_>, owner: &str, id: Uuid) -> Result<bool, Error> {
-    let locked = tx.execute(
-        "UPDATE booking SET status = status WHERE id = $1 AND owner = $2",
+    tx.lock(
+        "SELECT 1 FROM booking WHERE id = $1 AND owner = $2 FOR NO KEY UPDATE",
         &[id.into(), owner.into()],
-    )?;
-    Ok(locked == 1)
+    )
 }
 
 /// Confirms a booking that is still held; `false` when it is not any more.
@@ -124,7 +123,7 @@ pub(crate) fn release_all(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error
 
 /// Locks all bookings of an owner, before their payments are changed.
 pub(crate) fn lock_all(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
-    tx.execute("UPDATE booking SET status = status WHERE owner = $1", &[owner.into()]).map(drop)
+    tx.lock("SELECT 1 FROM booking WHERE owner = $1 FOR NO KEY UPDATE", &[owner.into()]).map(drop)
 }
 
 /// Takes the names out of an owner's bookings, which are then nobody's.

@@ -66,7 +66,7 @@ pub(crate) fn take_seat(tx: &mut WriteTx<'_>, wanted: SeatRequest, now: Timestam
 
 /// Makes others who want to change a trip's seats or bookings wait until this transaction has ended.
 pub(crate) fn lock(tx: &mut WriteTx<'_>, trip: Uuid) -> Result<(), Error> {
-    tx.execute("UPDATE trip_seats SET taken = taken WHERE trip_id = $1", &[trip.into()]).map(drop)
+    tx.lock("SELECT 1 FROM trip_seats WHERE trip_id = $1 FOR NO KEY UPDATE", &[trip.into()]).map(drop)
 }
 
 fn take_free_seat(tx: &mut WriteTx<'_>, wanted: SeatRequest) -> Result<bool, Error> {

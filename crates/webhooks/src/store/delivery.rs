@@ -175,12 +175,12 @@ fn ready_events(tx: &mut Tx<'_>, subscription: Uuid, most: usize) -> Result<Vec<
 /// Gives up what is ready for a subscription that is disabled or gone, and gives how much that was.
 fn give_up(tx: &mut WriteTx<'_>, subscription: Uuid, gone: bool, most: usize) -> Result<usize, Error> {
     if !gone {
-        // Its owner may be enabling it just now; whoever holds it knows.
-        let disabled = tx.execute(
-            "UPDATE webhook_subscription SET slow = slow WHERE id = $1 AND disabled IS NOT NULL",
+        // Its owner may enable it at the same time.
+        let disabled = tx.lock(
+            "SELECT 1 FROM webhook_subscription WHERE id = $1 AND disabled IS NOT NULL FOR NO KEY UPDATE",
             &[subscription.into()],
         )?;
-        if disabled == 0 {
+        if !disabled {
             return Ok(0);
         }
     }
@@ -383,8 +383,11 @@ fn insert_attempt(tx: &mut WriteTx<'_>, done: &Done) -> Result<(), Error> {
 
 fn forget_attempts(tx: &mut WriteTx<'_>, subscription: Uuid) -> Result<(), Error> {
     tx.execute(
-        "DELETE FROM webhook_attempt WHERE id IN (SELECT id FROM webhook_attempt
-         WHERE subscription_id = $1 ORDER BY id DESC LIMIT 1000 OFFSET $2)",
+        db::delete_some!(
+            "webhook_attempt",
+            "id",
+            "subscription_id = $1 ORDER BY id DESC LIMIT 1000 OFFSET $2"
+        ),
         &[subscription.into(), MOST_ATTEMPTS.into()],
     )
     .map(drop)

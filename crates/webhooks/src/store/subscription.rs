@@ -166,7 +166,7 @@ impl Counted {
 /// Locks an owner's row, so that of two requests at once the second counts the first.
 fn lock_owner(tx: &mut WriteTx<'_>, owner: &str) -> Result<Option<Counted>, Error> {
     tx.row(
-        "UPDATE webhook_owner SET owner = owner WHERE owner = $1 RETURNING tests, tests_since",
+        "SELECT tests, tests_since FROM webhook_owner WHERE owner = $1 FOR NO KEY UPDATE",
         &[owner.into()],
         Counted::read,
     )
@@ -221,9 +221,9 @@ pub(crate) fn rotate(
     secret: &Secret,
     now: Timestamp,
 ) -> Result<Rotated, Error> {
-    // Read by a change, so that of two who come at the same time the second one replaces what the first one made.
+    // Locks the row, so that of two requests at once the second replaces the secret that the first one made.
     let old = tx.row(
-        "UPDATE webhook_subscription SET slow = slow WHERE owner = $1 AND id = $2 RETURNING secret",
+        "SELECT secret FROM webhook_subscription WHERE owner = $1 AND id = $2 FOR NO KEY UPDATE",
         &[owner.into(), id.into()],
         |row| row.get::<Vec<u8>>(0),
     )?;

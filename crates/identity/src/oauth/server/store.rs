@@ -81,8 +81,7 @@ pub(super) fn insert_grant(
 ) -> Result<(), Error> {
     // Every insert deletes a few expired grants with their codes and tokens, so that their number stays bounded.
     tx.execute(
-        "DELETE FROM oauth_grant WHERE id IN
-         (SELECT id FROM oauth_grant WHERE ends_at <= $1 ORDER BY ends_at LIMIT 10)",
+        db::delete_some!("oauth_grant", "id", "ends_at <= $1 ORDER BY ends_at LIMIT 10"),
         &[now.into()],
     )?;
     let scopes = grant.scopes.join(" ");
@@ -105,9 +104,11 @@ pub(super) fn insert_grant(
 /// Makes room for one more grant of an account to a client: of too many, the oldest are deleted with their codes and tokens.
 pub(super) fn delete_oldest_grants(tx: &mut WriteTx<'_>, account: Uuid, client: &str) -> Result<(), Error> {
     tx.execute(
-        "DELETE FROM oauth_grant WHERE id IN
-         (SELECT id FROM oauth_grant WHERE account_id = $1 AND client_id = $2
-          ORDER BY created_at DESC LIMIT 1000 OFFSET $3)",
+        db::delete_some!(
+            "oauth_grant",
+            "id",
+            "account_id = $1 AND client_id = $2 ORDER BY created_at DESC LIMIT 1000 OFFSET $3"
+        ),
         &[account.into(), client.into(), (MAX_GRANTS - 1).into()],
     )
     .map(drop)
@@ -236,8 +237,7 @@ pub(super) fn revoke_token(
     now: Timestamp,
 ) -> Result<(), Error> {
     tx.execute(
-        "DELETE FROM oauth_revoked_token WHERE id IN
-         (SELECT id FROM oauth_revoked_token WHERE expires_at <= $1 ORDER BY expires_at LIMIT 10)",
+        db::delete_some!("oauth_revoked_token", "id", "expires_at <= $1 ORDER BY expires_at LIMIT 10"),
         &[now.into()],
     )?;
     tx.execute(
