@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use db::{Db, Limits, Location, Migrations, Script};
+use db::{Db, Limits, Location, Migrations};
 
 const CREATE: &str =
     "CREATE TABLE entry (id INTEGER PRIMARY KEY, words TEXT NOT NULL, number INTEGER NOT NULL) STRICT";
@@ -18,9 +18,8 @@ pub(crate) const ROWS: i64 = 100_000;
 
 /// A database with this table, and what else is asked for.
 pub(crate) fn ours(folder: &Path, others: &[Migrations]) -> Db {
-    let steps = &[Script { name: "0001_entry", sqlite: CREATE, postgres: "" }];
-    let migrations: Vec<_> =
-        [Migrations { component: "bench", steps }].into_iter().chain(others.iter().copied()).collect();
+    let own = Migrations::new("bench", &[("0001_entry", CREATE, "")]);
+    let migrations: Vec<_> = [own].into_iter().chain(others.iter().copied()).collect();
     let location = Location::Sqlite(folder.join("ours"));
     Db::open(&location, "bench", &migrations, Limits::default()).unwrap()
 }

@@ -1,42 +1,77 @@
-//! What can go wrong in a unit of work, sorted by what the caller can do about it.
+//! Errors of a unit of work, by what the caller can do about them, and errors of opening a database.
 
 use thiserror::Error as ThisError;
 
-/// A unit of work that did not happen: whatever it had changed is rolled back.
+/// Why a unit of work did not happen. All its changes are rolled back.
 #[derive(Debug, ThisError)]
 pub enum Error {
-    /// More work is waiting than the database gets done. Nothing was started; trying again later may succeed.
+    /// Too many units wait. This one was not started; a later retry may succeed.
     #[error("the database is busy: its queue is full")]
     Busy,
     /// The database cannot be reached, or cannot write (no connection, a full disk, an I/O error).
     #[error("the database is unavailable: {0}")]
     Unavailable(String),
-    /// A unique constraint said no. The text names the constraint (PostgreSQL) or its columns (SQLite); a
-    /// statement that expects this says `ON CONFLICT` instead of reading it.
+    /// A unique constraint failed. The text names the constraint (PostgreSQL) or its columns (SQLite). A statement that
+    /// expects the conflict uses `ON CONFLICT` instead of this text.
     #[error("a unique constraint failed: {0}")]
     Unique(String),
-    /// Any other constraint: a foreign key, a check, NOT NULL.
+    /// Another constraint failed: a foreign key, a check, NOT NULL.
     #[error("a constraint failed: {0}")]
     Constraint(String),
     /// A column could not be read as the type asked for.
     #[error("column {index}: {cause}")]
     Column { index: usize, cause: String },
-    /// A statement was given another number of parameters than it names.
+    /// The number of parameters differs from the number that the statement names.
     #[error("a statement names {named} parameters and was given {given}")]
     Parameters { named: usize, given: usize },
-    /// A statement after one that failed: the transaction is lost, on both engines alike.
+    /// An earlier statement failed, which aborts the transaction on both engines.
     #[error("an earlier statement of this transaction failed")]
     Aborted,
-    /// The closure did something the unit does not allow, or panicked: a fault in our own code.
+    /// The closure panicked, or used its transaction in a way that is not allowed: a bug in this program.
     #[error("{0}")]
     Fault(String),
-    /// The engine refused a statement for any other reason.
+    /// The engine rejected a statement for another reason.
     #[error("{0}")]
     Engine(String),
-    /// A conflict with another transaction that retrying resolves; PostgreSQL units are retried before a
-    /// caller sees it.
+    /// A conflict with another transaction. PostgreSQL units are retried before a caller gets this error.
     #[error("a conflict with another transaction: {0}")]
     Conflict(String),
+}
+
+impl Error {
+    pub(crate) fn closed() -> Self {
+        Error::Unavailable("the database was closed".into())
+    }
+}
+
+/// Whether a retry of a failed unit may succeed. It is kept apart from the error, which the closure may have converted into
+/// its own type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// A conflict, or a connection that broke before the commit.
+    Transient,
+    Permanent,
+}
+
+impl From<&Error> for Failure {
+    fn from(error: &Error) -> Self {
+        match error {
+            Error::Conflict(_) | Error::Unavailable(_) => Failure::Transient,
+            _ => Failure::Permanent,
+        }
+    }
+}
+
+/// Why a database could not be opened: one line for the operator.
+#[derive(Debug, ThisError)]
+#[error("{0}")]
+pub struct OpenError(String);
+
+impl OpenError {
+    /// Joins the lines of the text: an engine's message may have details, hints and the statement.
+    pub(crate) fn new(text: &str) -> Self {
+        OpenError(text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" "))
+    }
 }
 
 impl From<rusqlite::Error> for Error {
@@ -57,7 +92,7 @@ impl From<rusqlite::Error> for Error {
             | ErrorCode::FileLockingProtocolFailed
             | ErrorCode::DatabaseCorrupt
             | ErrorCode::NotADatabase => Error::Unavailable(message),
-            // Read-only by the file system is the operator's; read-only by our own reader is a fault of ours.
+            // The operator can repair a read-only file system. A write on a connection that only reads is a bug.
             ErrorCode::ReadOnly if failure.extended_code != rusqlite::ffi::SQLITE_READONLY => {
                 Error::Unavailable(message)
             }
@@ -78,27 +113,27 @@ impl From<rusqlite::Error> for Error {
 impl From<tokio_postgres::Error> for Error {
     fn from(error: tokio_postgres::Error) -> Self {
         use tokio_postgres::error::SqlState;
-        let Some(refusal) = error.as_db_error() else {
+        let Some(db_error) = error.as_db_error() else {
             let text = with_source(&error);
-            // A parameter that does not fit its column is no fault of the connection.
+            // A parameter that does not fit its column leaves the connection usable.
             return if error.is_closed() || io_kind(&error).is_some() {
                 Error::Unavailable(text)
             } else {
                 Error::Engine(text)
             };
         };
-        let text = refusal.message().to_owned();
-        let constraint = || refusal.constraint().unwrap_or(&text).to_owned();
-        match refusal.code() {
+        let text = db_error.message().to_owned();
+        let constraint = || db_error.constraint().unwrap_or(&text).to_owned();
+        match db_error.code() {
             &SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED => Error::Conflict(text),
-            // The statement timeout, which waiting for a lock runs into: what SQLite's busy timeout is.
+            // The statement timeout, mostly of a wait for a lock: like SQLite's busy timeout.
             &SqlState::QUERY_CANCELED => Error::Busy,
             &SqlState::DUPLICATE_PSTATEMENT => Error::Unavailable(text),
             &SqlState::UNIQUE_VIOLATION => Error::Unique(constraint()),
             code => match &code.code()[..2] {
                 "23" => Error::Constraint(constraint()),
-                // 26 and 42P05: a pooler lost a prepared statement. 08 connection, 28 not let in, 3D no such database, 53 out of resources, 57 operator intervention
-                // (shutdown), 58 system
+                // 08 connection, 26 a pooler lost a prepared statement, 28 authentication, 3D unknown database, 53 out of
+                // resources, 57 operator intervention (shutdown), 58 system.
                 "08" | "26" | "28" | "3D" | "53" | "57" | "58" => Error::Unavailable(text),
                 _ => Error::Engine(text),
             },
@@ -106,7 +141,7 @@ impl From<tokio_postgres::Error> for Error {
     }
 }
 
-/// What kind of I/O error caused this one, if any did.
+/// The kind of the I/O error that caused this one, if there is one.
 pub(crate) fn io_kind(error: &tokio_postgres::Error) -> Option<std::io::ErrorKind> {
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
@@ -118,7 +153,7 @@ pub(crate) fn io_kind(error: &tokio_postgres::Error) -> Option<std::io::ErrorKin
     None
 }
 
-/// An error with what caused it, in one line.
+/// An error with its causes, in one line.
 pub(crate) fn with_source(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,40 +1,37 @@
-//! How a schema comes to be what the code expects.
+//! Migrations of a schema.
 //!
-//! Each part of a service (its own tables, identity's) brings a numbered list of steps, written once per
-//! engine because types differ. All steps that a database lacks are applied in one transaction under a lock,
-//! so several processes may start at once and a step that fails leaves nothing behind.
+//! Each component of a service (its own tables, identity's) has a numbered list of steps, written once per engine because
+//! types differ. All steps that a database lacks are applied in one transaction under a lock, so several processes may start
+//! at the same time, and a step that fails changes nothing.
 
 use std::fmt;
 
-/// The steps of one component, in order; the first is version 1. Made by [`migrations!`](crate::migrations).
+/// The migrations of one component, in order; the first is version 1. `migrations!` of the crate `model` reads them from the
+/// folder of a crate.
 #[derive(Clone, Copy)]
 pub struct Migrations {
-    pub component: &'static str,
-    pub steps: &'static [Script],
+    component: &'static str,
+    scripts: &'static [Script],
 }
 
-/// One step in both engines' words.
-#[derive(Clone, Copy)]
-pub struct Script {
-    pub name: &'static str,
-    pub sqlite: &'static str,
-    pub postgres: &'static str,
-}
+/// The name of a step, and its text for SQLite and for PostgreSQL.
+type Script = (&'static str, &'static str, &'static str);
 
-/// The migrations of a component, read from `migrations/{sqlite,postgres}/NAME.sql` of the calling crate:
-/// `db::migrations!("museum": "0001_events", "0002_tickets")`.
-#[macro_export]
-macro_rules! migrations {
-    ($component:literal : $($name:literal),+ $(,)?) => {
-        $crate::Migrations {
-            component: $component,
-            steps: &[$($crate::Script {
-                name: $name,
-                sqlite: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/sqlite/", $name, ".sql")),
-                postgres: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/", $name, ".sql")),
-            }),+],
-        }
-    };
+impl Migrations {
+    /// Each step is its name, its text for SQLite and its text for PostgreSQL.
+    pub const fn new(component: &'static str, scripts: &'static [Script]) -> Self {
+        Migrations { component, scripts }
+    }
+
+    pub const fn component(&self) -> &'static str {
+        self.component
+    }
+
+    /// The first `version` steps, for tests that upgrade an older database.
+    #[must_use]
+    pub const fn up_to(self, version: usize) -> Self {
+        Migrations { component: self.component, scripts: self.scripts.split_at(version).0 }
+    }
 }
 
 pub(crate) const SQLITE_TABLE: &str = "CREATE TABLE IF NOT EXISTS triptych_migration (
@@ -66,11 +63,11 @@ impl fmt::Display for Step {
     }
 }
 
-/// What is still to be applied to a database that is at `applied`; refuses one that is ahead of this program.
-pub(crate) fn outstanding(migrations: &[Migrations], applied: &[(String, i64)]) -> Result<Vec<Step>, String> {
+/// The steps that a database with the `applied` versions lacks; an error when it is newer than this program.
+pub(crate) fn missing(migrations: &[Migrations], applied: &[(String, i64)]) -> Result<Vec<Step>, String> {
     for (component, version) in applied {
         let known = migrations.iter().find(|known| known.component == component);
-        let newest = known.map_or(0, |known| known.steps.len() as i64);
+        let newest = known.map_or(0, |known| known.scripts.len() as i64);
         if *version > newest {
             return Err(format!(
                 "its schema is newer than this program ({component} is at version {version}, this program \
@@ -83,12 +80,12 @@ pub(crate) fn outstanding(migrations: &[Migrations], applied: &[(String, i64)]) 
         found.map_or(0, |(_, version)| *version)
     };
     let all = migrations.iter().flat_map(|part| {
-        part.steps.iter().zip(1..).map(|(script, version)| Step {
+        part.scripts.iter().zip(1..).map(|(&(name, sqlite, postgres), version)| Step {
             component: part.component,
             version,
-            name: script.name,
-            sqlite: script.sqlite,
-            postgres: script.postgres,
+            name,
+            sqlite,
+            postgres,
         })
     });
     Ok(all.filter(|step| step.version > at(step.component)).collect())

@@ -1,4 +1,4 @@
-//! Files that belong to one user: password hashes, sessions and people's data are in them.
+//! Files that only their owner can read: they contain password hashes, sessions and personal data.
 
 use std::{
     fs::{self, OpenOptions, Permissions},
@@ -7,10 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::OpenError;
+use crate::error::OpenError;
 
-/// Makes the data folder, and sees to it that it is still there after a power cut. One that is open to other users is
-/// refused: they could read what is put there, or put something else in its place.
+/// Creates the data folder, and syncs it to the disk. A folder that is open to other users is rejected: they could read or
+/// replace the files in it.
 pub fn create_folder(folder: &Path) -> Result<(), OpenError> {
     let failed = |error: io::Error| {
         let why = match error.kind() {
@@ -36,15 +36,15 @@ pub fn create_folder(folder: &Path) -> Result<(), OpenError> {
     fs::File::open(parent).and_then(|parent| parent.sync_all()).map_err(failed)
 }
 
-/// A path as a shell takes it.
+/// A path as a shell expects it.
 pub fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |letter: char| letter.is_alphanumeric() || "/._-".contains(letter);
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
-/// Makes a database's file for its owner only, whatever the process's umask is. SQLite gives the same rights to the files
-/// that it puts beside it; those that an earlier version left get them here.
+/// Creates a database file that only its owner can read, whatever the umask of the process is. SQLite gives the same
+/// permissions to the WAL and its index; this function also corrects files of an earlier version.
 pub(crate) fn secure_files(database: &Path) -> io::Result<()> {
     let own = Permissions::from_mode(0o600);
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(database) {
@@ -59,7 +59,7 @@ pub(crate) fn secure_files(database: &Path) -> io::Result<()> {
             Ok(found) if found.is_file() && found.permissions().mode() & 0o077 != 0 => {
                 fs::set_permissions(&name, own.clone())?;
             }
-            // SQLite says what is wrong with a file that cannot be opened, or makes one that is not there.
+            // SQLite reports a file that cannot be opened, and creates a missing one.
             _ => {}
         }
     }

@@ -5,7 +5,12 @@ use rust_decimal::Decimal;
 use serde::{Serialize, de::DeserializeOwned};
 use uuid::Uuid;
 
-use crate::{Error, Json, Row, Value};
+use crate::{
+    error::Error,
+    row::{Json, Row},
+    value::Value,
+    word::Word,
+};
 
 /// A type that is read from the columns of a row, and written to them.
 pub trait Record: Sized {
@@ -22,18 +27,6 @@ pub trait Record: Sized {
 
     /// The values of the columns, in their order.
     fn values(&self) -> Result<Vec<Value<'_>>, Error>;
-}
-
-/// An enumeration whose variants are kept and sent as words. `#[derive(Words)]` of the crate `model` implements it.
-pub trait Word: Copy + 'static {
-    /// The variants with their words, in the order of their declaration.
-    const WORDS: &'static [(&'static str, Self)];
-
-    fn word(self) -> &'static str;
-
-    fn from_word(word: &str) -> Option<Self> {
-        Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, value)| *value)
-    }
 }
 
 /// A value that can be bound to a parameter of a statement.
@@ -71,7 +64,7 @@ impl<T: Bind> Bind for Option<T> {
     }
 }
 
-/// A value that is kept as JSON.
+/// A value that is stored as JSON.
 pub fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<Value<'static>, Error> {
     serde_json::to_string(value).map(Value::json).map_err(|error| Error::Fault(error.to_string()))
 }

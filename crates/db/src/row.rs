@@ -1,4 +1,4 @@
-//! What comes out of a statement: typed columns of a row of either engine.
+//! The typed columns of a row of either engine.
 
 use jiff::{Timestamp, civil::Date};
 use rusqlite::types::ValueRef;
@@ -6,12 +6,12 @@ use rust_decimal::Decimal;
 use tokio_postgres::types::{FromSql, Type};
 use uuid::Uuid;
 
-use crate::{Error, Word};
+use crate::{error::Error, word::Word};
 
 /// A row being read. Columns are taken by position, counted from 0, in the order the statement names them.
-pub struct Row<'a>(pub(crate) Source<'a>);
+pub struct Row<'a>(pub(crate) EngineRow<'a>);
 
-pub(crate) enum Source<'a> {
+pub(crate) enum EngineRow<'a> {
     Sqlite(&'a rusqlite::Row<'a>),
     Postgres(&'a tokio_postgres::Row),
 }
@@ -20,22 +20,24 @@ impl Row<'_> {
     /// The column at `index`. A NULL where `T` is not an `Option`, or a value of another type, is an error.
     pub fn get<T: Column>(&self, index: usize) -> Result<T, Error> {
         let found = match self.0 {
-            Source::Sqlite(row) => row
+            EngineRow::Sqlite(row) => row
                 .get_ref(index)
                 .map_err(|error| error.to_string())
                 .and_then(|value| T::from_sqlite(value).map_err(str::to_owned)),
-            Source::Postgres(row) => T::from_postgres(row, index),
+            EngineRow::Postgres(row) => T::from_postgres(row, index),
         };
         found.map_err(|cause| Error::Column { index, cause })
     }
 
-    /// Checks, in a debug build, that the columns from `first` on have these names. A record whose statement names them in
-    /// another order would otherwise be read wrongly where their types are alike.
+    /// Checks, in a debug build, that the columns from `first` on have these names. Columns of the same type in another order
+    /// would otherwise be read into the wrong members.
     #[doc(hidden)]
     pub fn expect_columns(&self, first: usize, names: &[&str]) {
         let has = |(index, name): (usize, &&str)| match self.0 {
-            Source::Sqlite(row) => row.as_ref().column_name(first + index).is_ok_and(|found| found == *name),
-            Source::Postgres(row) => {
+            EngineRow::Sqlite(row) => {
+                row.as_ref().column_name(first + index).is_ok_and(|found| found == *name)
+            }
+            EngineRow::Postgres(row) => {
                 row.columns().get(first + index).is_some_and(|found| found.name() == *name)
             }
         };
@@ -45,11 +47,11 @@ impl Row<'_> {
     /// How many bytes the row's columns have in all.
     pub fn bytes(&self) -> usize {
         match self.0 {
-            Source::Sqlite(row) => {
+            EngineRow::Sqlite(row) => {
                 let columns = 0..row.as_ref().column_count();
                 columns.map(|index| row.get_ref(index).map_or(0, size)).sum()
             }
-            Source::Postgres(row) => row.raw_size_bytes(),
+            EngineRow::Postgres(row) => row.raw_size_bytes(),
         }
     }
 }
@@ -75,7 +77,7 @@ pub trait Column: Sized {
 
 fn fetch<'a, T: FromSql<'a>>(row: &'a tokio_postgres::Row, index: usize) -> Result<T, String> {
     row.try_get(index).map_err(|error| {
-        // The client's own message names neither the types nor the reason; its source does.
+        // The client's own message has neither the types nor the reason; its source does.
         std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string)
     })
 }
@@ -130,7 +132,7 @@ column! {
     Uuid: |value| Uuid::from_slice(blob(value)?).map_err(|_| "expected 16 bytes"),
     Timestamp: |value| {
         let micros = integer(value)?;
-        // Not from_microsecond, which refuses the last second that a Timestamp can be.
+        // Not from_microsecond, which rejects the last second of the range.
         let (second, fraction) = (micros / 1_000_000, micros % 1_000_000 * 1000);
         Timestamp::new(second, fraction as i32).map_err(|_| "a time out of range")
     },
@@ -143,7 +145,7 @@ impl Column for i64 {
     }
 
     fn from_postgres(row: &tokio_postgres::Row, index: usize) -> Result<Self, String> {
-        // A literal or a count may come back narrower than BIGINT.
+        // A literal or a count may be narrower than BIGINT.
         match row.columns().get(index).map(tokio_postgres::Column::type_) {
             Some(&Type::INT4) => fetch::<i32>(row, index).map(i64::from),
             Some(&Type::INT2) => fetch::<i16>(row, index).map(i64::from),
@@ -208,19 +210,19 @@ impl<T: Column> Column for Option<T> {
     }
 
     fn from_postgres(row: &tokio_postgres::Row, index: usize) -> Result<Self, String> {
-        if fetch::<Option<Anything>>(row, index)?.is_none() {
+        if fetch::<Option<AnyColumn>>(row, index)?.is_none() {
             return Ok(None);
         }
         T::from_postgres(row, index).map(Some)
     }
 }
 
-/// Reads any column, to learn only whether it is NULL.
-struct Anything;
+/// Reads a column of any type, only to check whether it is NULL.
+struct AnyColumn;
 
-impl<'a> FromSql<'a> for Anything {
+impl<'a> FromSql<'a> for AnyColumn {
     fn from_sql(_: &Type, _: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
-        Ok(Anything)
+        Ok(AnyColumn)
     }
 
     fn accepts(_: &Type) -> bool {

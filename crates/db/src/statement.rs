@@ -1,5 +1,5 @@
-//! Statements put together at compile time from text and the columns of records. The macro `sql!` of the crate `model` writes
-//! the calls.
+//! Statements that are built at compile time from text and the columns of records. The macro `sql!` of the crate `model`
+//! generates the calls.
 
 /// A part of a statement.
 #[derive(Clone, Copy)]
@@ -11,7 +11,7 @@ pub enum Part {
     Values(&'static [&'static str]),
     /// Each column but the first, the key, set to its parameter: `name = $2, status = $3`.
     Set(&'static [&'static str]),
-    /// Each column but the first set to what an insertion has for it: `name = excluded.name`.
+    /// Each column but the first set to the value of the rejected insertion: `name = excluded.name`.
     SetExcluded(&'static [&'static str]),
 }
 
@@ -44,12 +44,12 @@ macro_rules! delete_some {
     };
 }
 
-/// How long a statement is.
+/// The length of a statement in bytes.
 pub const fn length(parts: &[Part]) -> usize {
     Writer::<0>::new().write_all(parts).at
 }
 
-/// A statement of so many bytes.
+/// The bytes of a statement.
 pub const fn join<const LENGTH: usize>(parts: &[Part]) -> [u8; LENGTH] {
     Writer::new().write_all(parts).text
 }
@@ -62,15 +62,15 @@ pub const fn text(bytes: &'static [u8]) -> &'static str {
     }
 }
 
-/// Writes as far as there is room, and counts all of it.
-struct Writer<const ROOM: usize> {
-    text: [u8; ROOM],
+/// Writes as much as fits, and counts all bytes.
+struct Writer<const SIZE: usize> {
+    text: [u8; SIZE],
     at: usize,
 }
 
-impl<const ROOM: usize> Writer<ROOM> {
+impl<const SIZE: usize> Writer<SIZE> {
     const fn new() -> Self {
-        Writer { text: [0; ROOM], at: 0 }
+        Writer { text: [0; SIZE], at: 0 }
     }
 
     const fn write_all(mut self, parts: &[Part]) -> Self {
@@ -143,7 +143,7 @@ impl<const ROOM: usize> Writer<ROOM> {
     }
 
     const fn byte(mut self, byte: u8) -> Self {
-        if self.at < ROOM {
+        if self.at < SIZE {
             self.text[self.at] = byte;
         }
         self.at += 1;

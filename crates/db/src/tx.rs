@@ -1,16 +1,19 @@
-//! What a unit of work holds while it runs.
+//! The transaction that a unit of work uses while it runs.
 
 use std::ops::{Deref, DerefMut};
 
 use crate::{
-    Error, Record, Value,
-    postgres::Session,
-    row::{Row, Source},
+    error::{Error, Failure},
+    postgres::connection::Session,
+    record::Record,
+    row::{EngineRow, Row},
+    scope::Scope,
     sql::LOCK,
-    sqlite::Connection as Sqlite,
+    sqlite::connection::Connection as Sqlite,
+    value::Value,
 };
 
-/// A transaction that reads. Statements are `&'static str`, so no text of a caller's can become SQL.
+/// A transaction that reads. Statements are `&'static str`, so that input cannot become SQL.
 pub struct Tx<'c> {
     connection: Engine<'c>,
     scope: Scope,
@@ -23,22 +26,6 @@ pub(crate) enum Engine<'c> {
     Postgres(Session<'c>),
 }
 
-/// How far a transaction reaches. Most reads are one statement, which is a snapshot by itself and needs no
-/// `BEGIN` and `COMMIT` around it: two round trips less on PostgreSQL.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
-    Statement,
-    Transaction,
-}
-
-/// Why a unit cannot go on, kept beside the error itself: the closure may have turned that into its own type.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Failure {
-    Conflict,
-    Unavailable,
-    Other,
-}
-
 impl<'c> Tx<'c> {
     pub(crate) fn new(connection: Engine<'c>, scope: Scope) -> Self {
         Tx { connection, scope, statements: 0, failure: None }
@@ -48,7 +35,7 @@ impl<'c> Tx<'c> {
         self.failure
     }
 
-    /// What a closure says it did: one that swallowed a failed statement's error has not done it.
+    /// The outcome of a closure. One that ignored the error of a failed statement has failed.
     pub(crate) fn checked<R, E: From<Error>>(&self, outcome: Result<R, E>) -> Result<R, E> {
         match outcome {
             Ok(_) if self.failure.is_some() => Err(Error::Aborted.into()),
@@ -56,7 +43,7 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// All rows of a statement, each turned into a `T`. The statement bounds their number (`LIMIT`).
+    /// All rows of a statement, each converted into a `T`. The statement must bound their number (`LIMIT`).
     pub fn rows<T>(
         &mut self,
         sql: &'static str,
@@ -68,13 +55,13 @@ impl<'c> Tx<'c> {
                 let mut rows = statement.raw_query();
                 let mut found = Vec::new();
                 while let Some(row) = rows.next()? {
-                    found.push(read(&Row(Source::Sqlite(row)))?);
+                    found.push(read(&Row(EngineRow::Sqlite(row)))?);
                 }
                 Ok(found)
             }),
             Engine::Postgres(connection) => {
                 let rows = connection.query(sql, params)?;
-                rows.iter().map(|row| read(&Row(Source::Postgres(row)))).collect()
+                rows.iter().map(|row| read(&Row(EngineRow::Postgres(row)))).collect()
             }
         })
     }
@@ -90,16 +77,16 @@ impl<'c> Tx<'c> {
             Engine::Sqlite(connection) => connection.with(sql, params, |statement| {
                 let mut rows = statement.raw_query();
                 let found = match rows.next()? {
-                    Some(row) => Some(read(&Row(Source::Sqlite(row)))?),
+                    Some(row) => Some(read(&Row(EngineRow::Sqlite(row)))?),
                     None => return Ok(None),
                 };
-                // A statement that writes (`… RETURNING`) is only done when it has been stepped to its end.
+                // A statement that writes (`… RETURNING`) completes only when all its rows have been read.
                 while rows.next()?.is_some() {}
                 Ok(found)
             }),
             Engine::Postgres(connection) => {
                 let rows = connection.query(sql, params)?;
-                rows.first().map(|row| read(&Row(Source::Postgres(row)))).transpose()
+                rows.first().map(|row| read(&Row(EngineRow::Postgres(row)))).transpose()
             }
         })
     }
@@ -125,17 +112,13 @@ impl<'c> Tx<'c> {
             run(&mut self.connection)
         };
         if let Err(error) = &outcome {
-            self.failure = Some(match error {
-                Error::Conflict(_) => Failure::Conflict,
-                Error::Unavailable(_) => Failure::Unavailable,
-                _ => Failure::Other,
-            });
+            self.failure = Some(error.into());
         }
         outcome
     }
 }
 
-/// A transaction that also writes. Whatever reads takes a [`Tx`], and a `WriteTx` is one too.
+/// A transaction that also writes. It dereferences to [`Tx`], which functions that only read take.
 pub struct WriteTx<'c>(Tx<'c>);
 
 impl<'c> WriteTx<'c> {
@@ -143,7 +126,7 @@ impl<'c> WriteTx<'c> {
         WriteTx(Tx::new(connection, Scope::Transaction))
     }
 
-    /// Runs a statement and says how many rows it changed.
+    /// Runs a statement and gives the number of rows it changed.
     pub fn execute(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<u64, Error> {
         self.0.statement(|connection| match connection {
             Engine::Sqlite(connection) => connection.with(sql, params, |statement| {

@@ -1,4 +1,4 @@
-//! A unit of work on its way through a queue: what to run, and whom to tell.
+//! A unit of work in a queue: its closure, and the channel for its result.
 
 use std::{
     any::Any,
@@ -8,28 +8,31 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use crate::{Error, Tx, WriteTx};
+use crate::{
+    deadline::after,
+    error::Error,
+    tx::{Tx, WriteTx},
+};
 
-/// What a queue holds. `run` may be called again after a roll-back; `answer` is called once, when the outcome
-/// is durable.
+/// A queued unit. `run` may be called again after a rollback; `answer` is called once, when the outcome is durable.
 pub(crate) trait Unit<T: ?Sized>: Send {
-    /// Runs the closure; `false` when it failed and must be rolled back.
+    /// Runs the closure; `false` when it failed and its changes must be rolled back.
     fn run(&mut self, tx: &mut T) -> bool;
-    /// Sends what the last `run` gave.
+    /// Sends the outcome of the last `run`.
     fn answer(self: Box<Self>);
-    /// Sends this instead: the unit did not happen.
-    fn refuse(self: Box<Self>, error: Error);
-    /// So long after it was queued: its caller has a client waiting, and a later answer is of no use.
+    /// Sends this error instead: the unit did not happen.
+    fn fail(self: Box<Self>, error: Error);
+    /// The time from which an answer is too late, this long after the unit was queued.
     fn deadline(&self, wait: Duration) -> Instant;
-    /// Whether nobody waits for it any more.
-    fn abandoned(&self) -> bool;
+    /// Whether the caller was dropped.
+    fn is_abandoned(&self) -> bool;
 }
 
 pub(crate) type WriteUnit = Box<dyn for<'c> Unit<WriteTx<'c>>>;
 pub(crate) type ReadUnit = Box<dyn for<'c> Unit<Tx<'c>>>;
 
 struct Task<F, R, E> {
-    work: F,
+    closure: F,
     outcome: Option<Result<R, E>>,
     reply: oneshot::Sender<Result<R, E>>,
     queued: Instant,
@@ -37,24 +40,24 @@ struct Task<F, R, E> {
 
 type Reply<R, E> = oneshot::Receiver<Result<R, E>>;
 
-pub(crate) fn write<R, E, F>(work: F) -> (WriteUnit, Reply<R, E>)
+pub(crate) fn write<R, E, F>(closure: F) -> (WriteUnit, Reply<R, E>)
 where
     F: Fn(&mut WriteTx<'_>) -> Result<R, E> + Send + 'static,
     R: Send + 'static,
     E: From<Error> + Send + 'static,
 {
     let (reply, receiver) = oneshot::channel();
-    (Box::new(Task { work, outcome: None, reply, queued: Instant::now() }), receiver)
+    (Box::new(Task { closure, outcome: None, reply, queued: Instant::now() }), receiver)
 }
 
-pub(crate) fn read<R, E, F>(work: F) -> (ReadUnit, Reply<R, E>)
+pub(crate) fn read<R, E, F>(closure: F) -> (ReadUnit, Reply<R, E>)
 where
     F: Fn(&mut Tx<'_>) -> Result<R, E> + Send + 'static,
     R: Send + 'static,
     E: From<Error> + Send + 'static,
 {
     let (reply, receiver) = oneshot::channel();
-    (Box::new(Task { work, outcome: None, reply, queued: Instant::now() }), receiver)
+    (Box::new(Task { closure, outcome: None, reply, queued: Instant::now() }), receiver)
 }
 
 macro_rules! unit {
@@ -66,21 +69,21 @@ macro_rules! unit {
             E: From<Error> + Send + 'static,
         {
             fn run(&mut self, tx: &mut $tx<'c>) -> bool {
-                let outcome = run_caught(|| (self.work)(tx));
+                let outcome = run_caught(|| (self.closure)(tx));
                 let outcome = tx.checked(outcome);
-                let fine = outcome.is_ok();
+                let succeeded = outcome.is_ok();
                 self.outcome = Some(outcome);
-                fine
+                succeeded
             }
 
             fn answer(self: Box<Self>) {
                 let Task { outcome, reply, .. } = *self;
                 let outcome = outcome.unwrap_or_else(|| Err(Error::Aborted.into()));
-                // The caller may have gone; the work is done all the same.
+                // The caller may have been dropped; the outcome stays as it is.
                 let _ = reply.send(outcome);
             }
 
-            fn refuse(self: Box<Self>, error: Error) {
+            fn fail(self: Box<Self>, error: Error) {
                 let _ = self.reply.send(Err(error.into()));
             }
 
@@ -88,7 +91,7 @@ macro_rules! unit {
                 after(self.queued, wait)
             }
 
-            fn abandoned(&self) -> bool {
+            fn is_abandoned(&self) -> bool {
                 self.reply.is_closed()
             }
         }
@@ -98,15 +101,9 @@ macro_rules! unit {
 unit!(Tx);
 unit!(WriteTx);
 
-/// So long after a time; a wait that no clock can tell is a year.
-pub(crate) fn after(start: Instant, wait: Duration) -> Instant {
-    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-    start.checked_add(wait).unwrap_or(start + YEAR)
-}
-
-/// Runs a closure of a service's on a thread that many share: its panic is its own failure, not theirs.
-pub(crate) fn run_caught<R, E: From<Error>>(work: impl FnOnce() -> Result<R, E>) -> Result<R, E> {
-    catch_unwind(AssertUnwindSafe(work))
+/// Runs a closure on a thread that many units share. A panic becomes the error of this unit.
+pub(crate) fn run_caught<R, E: From<Error>>(closure: impl FnOnce() -> Result<R, E>) -> Result<R, E> {
+    catch_unwind(AssertUnwindSafe(closure))
         .unwrap_or_else(|panic| Err(Error::Fault(panic_text(panic.as_ref())).into()))
 }
 

@@ -1,4 +1,4 @@
-//! What goes into a statement: one value type for both engines.
+//! Parameters of a statement: one value type for both engines.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use rust_decimal::Decimal;
 use tokio_postgres::types::{Format, IsNull, ToSql, Type, to_sql_checked};
 use uuid::Uuid;
 
-/// A parameter of a statement. Text and bytes are borrowed, so that binding copies nothing of the caller's.
+/// A parameter of a statement. Text and bytes can be borrowed, so that binding does not copy them.
 ///
 /// | variant | SQLite | PostgreSQL |
 /// |---|---|---|
@@ -31,7 +31,7 @@ pub enum Value<'a> {
     Uuid(Uuid),
     Time(Timestamp),
     Date(Date),
-    /// JSON as text: the service that wrote it knows its shape, the database only keeps it.
+    /// JSON as text: the service defines its structure, the database only stores it.
     Json(Cow<'a, str>),
     Bytes(Cow<'a, [u8]>),
 }
@@ -42,7 +42,7 @@ impl<'a> Value<'a> {
         Value::Json(text.into())
     }
 
-    /// As what PostgreSQL gets it where it has not said what it expects. It finds out itself what `UNKNOWN` is.
+    /// The type that is sent where PostgreSQL has not told which it expects. PostgreSQL infers `UNKNOWN` itself.
     pub(crate) fn postgres_type(&self) -> Type {
         match self {
             // JSON or JSONB.
@@ -137,12 +137,12 @@ impl ToSql for Value<'_> {
             Value::Text(text) => text.as_ref().to_sql_checked(ty, out),
             Value::Uuid(id) => id.to_sql_checked(ty, out),
             Value::Bytes(bytes) => bytes.as_ref().to_sql_checked(ty, out),
-            // Whole microseconds on both engines: PostgreSQL keeps no more, and would round where SQLite cuts.
+            // Whole microseconds on both engines: PostgreSQL stores no more, and would round where SQLite truncates.
             Value::Time(time) => {
                 let fraction = time.subsec_nanosecond();
                 Timestamp::new(time.as_second(), fraction - fraction % 1000)?.to_sql_checked(ty, out)
             }
-            // Written here, as the library's own zero has no scale: 0.00 would come back as 0.
+            // Not written by the library, whose zero has no scale: 0.00 would become 0.
             Value::Decimal(zero) if zero.is_zero() && *ty == Type::NUMERIC => {
                 out.put_slice(&[0; 6]); // no digits, their weight, their sign
                 out.put_u16(zero.scale() as u16);
@@ -166,7 +166,7 @@ impl ToSql for Value<'_> {
         if *ty == Type::UNKNOWN { Format::Text } else { Format::Binary }
     }
 
-    // Each variant checks for itself in `to_sql`, since which types fit depends on the variant.
+    // `to_sql` checks the type, since it depends on the variant.
     fn accepts(_: &Type) -> bool {
         true
     }

@@ -292,7 +292,7 @@ fn end_access_except(
     now: Timestamp,
 ) -> Result<(), db::Error> {
     // Not every service has the tables of sessions and grants.
-    let component = migrations::OAUTH.component;
+    let component = migrations::OAUTH.component();
     let has_tables =
         tx.row("SELECT 1 FROM triptych_migration WHERE component = $1", &[component.into()], |_| Ok(()))?;
     if has_tables.is_none() {

@@ -2,9 +2,9 @@
 
 use db::Migrations;
 
-pub const ACCOUNTS: Migrations = db::migrations!("identity": "0001_accounts");
+pub const ACCOUNTS: Migrations = model::migrations!("identity");
 
 /// Sessions, clients, grants and keys.
-pub const OAUTH: Migrations = db::migrations!("oauth": "oauth_0001_grants", "oauth_0002_bounds");
+pub const OAUTH: Migrations = model::migrations!("oauth", prefix = "oauth_");
 
-pub const QUOTA: Migrations = db::migrations!("quota": "quota_0001_calls");
+pub const QUOTA: Migrations = model::migrations!("quota", prefix = "quota_");

@@ -133,11 +133,13 @@ pub fn sql(item: TokenStream) -> TokenStream {
     finish(sql::expand(&text).map_err(darling::Error::from))
 }
 
-/// The migrations of a component: all that are in `migrations/sqlite` and `migrations/postgres` of the calling crate, in the
-/// order of their numbers. The crate needs a `build.rs` that names the folder `migrations`, or Cargo misses a new one.
+/// The migrations of a component: all scripts in `migrations/sqlite` and `migrations/postgres` of the calling crate, in the order
+/// of their numbers: `0001_pets.sql`, `0002_orders.sql`. A crate with several components gives the scripts of each a prefix:
+/// `migrations!("oauth", prefix = "oauth_")` reads `oauth_0001_grants.sql`. The crate needs a `build.rs` that names the folder
+/// `migrations`; without it, Cargo does not rebuild the crate for a new script.
 #[proc_macro]
 pub fn migrations(item: TokenStream) -> TokenStream {
-    let component = parse_macro_input!(item as syn::LitStr);
+    let component = parse_macro_input!(item as migrations::Component);
     finish(migrations::expand(&component).map_err(darling::Error::from))
 }
 

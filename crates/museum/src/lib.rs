@@ -34,7 +34,7 @@ pub const PREFIX: &str = "/v1.1";
 
 /// The tables of this service.
 pub const MIGRATIONS: &[Migrations] =
-    &[identity::MIGRATIONS, identity::quota::MIGRATIONS, db::migrations!("museum": "0001_museum")];
+    &[identity::MIGRATIONS, identity::quota::MIGRATIONS, model::migrations!("museum")];
 
 const REALM: &str = "Museum";
 

@@ -63,7 +63,7 @@ pub const MIGRATIONS: &[Migrations] = &[
     oauth::MIGRATIONS,
     identity::quota::MIGRATIONS,
     webhooks::MIGRATIONS,
-    db::migrations!("train": "0001_train", "0002_limits", "0003_removal", "0004_owner_limits"),
+    model::migrations!("train"),
 ];
 
 /// What access tokens can be for.

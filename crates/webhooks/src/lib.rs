@@ -33,7 +33,7 @@ pub use destination::{Destinations, LookUp, Unfit, by_system};
 pub use sign::{NotASecret, Secret};
 
 /// The tables of this crate, to be migrated with those of the service.
-pub const MIGRATIONS: Migrations = db::migrations!("webhooks": "0001_webhooks", "0002_turns", "0003_test_events", "0004_owners", "0005_owner_counts");
+pub const MIGRATIONS: Migrations = model::migrations!("webhooks");
 
 /// How many subscriptions somebody can have.
 pub const MOST_SUBSCRIPTIONS: i64 = 20;

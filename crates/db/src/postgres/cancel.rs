@@ -1,7 +1,8 @@
-//! Stops a statement on the server.
+//! Cancels a statement on the server.
 
 use std::{
     io,
+    net::IpAddr,
     pin::Pin,
     task::{Context, Poll, ready},
 };
@@ -17,10 +18,16 @@ use tokio_postgres::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::server::Peer;
+/// The server that a connection leads to.
+pub(super) struct Peer {
+    pub(super) host: Host,
+    /// `None` for a Unix socket.
+    pub(super) address: Option<IpAddr>,
+    pub(super) port: u16,
+}
 
-/// Asks the server at this address to stop what it does for a connection, and waits until it has taken the request. The
-/// client's own function hangs up at once; PgBouncer drops the request of a client that has hung up.
+/// Asks the server to cancel the statement of a connection, and waits until it has read the request. The client library's own
+/// function closes its connection at once; PgBouncer drops the request of a closed connection.
 pub(super) async fn cancel(token: CancelToken, peer: &Peer, tls: MakeRustlsConnect) -> io::Result<()> {
     match (&peer.host, peer.address) {
         (Host::Unix(folder), _) => {
@@ -42,7 +49,7 @@ where
     token.cancel_query_raw(UntilClosed(stream), Connect(tls)).await.map_err(io::Error::other)
 }
 
-/// A stream that shuts down when the other side has closed it.
+/// A stream whose shutdown waits until the other side has closed it.
 struct UntilClosed<S>(S);
 
 impl<S: AsyncRead + Unpin> AsyncRead for UntilClosed<S> {
@@ -73,7 +80,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for UntilClosed<S> {
             let mut bytes = [0; 64];
             let mut buffer = ReadBuf::new(&mut bytes);
             let read = ready!(Pin::new(&mut self.0).poll_read(context, &mut buffer));
-            // However it ends, the request has been taken.
+            // With an error or without, the server has read the request.
             if read.is_err() || buffer.filled().is_empty() {
                 return Poll::Ready(Ok(()));
             }
@@ -87,7 +94,7 @@ impl<S: TlsStream + Unpin> TlsStream for UntilClosed<S> {
     }
 }
 
-/// Makes TLS streams of that kind.
+/// Makes TLS streams that wait in the same way.
 struct Connect<T>(T);
 
 impl<S, T> TlsConnect<S> for Connect<T>

@@ -1,10 +1,10 @@
 //! One connection with its prepared statements, and a limit on every wait.
 //!
-//! A connection keeps no state of its own on the server but prepared statements: which schema, read-only and the
-//! timeouts are said in each statement or transaction. So a pooler may give every transaction another session.
+//! A connection keeps no state on the server except prepared statements: each statement names its schema, and each
+//! transaction sets its mode and timeouts. So a pooler may give every transaction another session.
 //!
-//! A statement whose caller stops waiting is stopped on the server as well: in a transaction by its own timeout, and a
-//! single statement, for which no timeout can be said, by a request to cancel it.
+//! The server stops a statement when its caller stops waiting: in a transaction through a timeout, and a single statement,
+//! which has no timeout, through a cancellation request.
 
 use std::{
     cell::Cell,
@@ -20,20 +20,16 @@ use tokio::{
     time::{timeout, timeout_at},
 };
 use tokio_postgres::{
-    Client, Error as Refusal, Row, Statement,
+    Client, Error as PostgresError, Row, Statement,
     error::SqlState,
     types::{ToSql, Type},
 };
 
-use super::{
-    names::Qualified,
-    server::{Peer, Server},
-    service::Service,
-};
-use crate::{Error, Value, tx::Scope, unit::after};
+use super::{cancel::Peer, names::Qualified, server::Server, service::Service};
+use crate::{deadline::after, error::Error, scope::Scope, value::Value};
 
 /// How long closing a connection may take.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(super) struct Connection {
     server: Arc<Server>,
@@ -41,23 +37,23 @@ pub(super) struct Connection {
     peer: Peer,
     driver: JoinHandle<()>,
     runtime: Runtime,
-    // By service and address: statements are `&'static str`, so the address is the text.
+    // By service and address: statements are `&'static str`, so an address identifies its text.
     statements: HashMap<(usize, usize, usize), Prepared>,
-    /// Until when the first statement of a unit is to be answered.
+    /// The deadline of the first statement of a unit.
     deadline: Cell<Option<Instant>>,
-    /// Whether the server stops a statement by itself, as it does in a transaction.
+    /// Whether the server has a timeout for the statement, as in a transaction.
     has_timeout: Cell<bool>,
-    /// The server did not answer in time: it may still do so, so nothing else can be asked here.
+    /// An answer did not arrive in time. It may still arrive, so the connection is not used again.
     late: Cell<bool>,
-    /// A statement was cancelled. The request may arrive late and meet the next one, so there is none.
+    /// A statement was cancelled. A late request could cancel the next statement, so the connection is not used again.
     cancelled: Cell<bool>,
-    /// How often the server had been silent, on any connection, when it last answered on this one.
-    silences: Cell<u64>,
+    /// The number of timeouts on all connections when the server last answered on this one.
+    timeouts: Cell<u64>,
 }
 
 struct Prepared {
     qualified: Arc<Qualified>,
-    /// `None`: a pooler would lose it, so its text is sent each time.
+    /// `None` behind a pooler that loses prepared statements: the text is sent each time.
     statement: Option<Statement>,
 }
 
@@ -67,11 +63,11 @@ impl Connection {
             .enable_all()
             .build()
             .map_err(|error| Error::Unavailable(error.to_string()))?;
-        let silences = server.silences();
+        let timeouts = server.timeouts();
         let (client, driver, peer) = match runtime.block_on(server.connect(deadline)) {
             Ok(connected) => connected,
             Err(error) => {
-                // Without waiting for it: looking up the host's name may take longer than callers wait.
+                // Does not wait for the lookup of the host's name, which may take longer than the deadline.
                 runtime.shutdown_background();
                 return Err(error.into());
             }
@@ -91,7 +87,7 @@ impl Connection {
             has_timeout: Cell::new(false),
             late: Cell::new(false),
             cancelled: Cell::new(false),
-            silences: Cell::new(silences),
+            timeouts: Cell::new(timeouts),
         })
     }
 
@@ -99,11 +95,11 @@ impl Connection {
         !self.client.is_closed() && !self.late.get() && !self.cancelled.get()
     }
 
-    /// Whether the server answers here. It is asked only after it was silent on another connection, and for a part of the
-    /// time, so that there is enough left for a new connection.
+    /// Whether the server answers on this connection. It is checked only after a timeout on another connection, and for a
+    /// part of the time, so that enough is left for a new connection.
     pub(super) fn answers(&self, deadline: Instant) -> bool {
-        let silences = self.server.silences();
-        if self.silences.get() == silences {
+        let timeouts = self.server.timeouts();
+        if self.timeouts.get() == timeouts {
             return true;
         }
         let part = deadline.saturating_duration_since(Instant::now()) / 4;
@@ -111,20 +107,20 @@ impl Connection {
         let answered = self.runtime.block_on(async { timeout(part, probe).await });
         let answers = matches!(answered, Ok(Ok(())));
         if answers {
-            self.silences.set(silences);
+            self.timeouts.set(timeouts);
         } else {
             self.late.set(true);
         }
         answers
     }
 
-    /// Makes it ready for a unit whose first statement is to be answered until then.
+    /// Prepares the connection for a unit whose first statement has this deadline.
     pub(super) fn start(&self, deadline: Instant) {
         self.deadline.set(Some(deadline));
         self.has_timeout.set(false);
     }
 
-    /// Whether a wait took too long.
+    /// Whether an answer did not arrive in time.
     pub(super) fn is_late(&self) -> bool {
         self.late.get()
     }
@@ -134,8 +130,8 @@ impl Connection {
         self.wait(self.client.batch_execute(sql))
     }
 
-    /// Begins a transaction of this kind. Its commit is durable whatever the server's default is; what waits for a lock
-    /// is stopped by the server a little before we stop waiting for it; and the server ends it should we vanish.
+    /// Begins a transaction of this kind. Its commit is durable whatever the server's default is. The server cancels a
+    /// statement that waits for a lock shortly before its deadline, and ends the transaction if this process stops.
     pub(super) fn begin(&self, kind: &str) -> Result<(), Error> {
         let (wait, rest) = (self.server.wait, self.end().saturating_duration_since(Instant::now()));
         let (statement, idle) = (milliseconds(rest * 4 / 5), milliseconds(wait.saturating_mul(2)));
@@ -150,7 +146,7 @@ impl Connection {
         begun
     }
 
-    /// Rolls a transaction back. A connection that cannot is not used again.
+    /// Rolls a transaction back. If that fails, the connection is not used again.
     pub(super) fn roll_back(&self) {
         self.deadline.set(None);
         if !self.client.is_closed() && !self.late.get() && self.run("ROLLBACK").is_err() {
@@ -162,10 +158,10 @@ impl Connection {
         let Connection { client, driver, runtime, late, .. } = self;
         drop(client);
         if late.get() {
-            // It would wait for an answer.
+            // Waiting for the driver would wait for the missing answer.
             runtime.shutdown_background();
         } else {
-            let _ = runtime.block_on(async { timeout(FAREWELL, driver).await });
+            let _ = runtime.block_on(async { timeout(CLOSE_TIMEOUT, driver).await });
         }
     }
 
@@ -173,7 +169,7 @@ impl Connection {
         self.deadline.get().unwrap_or_else(|| after(Instant::now(), self.server.wait))
     }
 
-    fn wait<T>(&self, answer: impl Future<Output = Result<T, Refusal>>) -> Result<T, Error> {
+    fn wait<T>(&self, answer: impl Future<Output = Result<T, PostgresError>>) -> Result<T, Error> {
         let (now, end) = (Instant::now(), self.end());
         if end <= now {
             return Err(Error::Busy);
@@ -189,24 +185,24 @@ impl Connection {
             }
         });
         match answered {
-            Some(answer) => answer.map_err(|refusal| {
+            Some(answer) => answer.map_err(|error| {
                 if matches!(
-                    refusal.code(),
+                    error.code(),
                     Some(&SqlState::INVALID_SQL_STATEMENT_NAME | &SqlState::DUPLICATE_PSTATEMENT)
                 ) {
                     self.server.loses_statements();
                 }
-                refusal.into()
+                error.into()
             }),
             None => {
                 self.late.set(true);
-                Err(self.server.silent())
+                Err(self.server.timed_out())
             }
         }
     }
 
-    /// Asks the server to stop what it does for this connection, and waits for its answer, which most often says so. The
-    /// request is not given up when the answer comes first: PgBouncer 1.18 crashes when its sender hangs up early.
+    /// Asks the server to cancel the statement of this connection, and waits for the statement's answer, mostly an error. The
+    /// request is completed even if the answer arrives first: PgBouncer 1.18 crashes when its sender closes early.
     async fn cancel<T>(&self, answer: impl Future<Output = T>) -> T {
         self.cancelled.set(true);
         let request = self.server.cancel(self.client.cancel_token(), &self.peer);
@@ -226,7 +222,7 @@ impl Connection {
     }
 }
 
-/// A connection while a unit of work of one service has it.
+/// A connection while a unit of work of one service uses it.
 pub(crate) struct Session<'c> {
     connection: &'c mut Connection,
     service: &'c Service,
@@ -260,7 +256,7 @@ impl<'c> Session<'c> {
         answer
     }
 
-    /// After the first statement of a transaction, each has the whole wait for itself.
+    /// After the first statement of a transaction, each statement has the full wait.
     fn answered(&self) {
         if self.scope == Scope::Transaction {
             self.connection.deadline.set(None);
@@ -276,7 +272,7 @@ impl<'c> Session<'c> {
         if qualified.parameters != params.len() {
             return Err(Error::Parameters { named: qualified.parameters, given: params.len() });
         }
-        // Only a transaction keeps a statement that could write from doing so.
+        // Without a read-only transaction, nothing else prevents the write.
         if self.scope == Scope::Statement && !qualified.reads {
             return Err(Error::Engine("a read has a statement that may write".into()));
         }
@@ -284,7 +280,7 @@ impl<'c> Session<'c> {
     }
 }
 
-/// As PostgreSQL's settings take it, for which 0 would be no limit.
+/// A duration for PostgreSQL's settings, in which 0 means no limit.
 fn milliseconds(time: Duration) -> i32 {
     i32::try_from(time.as_millis()).unwrap_or(i32::MAX).max(1)
 }

@@ -1,63 +1,63 @@
-//! Brings a service's schema up to date, in one transaction under a lock.
+//! Applies the migrations that a schema lacks, in one transaction under a lock.
 
 use std::collections::HashSet;
 
-use tokio_postgres::{Client, Error as Refusal, IsolationLevel, types::Type};
+use tokio_postgres::{Client, Error as PostgresError, IsolationLevel, types::Type};
 
 use crate::{
     error::with_source,
     migration::{self, Migrations},
 };
 
-/// Guards migrations: any number will do as long as every process takes the same.
+/// The key of the advisory lock: any number, but the same in every process.
 const MIGRATION_LOCK: i64 = 0x7472_6970_7479_6368;
 
-/// Tables, views and sequences: whatever a statement can name after FROM.
+/// Tables, views and sequences: all that a statement can name after FROM.
 const TABLES: &str = "SELECT CAST(class.relname AS TEXT) FROM pg_catalog.pg_class AS class
     JOIN pg_catalog.pg_namespace AS space ON space.oid = class.relnamespace
     WHERE space.nspname = $1 AND class.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')";
 
-/// Applies what the schema lacks, and says which tables it has.
+/// Applies the migrations that the schema lacks, and gives the names of its tables.
 ///
-/// Statements are unnamed: whether prepared ones would be kept is not known yet.
+/// Statements are unnamed: it is not known yet whether a pooler keeps prepared ones.
 pub(super) async fn migrate(
     client: &mut Client,
     schema: &str,
     migrations: &[Migrations],
 ) -> Result<HashSet<String>, String> {
-    let said = |error: Refusal| with_source(&error);
-    // Said outright, as the server's defaults may be others: at a stricter isolation, who waited for the lock
-    // would not see what was done meanwhile.
+    let text = |error: PostgresError| with_source(&error);
+    // Explicit, as the server's defaults may differ: at a stricter isolation, a process that waited for the lock would not
+    // see the migrations of the process that had it.
     let tx = client
         .build_transaction()
         .isolation_level(IsolationLevel::ReadCommitted)
         .read_only(false)
         .start()
         .await
-        .map_err(said)?;
+        .map_err(text)?;
     tx.execute_typed("SELECT pg_advisory_xact_lock($1)", &[(&MIGRATION_LOCK, Type::INT8)])
         .await
-        .map_err(said)?;
-    // Not IF NOT EXISTS alone: that wants the right to create schemas even where the schema is there already.
+        .map_err(text)?;
+    // Not IF NOT EXISTS alone: that needs the permission to create schemas even if the schema exists.
     let named = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1";
-    if tx.query_typed(named, &[(&schema, Type::TEXT)]).await.map_err(said)?.is_empty() {
-        tx.batch_execute(&format!("CREATE SCHEMA {schema}")).await.map_err(said)?;
+    if tx.query_typed(named, &[(&schema, Type::TEXT)]).await.map_err(text)?.is_empty() {
+        tx.batch_execute(&format!("CREATE SCHEMA {schema}")).await.map_err(text)?;
     }
-    tx.batch_execute(&format!("SET LOCAL search_path TO {schema}")).await.map_err(said)?;
-    tx.batch_execute(migration::POSTGRES_TABLE).await.map_err(said)?;
-    let applied = tx.query_typed(migration::APPLIED, &[]).await.map_err(said)?;
+    tx.batch_execute(&format!("SET LOCAL search_path TO {schema}")).await.map_err(text)?;
+    tx.batch_execute(migration::POSTGRES_TABLE).await.map_err(text)?;
+    let applied = tx.query_typed(migration::APPLIED, &[]).await.map_err(text)?;
     let applied: Result<Vec<_>, _> =
         applied.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect();
-    for step in migration::outstanding(migrations, &applied.map_err(said)?)? {
-        let failed = |error| format!("migration {step} failed: {}", said(error));
+    for step in migration::missing(migrations, &applied.map_err(text)?)? {
+        let failed = |error| format!("migration {step} failed: {}", text(error));
         tx.batch_execute(step.postgres).await.map_err(failed)?;
         let done = "INSERT INTO triptych_migration (component, version) VALUES ($1, $2)";
         tx.execute_typed(done, &[(&step.component, Type::TEXT), (&step.version, Type::INT8)])
             .await
             .map_err(failed)?;
     }
-    let tables = tx.query_typed(TABLES, &[(&schema, Type::TEXT)]).await.map_err(said)?;
+    let tables = tx.query_typed(TABLES, &[(&schema, Type::TEXT)]).await.map_err(text)?;
     let tables: Result<HashSet<String>, _> = tables.iter().map(|row| row.try_get(0)).collect();
-    tx.commit().await.map_err(said)?;
-    tables.map_err(said)
+    tx.commit().await.map_err(text)?;
+    tables.map_err(text)
 }

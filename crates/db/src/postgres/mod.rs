@@ -3,7 +3,8 @@
 
 mod address;
 mod cancel;
-mod connection;
+pub(crate) mod connection;
+mod fair_queue;
 mod migrate;
 mod names;
 mod passfile;
@@ -11,22 +12,20 @@ mod pool;
 mod server;
 mod service;
 mod tls;
-mod turns;
 
 use std::{sync::Arc, thread};
 
-pub(crate) use connection::Session;
-
 use crate::{
-    Error, Limits, OpenError,
+    error::{Error, OpenError},
     migration::Migrations,
-    tx::Scope,
+    scope::Scope,
+    settings::Limits,
     unit::{ReadUnit, WriteUnit},
 };
-use pool::{Job, Pool, Work};
+use fair_queue::QueueId;
+use pool::{Job, Pool, Unit};
 use server::Server;
 use service::Service;
-use turns::Member;
 
 /// A server, and the connections of this process to it.
 #[derive(Clone)]
@@ -44,7 +43,7 @@ impl Shared {
         Ok(Shared { server, pool: Arc::new(pool) })
     }
 
-    /// Opens a service's schema, and brings it up to date.
+    /// Opens the schema of a service, and applies the migrations that it lacks.
     pub(crate) fn service(
         &self,
         schema: &'static str,
@@ -61,50 +60,50 @@ impl Shared {
         let mut names: Vec<_> = tables.iter().cloned().collect();
         names.sort_unstable();
         let service = Arc::new(Service::new(schema, tables));
-        Ok(Postgres { service, tables: names, member: self.pool.turns.join(), pool: Arc::clone(&self.pool) })
+        Ok(Postgres { service, tables: names, queue: self.pool.queue.join(), pool: Arc::clone(&self.pool) })
     }
 }
 
-/// On a thread of its own: a caller may have a runtime already, and one may not be inside another.
-fn block_on<T: Send>(work: impl Future<Output = Result<T, OpenError>> + Send) -> Result<T, OpenError> {
+/// Blocks on a new thread: the caller may run in a runtime, which must not block.
+fn block_on<T: Send>(future: impl Future<Output = Result<T, OpenError>> + Send) -> Result<T, OpenError> {
     let run = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| OpenError::new(&error.to_string()))?;
-        runtime.block_on(work)
+        runtime.block_on(future)
     };
     let done = thread::scope(|scope| scope.spawn(run).join());
     done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// A service's schema.
+/// The schema of a service.
 pub(crate) struct Postgres {
     service: Arc<Service>,
     tables: Vec<String>,
-    member: Member,
+    queue: QueueId,
     pool: Arc<Pool>,
 }
 
 impl Postgres {
     pub(crate) fn read(&self, unit: ReadUnit, scope: Scope) -> Result<(), Error> {
-        self.submit(Work::Read(unit, scope))
+        self.submit(Unit::Read(unit, scope))
     }
 
     pub(crate) fn write(&self, unit: WriteUnit) -> Result<(), Error> {
-        self.submit(Work::Write(unit))
+        self.submit(Unit::Write(unit))
     }
 
     pub(crate) fn tables(&self) -> &[String] {
         &self.tables
     }
 
-    fn submit(&self, work: Work) -> Result<(), Error> {
-        let job = Job { service: Arc::clone(&self.service), work };
-        self.pool.turns.submit(self.member, job).map_err(|_| Error::Busy)
+    fn submit(&self, unit: Unit) -> Result<(), Error> {
+        let job = Job { service: Arc::clone(&self.service), unit };
+        self.pool.queue.submit(self.queue, job).map_err(|_| Error::Busy)
     }
 }
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        self.pool.turns.leave(self.member);
+        self.pool.queue.leave(self.queue);
     }
 }

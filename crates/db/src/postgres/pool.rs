@@ -1,8 +1,7 @@
-//! Threads that each own a connection, and take turns among the services.
+//! Threads that each own a connection, and serve the services in turn.
 //!
-//! Threads rather than an async pool: a unit of work is a synchronous closure that asks several times, and a
-//! thread that owns its connection asks without any hand-over in between. A connection that is lost is made
-//! anew by its thread for the next unit.
+//! Threads rather than an async pool: a unit of work is a synchronous closure with several statements, and a thread that owns
+//! its connection runs them without a hand-over. A thread replaces a broken connection before its next unit.
 
 use std::{
     io,
@@ -13,44 +12,46 @@ use std::{
 
 use super::{
     connection::{Connection, Session},
+    fair_queue::{FairQueue, QueueId},
     server::Server,
     service::Service,
-    turns::Turns,
 };
 use crate::{
-    Error, Limits, Tx, WriteTx,
-    tx::{Engine, Failure, Scope},
+    error::{Error, Failure},
+    scope::Scope,
+    settings::Limits,
+    tx::{Engine, Tx, WriteTx},
     unit::{ReadUnit, WriteUnit},
 };
 
-/// How often a unit is run at the most. Conflicts are rare and short; one that loses this often is told so.
+/// How often a unit runs at most. Conflicts are rare and short; after this many the caller gets the error.
 const TRIES: u32 = 10;
 
 pub(super) struct Job {
     pub(super) service: Arc<Service>,
-    pub(super) work: Work,
+    pub(super) unit: Unit,
 }
 
-pub(super) enum Work {
+pub(super) enum Unit {
     Read(ReadUnit, Scope),
     Write(WriteUnit),
 }
 
 pub(super) struct Pool {
-    pub(super) turns: Arc<Turns<Job>>,
+    pub(super) queue: Arc<FairQueue<Job>>,
     threads: Vec<thread::JoinHandle<()>>,
 }
 
 impl Pool {
     pub(super) fn start(server: &Arc<Server>, limits: Limits) -> io::Result<Self> {
-        let turns = Arc::new(Turns::new(limits.queue, limits.connections));
-        let mut pool = Pool { turns, threads: Vec::with_capacity(limits.connections) };
+        let queue = Arc::new(FairQueue::new(limits.queue, limits.connections));
+        let mut pool = Pool { queue, threads: Vec::with_capacity(limits.connections) };
         for number in 0..limits.connections {
             let worker = Worker { server: Arc::clone(server), connection: None };
-            let turns = Arc::clone(&pool.turns);
+            let queue = Arc::clone(&pool.queue);
             let thread = thread::Builder::new()
                 .name(format!("postgres-{number}"))
-                .spawn(move || worker.run(&turns))?;
+                .spawn(move || worker.run(&queue))?;
             pool.threads.push(thread);
         }
         Ok(pool)
@@ -59,9 +60,9 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.turns.close();
+        self.queue.close();
         let this = thread::current().id();
-        // A unit may hold the last clone of its database, and then this is one of its threads, which ends by itself.
+        // A unit may hold the last clone of its database. Then this runs on one of the threads, which ends by itself.
         for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != this) {
             let _ = thread.join();
         }
@@ -73,26 +74,34 @@ struct Worker {
     connection: Option<Connection>,
 }
 
-/// What became of one run of a unit.
+/// The result of one run of a unit.
 enum Attempt {
     /// The unit has its outcome.
     Done,
-    /// Nothing of it happened, and running it again may go better. The error is for when it does not, unless the
-    /// unit has one of its own.
-    Again(Option<Error>),
-    /// It did not happen, or nobody can know whether it did.
+    /// The unit was rolled back, and a retry may succeed. The error is for the last retry, unless the unit has its own.
+    Retry(Option<Error>),
+    /// The unit did not happen, or it is unknown whether its commit did.
     Failed(Error),
 }
 
+impl Attempt {
+    fn of(failure: Option<Failure>) -> Self {
+        match failure {
+            Some(Failure::Transient) => Attempt::Retry(None),
+            Some(Failure::Permanent) | None => Attempt::Done,
+        }
+    }
+}
+
 impl Worker {
-    fn run(mut self, turns: &Turns<Job>) {
-        let mut finished = None;
-        while let Some((member, Job { service, work })) = turns.next(finished) {
-            finished = Some(member);
-            self.serve(&service, work);
+    fn run(mut self, queue: &FairQueue<Job>) {
+        let mut finished: Option<QueueId> = None;
+        while let Some((id, Job { service, unit })) = queue.next(finished) {
+            finished = Some(id);
+            self.serve(&service, unit);
             // After the answer: closing takes a round trip.
-            if let Some(spent) = self.connection.take_if(|connection| !connection.is_usable()) {
-                spent.close();
+            if let Some(broken) = self.connection.take_if(|connection| !connection.is_usable()) {
+                broken.close();
             }
         }
         if let Some(connection) = self.connection {
@@ -100,31 +109,31 @@ impl Worker {
         }
     }
 
-    fn serve(&mut self, service: &Service, work: Work) {
+    fn serve(&mut self, service: &Service, unit: Unit) {
         let (now, wait) = (Instant::now(), self.server.wait);
-        match work {
-            Work::Read(unit, _) if unit.abandoned() => {}
-            Work::Write(unit) if unit.abandoned() => {}
-            Work::Read(unit, _) if unit.deadline(wait) <= now => unit.refuse(Error::Busy),
-            Work::Write(unit) if unit.deadline(wait) <= now => unit.refuse(Error::Busy),
-            Work::Read(mut unit, scope) => {
+        match unit {
+            Unit::Read(unit, _) if unit.is_abandoned() => {}
+            Unit::Write(unit) if unit.is_abandoned() => {}
+            Unit::Read(unit, _) if unit.deadline(wait) <= now => unit.fail(Error::Busy),
+            Unit::Write(unit) if unit.deadline(wait) <= now => unit.fail(Error::Busy),
+            Unit::Read(mut unit, scope) => {
                 let deadline = unit.deadline(wait);
-                match self.repeat(deadline, |connection| read(connection, service, &mut unit, scope)) {
+                match self.retry(deadline, |connection| read(connection, service, &mut unit, scope)) {
                     Ok(()) => unit.answer(),
-                    Err(error) => unit.refuse(error),
+                    Err(error) => unit.fail(error),
                 }
             }
-            Work::Write(mut unit) => {
+            Unit::Write(mut unit) => {
                 let deadline = unit.deadline(wait);
-                match self.repeat(deadline, |connection| write(connection, service, &mut unit)) {
+                match self.retry(deadline, |connection| write(connection, service, &mut unit)) {
                     Ok(()) => unit.answer(),
-                    Err(error) => unit.refuse(error),
+                    Err(error) => unit.fail(error),
                 }
             }
         }
     }
 
-    fn repeat(
+    fn retry(
         &mut self,
         deadline: Instant,
         mut attempt: impl FnMut(&mut Connection) -> Attempt,
@@ -137,21 +146,21 @@ impl Worker {
             match attempt(connection) {
                 Attempt::Done => return Ok(()),
                 Attempt::Failed(error) => return Err(error),
-                // One timeout per unit: its caller is waiting.
-                Attempt::Again(error) if tries == TRIES || connection.is_late() => {
+                // No retry after a timeout: the caller has waited long enough.
+                Attempt::Retry(error) if tries == TRIES || connection.is_late() => {
                     return error.map_or(Ok(()), Err);
                 }
-                Attempt::Again(_) if deadline <= Instant::now() => return Err(Error::Busy),
-                Attempt::Again(_) => back_off(tries),
+                Attempt::Retry(_) if deadline <= Instant::now() => return Err(Error::Busy),
+                Attempt::Retry(_) => back_off(tries),
             }
         }
     }
 
-    /// The thread's connection, or a new one in its place.
+    /// The thread's connection, or a new one if it is broken.
     fn connection(&mut self, deadline: Instant) -> Result<&mut Connection, Error> {
         let unusable = |connection: &mut Connection| !connection.is_usable() || !connection.answers(deadline);
-        if let Some(spent) = self.connection.take_if(unusable) {
-            spent.close();
+        if let Some(broken) = self.connection.take_if(unusable) {
+            broken.close();
         }
         Ok(match self.connection.take() {
             Some(connection) => self.connection.insert(connection),
@@ -165,10 +174,7 @@ fn read(connection: &mut Connection, service: &Service, unit: &mut ReadUnit, sco
         let session = Session::new(connection, service, scope);
         let mut tx = Tx::new(Engine::Postgres(session), scope);
         unit.run(&mut tx);
-        return match tx.failure() {
-            Some(failure) if failure.passes() => Attempt::Again(None),
-            _ => Attempt::Done,
-        };
+        return Attempt::of(tx.failure());
     }
     if let Err(error) = connection.begin("ISOLATION LEVEL REPEATABLE READ, READ ONLY") {
         return begin_failed(error);
@@ -177,57 +183,43 @@ fn read(connection: &mut Connection, service: &Service, unit: &mut ReadUnit, sco
     let mut tx = Tx::new(Engine::Postgres(session), Scope::Transaction);
     unit.run(&mut tx);
     let failure = tx.failure();
-    // A connection that cannot even roll back is closed, and replaced before the next unit.
     connection.roll_back();
-    match failure {
-        Some(failure) if failure.passes() => Attempt::Again(None),
-        _ => Attempt::Done,
-    }
+    Attempt::of(failure)
 }
 
 fn write(connection: &mut Connection, service: &Service, unit: &mut WriteUnit) -> Attempt {
-    // At this isolation whatever the server's default is: see the crate's documentation.
+    // Explicit, whatever the server's default is: see the documentation of the crate.
     if let Err(error) = connection.begin("ISOLATION LEVEL READ COMMITTED, READ WRITE") {
         return begin_failed(error);
     }
     let session = Session::new(connection, service, Scope::Transaction);
     let mut tx = WriteTx::new(Engine::Postgres(session));
-    let fine = unit.run(&mut tx);
+    let succeeded = unit.run(&mut tx);
     let failure = tx.failure();
-    if fine {
+    if succeeded {
         return match connection.run("COMMIT") {
             Ok(()) => Attempt::Done,
-            Err(error @ Error::Conflict(_)) => Attempt::Again(Some(error)),
-            // The commit may have happened before the connection broke: running it again could do it twice.
+            Err(error @ Error::Conflict(_)) => Attempt::Retry(Some(error)),
+            // The commit may have happened before the connection broke: a retry could write twice.
             Err(error) => Attempt::Failed(error),
         };
     }
     connection.roll_back();
-    match failure {
-        Some(failure) if failure.passes() => Attempt::Again(None),
-        _ => Attempt::Done,
-    }
+    Attempt::of(failure)
 }
 
 fn begin_failed(error: Error) -> Attempt {
     match error {
-        Error::Unavailable(_) => Attempt::Again(Some(error)),
+        Error::Unavailable(_) => Attempt::Retry(Some(error)),
         Error::Busy => Attempt::Failed(error),
-        // A standby refuses to begin a write. That is where we are connected to, not what we asked for.
+        // A standby rejects a transaction that writes: the server is the wrong one, not the statement.
         error => Attempt::Failed(Error::Unavailable(error.to_string())),
     }
 }
 
-impl Failure {
-    /// Whether running the unit again may go better: a conflict, or a connection that broke before the commit.
-    fn passes(self) -> bool {
-        matches!(self, Failure::Conflict | Failure::Unavailable)
-    }
-}
-
 fn back_off(tries: u32) {
-    // Grows to about half a second in all, long enough for whoever won to be done.
+    // About half a second in all, long enough for the other transaction to end.
     let wait = Duration::from_millis(1 << tries.min(6));
-    #[expect(clippy::disallowed_methods, reason = "a database thread, which serves nobody meanwhile")]
+    #[expect(clippy::disallowed_methods, reason = "a database thread, which runs one unit at a time")]
     thread::sleep(wait);
 }

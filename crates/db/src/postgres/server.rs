@@ -1,4 +1,4 @@
-//! The server: how it is reached, and what is known of it.
+//! The server: connecting to it, and what is known about it.
 
 use std::{
     io::ErrorKind,
@@ -9,28 +9,23 @@ use std::{
 
 use tokio::{net::lookup_host, time::timeout};
 use tokio_postgres::{
-    CancelToken, Client, Connection, Error as Refusal, Socket,
+    CancelToken, Client, Connection, Error as PostgresError, Socket,
     config::{Host, SslMode},
     tls::MakeTlsConnect,
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{address::Address, cancel::cancel, tls};
+use super::{
+    address::Address,
+    cancel::{Peer, cancel},
+    tls,
+};
 use crate::{
-    Error, OpenError,
-    error::{io_kind, with_source},
-    unit::after,
+    deadline::after,
+    error::{Error, OpenError, io_kind, with_source},
 };
 
 type Driver = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
-
-/// Where a connection leads to.
-pub(super) struct Peer {
-    pub(super) host: Host,
-    /// None for a socket in a folder.
-    pub(super) address: Option<IpAddr>,
-    pub(super) port: u16,
-}
 
 pub(super) struct Server {
     address: Address,
@@ -38,15 +33,15 @@ pub(super) struct Server {
     /// How long each answer may take.
     pub(super) wait: Duration,
     keeps_statements: AtomicBool,
-    /// How often no answer came in time.
-    silences: AtomicU64,
+    /// How many answers did not arrive in time.
+    timeouts: AtomicU64,
 }
 
-/// Why there is no connection: which host, and what is wrong with it.
+/// Why there is no connection: the host, and its error.
 pub(super) struct ConnectError {
     text: String,
-    /// It may go away by itself: the server is not there yet, or has no room.
-    passes: bool,
+    /// A retry may succeed: the server is not started yet, or has too many connections.
+    is_transient: bool,
 }
 
 impl From<ConnectError> for Error {
@@ -74,16 +69,16 @@ impl Server {
             tls,
             wait,
             keeps_statements: AtomicBool::new(true),
-            silences: AtomicU64::new(0),
+            timeouts: AtomicU64::new(0),
         })
     }
 
-    /// When an answer to a question that is asked now comes too late.
+    /// The time from which an answer to a statement that is sent now is too late.
     pub(super) fn deadline(&self) -> Instant {
         after(Instant::now(), self.wait)
     }
 
-    /// A connection to the first host, and the first of its addresses, that takes one until then.
+    /// A connection to the first host, and the first of its addresses, that accepts one before the deadline.
     pub(super) async fn connect(&self, deadline: Instant) -> Result<(Client, Driver, Peer), ConnectError> {
         let mut failed = None;
         let hosts = &self.address.hosts;
@@ -96,12 +91,12 @@ impl Server {
             let connected = timeout(share, self.connect_host(host, *address, *port, share)).await;
             match connected.unwrap_or_else(|_| Err((no_answer(share), true))) {
                 Ok(connected) => return Ok(connected),
-                Err((why, passes)) => {
-                    failed = Some(ConnectError { text: format!("{name}:{port}: {why}"), passes });
+                Err((why, is_transient)) => {
+                    failed = Some(ConnectError { text: format!("{name}:{port}: {why}"), is_transient });
                 }
             }
         }
-        Err(failed.unwrap_or(ConnectError { text: "no host".into(), passes: false }))
+        Err(failed.unwrap_or(ConnectError { text: "no host".into(), is_transient: false }))
     }
 
     async fn connect_host(
@@ -115,7 +110,7 @@ impl Server {
         let addresses = match (host, address) {
             (_, Some(address)) => vec![Some(address)],
             (Host::Unix(_), None) => vec![None],
-            // Here rather than in the client: what may be sent to an address depends on where it leads.
+            // Not in the client library: encryption depends on whether the address is local.
             (Host::Tcp(name), None) => {
                 let found =
                     lookup_host((name.as_str(), port)).await.map_err(|error| (error.to_string(), true))?;
@@ -131,22 +126,22 @@ impl Server {
                     let peer = Peer { host: host.clone(), address: *address, port };
                     return Ok((client, driver, peer));
                 }
-                Ok(Err(error)) => failed = (explain(&error, config.get_ssl_mode()), passes(&error)),
+                Ok(Err(error)) => failed = (explain(&error, config.get_ssl_mode()), is_transient(&error)),
                 Err(_) => failed = (no_answer(share), true),
             }
         }
         Err(failed)
     }
 
-    /// Waits until the server is there, for this long; then finds out about poolers.
-    pub(super) async fn wait_for(&self, patience: Duration) -> Result<(), OpenError> {
+    /// Retries until the server accepts connections, for at most `max_wait`, and then checks for a pooler.
+    pub(super) async fn wait_for(&self, max_wait: Duration) -> Result<(), OpenError> {
         let start = Instant::now();
-        let mut told = false;
+        let mut warned = false;
         loop {
-            match self.find_out().await {
-                Err(error) if error.passes && start.elapsed() < patience => {
-                    if !std::mem::replace(&mut told, true) {
-                        let seconds = patience.as_secs();
+            match self.check_for_pooler().await {
+                Err(error) if error.is_transient && start.elapsed() < max_wait => {
+                    if !std::mem::replace(&mut warned, true) {
+                        let seconds = max_wait.as_secs();
                         tracing::warn!("waiting up to {seconds} seconds for the database at {}", error.text);
                     }
                     #[expect(clippy::disallowed_methods, reason = "start-up, before anything is served")]
@@ -157,31 +152,31 @@ impl Server {
         }
     }
 
-    /// Asks the server to stop what it does for a connection.
+    /// Asks the server to cancel the statement of a connection.
     pub(super) async fn cancel(&self, token: CancelToken, peer: &Peer) {
         if let Err(error) = cancel(token, peer, self.tls.clone()).await {
             tracing::warn!(%error, "a statement could not be cancelled");
         }
     }
 
-    /// Notes that an answer did not come in time. Other connections may lead nowhere as well: each is tried out before it
-    /// is used again.
-    pub(super) fn silent(&self) -> Error {
-        self.silences.fetch_add(1, Ordering::Relaxed);
+    /// Counts an answer that did not arrive in time. Other connections may be broken too: each is checked before its next
+    /// use.
+    pub(super) fn timed_out(&self) -> Error {
+        self.timeouts.fetch_add(1, Ordering::Relaxed);
         Error::Unavailable(format!("PostgreSQL did not answer within {} seconds", self.wait.as_secs_f32()))
     }
 
-    pub(super) fn silences(&self) -> u64 {
-        self.silences.load(Ordering::Relaxed)
+    pub(super) fn timeouts(&self) -> u64 {
+        self.timeouts.load(Ordering::Relaxed)
     }
 
-    /// Whether a statement that was prepared is still there in the next transaction.
+    /// Whether a prepared statement can be used in later transactions.
     pub(super) fn keeps_statements(&self) -> bool {
         self.keeps_statements.load(Ordering::Relaxed)
     }
 
-    /// Whether a request to cancel is safe to send. A pooler that loses statements may be PgBouncer 1.18, which crashes
-    /// ("bad client state") when a request that it has not sent on is given up, as it is at the deadline.
+    /// Whether a cancellation request is safe to send. A pooler that loses statements may be PgBouncer 1.18, which crashes
+    /// ("bad client state") when the connection of a request closes before it has forwarded the request.
     pub(super) fn can_cancel(&self) -> bool {
         self.keeps_statements()
     }
@@ -195,31 +190,31 @@ impl Server {
         }
     }
 
-    /// Finds out whether a statement outlives the transaction it was prepared in, as it does unless a pooler gives
-    /// each transaction another session.
+    /// Checks whether a prepared statement outlives its transaction. It does unless a pooler gives each transaction another
+    /// session.
     ///
-    /// While the second connection is in a transaction, it has the session in which the statement was prepared, or
-    /// some other, if there is a pooler; then the first gets yet another one, which does not know the statement. It is
-    /// the first that this process prepares, so that it has the same name and the same text in all processes: where
-    /// sessions get mixed up, none can run another's statement.
-    async fn find_out(&self) -> Result<(), ConnectError> {
+    /// Behind a pooler, the transaction of the second connection may take the session in which the statement was prepared.
+    /// The first connection then gets another session, which does not know the statement. It is the first statement that
+    /// this process prepares, so its name and text are the same in all processes: where a pooler mixes sessions, no process
+    /// can run the statement of another one.
+    async fn check_for_pooler(&self) -> Result<(), ConnectError> {
         for _ in 0..3 {
             let ((first, first_driver, _), (second, second_driver, _)) =
                 (self.connect(self.deadline()).await?, self.connect(self.deadline()).await?);
             let (first_driver, second_driver) = (tokio::spawn(first_driver), tokio::spawn(second_driver));
-            let kept = async {
+            let check = async {
                 let statement = first.prepare("SELECT 1").await?;
                 second.batch_execute("BEGIN").await?;
                 first.query(&statement, &[]).await.map(drop)
             };
             // A pooler with a single session makes the first wait for the second until the timeout.
-            let kept = timeout(self.wait, kept).await;
+            let kept = timeout(self.wait, check).await;
             drop((first, second));
             let _ = tokio::join!(first_driver, second_driver);
             match kept {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) if error.is_closed() => {
-                    return Err(ConnectError { text: error.to_string(), passes: true });
+                    return Err(ConnectError { text: error.to_string(), is_transient: true });
                 }
                 _ => {
                     self.loses_statements();
@@ -231,7 +226,7 @@ impl Server {
     }
 }
 
-/// An equal part of the time that is left: what does not answer leaves time for what comes after it.
+/// An equal part of the time that is left, so that a host that does not answer leaves time for the next one.
 fn share(deadline: Instant, parts: usize) -> Duration {
     let rest = deadline.saturating_duration_since(Instant::now());
     rest / u32::try_from(parts).unwrap_or(u32::MAX).max(1)
@@ -241,8 +236,8 @@ fn no_answer(wait: Duration) -> String {
     format!("no answer within {} seconds", (wait.as_secs_f32() * 10.0).round() / 10.0)
 }
 
-/// What is wrong, in words.
-fn explain(error: &Refusal, mode: SslMode) -> String {
+/// The error text for the operator.
+fn explain(error: &PostgresError, mode: SslMode) -> String {
     let text = with_source(error);
     if mode == SslMode::Require && text.contains("server does not support TLS") {
         return "it offers no TLS, and nothing is sent unencrypted beyond this machine (unless the URL says \
@@ -252,14 +247,14 @@ fn explain(error: &Refusal, mode: SslMode) -> String {
     text
 }
 
-/// Whether trying again later may go better.
-fn passes(error: &Refusal) -> bool {
+/// Whether a later retry may succeed.
+fn is_transient(error: &PostgresError) -> bool {
     match error.code() {
         Some(code) => {
             // 08 connection, 53 out of resources, 57 shutting down or starting up.
             matches!(&code.code()[..2], "08" | "53" | "57")
         }
-        // What TLS does not like, such as a certificate, stays as it is.
+        // A TLS error, such as an invalid certificate, is permanent.
         None => error.is_closed() || io_kind(error).is_some_and(|kind| kind != ErrorKind::InvalidData),
     }
 }

@@ -1,4 +1,4 @@
-//! A service's part of the database: its schema, and its statements as they are sent.
+//! The schema of a service, and its statements as they are sent.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -9,14 +9,14 @@ use std::{
 };
 
 use super::names::{Qualified, qualify};
-use crate::Error;
+use crate::error::Error;
 
 pub(super) struct Service {
-    /// No other service of this process has had it, not even one that was closed.
+    /// Unique in this process, even among services that were closed.
     pub(super) number: usize,
     schema: &'static str,
     tables: HashSet<String>,
-    // By address: statements are `&'static str`, so the address is the text.
+    // By address: statements are `&'static str`, so an address identifies its text.
     statements: RwLock<HashMap<(usize, usize), Arc<Qualified>>>,
 }
 
@@ -27,7 +27,7 @@ impl Service {
         Service { number, schema, tables, statements: RwLock::default() }
     }
 
-    /// A statement with its tables' schema, worked out once.
+    /// A statement with its schema, which is added once.
     pub(super) fn statement(&self, sql: &'static str) -> Result<Arc<Qualified>, Error> {
         let key = (sql.as_ptr() as usize, sql.len());
         let known = self.statements.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();

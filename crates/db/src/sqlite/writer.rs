@@ -1,9 +1,9 @@
-//! The one thread that writes. The units that come while it is at it share one transaction and one fsync;
-//! nobody is answered before the commit they are part of is on the disk.
+//! The thread that writes. Units that arrive while it is busy share one transaction and one fsync; each is answered after that
+//! commit is on the disk.
 //!
-//! A unit that fails takes nothing with it. A savepoint around each would see to that, but costs as much as a
-//! small write, and nearly every unit succeeds or fails before it has changed anything. So a batch is first
-//! run without them, and anew with them when one of its units fails after it may have changed something.
+//! A unit that fails must not affect the others of its batch. A savepoint around each unit would ensure that, but costs as much
+//! as a small write, and nearly every unit succeeds or fails before it has changed anything. So a batch first runs without
+//! savepoints, and runs again with them when a unit fails after it may have changed something.
 
 use std::{
     io, iter, thread,
@@ -12,14 +12,19 @@ use std::{
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
-use super::Connection;
-use crate::{Error, Limits, WriteTx, tx::Engine, unit::WriteUnit};
+use super::connection::Connection;
+use crate::{
+    error::Error,
+    settings::Limits,
+    tx::{Engine, WriteTx},
+    unit::WriteUnit,
+};
 
-/// Enough to spread an fsync thin; few enough that the first of a batch does not wait long for the last.
+/// Enough units to share the cost of an fsync; few enough that the first does not wait long for the last.
 const LARGEST_BATCH: usize = 256;
 
-/// How long a batch waits for those who are expected: less than any disk takes for an fsync.
-const LINGER: Duration = Duration::from_micros(50);
+/// How long a batch waits for the units that it expects: less than any disk takes for an fsync.
+const BATCH_DELAY: Duration = Duration::from_micros(50);
 
 pub(super) struct Writer {
     queue: Option<Sender<WriteUnit>>,
@@ -37,7 +42,7 @@ impl Writer {
 
     pub(super) fn submit(&self, unit: WriteUnit) -> Result<(), Error> {
         let Some(queue) = &self.queue else { return Err(Error::Busy) };
-        queue.try_send(unit).map_err(|refused| match refused {
+        queue.try_send(unit).map_err(|error| match error {
             TrySendError::Full(_) => Error::Busy,
             TrySendError::Disconnected(_) => Error::Unavailable("the writer thread has ended".into()),
         })
@@ -45,23 +50,23 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// What is queued is still written; the file is closed when this returns.
+    /// Queued units are still written; the file is closed when this returns.
     fn drop(&mut self) {
         self.queue = None;
-        // A unit may hold the last clone of its database, and then this is the writer's own thread, which ends by itself.
-        let others = self.thread.take().filter(|thread| thread.thread().id() != thread::current().id());
-        if let Some(thread) = others {
+        // A unit may hold the last clone of its database. Then this runs on the writer's own thread, which ends by itself.
+        let other = self.thread.take().filter(|thread| thread.thread().id() != thread::current().id());
+        if let Some(thread) = other {
             let _ = thread.join();
         }
     }
 }
 
-fn run(mut connection: Connection, queue: &Receiver<WriteUnit>, patience: Duration) {
+fn run(mut connection: Connection, queue: &Receiver<WriteUnit>, max_wait: Duration) {
     let mut batch = Batch {
         queue,
         units: Vec::with_capacity(LARGEST_BATCH),
         start: Instant::now(),
-        patience,
+        max_wait,
         expected: 0,
     };
     while batch.begin() {
@@ -69,101 +74,100 @@ fn run(mut connection: Connection, queue: &Receiver<WriteUnit>, patience: Durati
     }
 }
 
-/// The units of one commit. Each is taken out of the queue when those before it have run.
+/// The units of one commit. Each is taken from the queue after the units before it have run.
 struct Batch<'q> {
     queue: &'q Receiver<WriteUnit>,
     units: Vec<WriteUnit>,
     start: Instant,
-    /// How long a unit may have waited.
-    patience: Duration,
-    /// How many there were the last time, with those who came too late for it.
+    /// How long a unit may have waited in the queue.
+    max_wait: Duration,
+    /// The size of the last batch and of the queue after it.
     expected: usize,
 }
 
 impl Batch<'_> {
-    /// Waits for a first unit; `false` when none will come any more.
+    /// Waits for the first unit; `false` when the queue is closed.
     fn begin(&mut self) -> bool {
         let first = self.queue.recv();
         self.start = Instant::now();
-        first.map(|unit| self.take(unit)).is_ok()
+        first.map(|unit| self.add(unit)).is_ok()
     }
 
-    /// The next unit, if one is queued. Waits a little for as many as there were the last time: those who
-    /// were just answered are often about to ask again, and would otherwise miss every other batch by a hair.
-    /// Who is alone never waits.
+    /// The next unit, if one is queued. Waits a little until there are as many as expected: callers that were just answered
+    /// often send their next unit at once, and would otherwise miss every second batch. A single caller never waits.
     fn next(&mut self) -> Option<&mut WriteUnit> {
-        let (taken, mut waiting) = (self.units.len(), None);
-        while self.units.len() == taken && taken < LARGEST_BATCH {
+        let (before, mut waiting) = (self.units.len(), None);
+        while self.units.len() == before && before < LARGEST_BATCH {
             match self.queue.try_recv() {
-                Ok(unit) => self.take(unit),
-                Err(_) if taken >= self.expected => return None,
-                Err(_) if waiting.get_or_insert_with(Instant::now).elapsed() > LINGER => return None,
+                Ok(unit) => self.add(unit),
+                Err(_) if before >= self.expected => return None,
+                Err(_) if waiting.get_or_insert_with(Instant::now).elapsed() > BATCH_DELAY => return None,
                 Err(_) => thread::yield_now(),
             }
         }
-        self.units.get_mut(taken)
+        self.units.get_mut(before)
     }
 
-    /// Takes a unit in, unless it is too late for it.
-    fn take(&mut self, unit: WriteUnit) {
-        if unit.abandoned() {
+    /// Adds a unit, unless its caller was dropped or its deadline has passed.
+    fn add(&mut self, unit: WriteUnit) {
+        if unit.is_abandoned() {
             return;
         }
-        if self.start < unit.deadline(self.patience) {
+        if self.start < unit.deadline(self.max_wait) {
             self.units.push(unit);
         } else {
-            unit.refuse(Error::Busy);
+            unit.fail(Error::Busy);
         }
     }
+}
+
+/// Why a batch was rolled back.
+enum BatchError {
+    /// The database failed.
+    Database(Error),
+    /// One unit failed, and its changes cannot be separated from those of the others.
+    Unit,
 }
 
 /// Writes a batch and answers each of its units.
 fn write(connection: &mut Connection, batch: &mut Batch<'_>) {
-    let done = match at_once(connection, batch) {
-        Err(Setback::Spoilt) if batch.units.len() > 1 => transaction(connection, |connection| {
-            batch.units.iter_mut().try_for_each(|unit| guarded(connection, unit))
+    let written = match write_without_savepoints(connection, batch) {
+        Err(BatchError::Unit) if batch.units.len() > 1 => transaction(connection, |connection| {
+            batch.units.iter_mut().try_for_each(|unit| run_in_savepoint(connection, unit))
         }),
-        done => done,
+        written => written,
     };
     let size = batch.units.len();
     metrics::histogram!("triptych_db_batch_units", "engine" => "sqlite").record(size as f64);
     let units = batch.units.drain(..);
-    match done {
+    match written {
         Ok(()) => units.for_each(|unit| unit.answer()),
-        Err(Setback::Refused(error)) => refuse(units, &error),
-        Err(Setback::Spoilt) => units.for_each(|unit| alone(connection, unit)),
+        Err(BatchError::Database(error)) => fail_all(units, &error),
+        Err(BatchError::Unit) => units.for_each(|unit| write_alone(connection, unit)),
     }
     batch.expected = size + batch.queue.len();
 }
 
-/// Tells them that the database took nothing of theirs.
-fn refuse(units: impl ExactSizeIterator<Item = WriteUnit>, error: &Error) {
+/// Answers units that the database did not write.
+fn fail_all(units: impl ExactSizeIterator<Item = WriteUnit>, error: &Error) {
     let text = error.to_string();
     tracing::error!(error = text, units = units.len(), "a batch could not be written");
     for unit in units {
-        unit.refuse(match error {
+        unit.fail(match error {
             Error::Busy => Error::Busy,
             _ => Error::Unavailable(text.clone()),
         });
     }
 }
 
-/// Why a batch was rolled back.
-enum Setback {
-    /// Nothing is to be had from the database.
-    Refused(Error),
-    /// One unit took the others down with it.
-    Spoilt,
-}
-
-fn at_once(connection: &mut Connection, batch: &mut Batch<'_>) -> Result<(), Setback> {
+fn write_without_savepoints(connection: &mut Connection, batch: &mut Batch<'_>) -> Result<(), BatchError> {
     if batch.units.is_empty() {
         return Ok(());
     }
     transaction(connection, |connection| {
         let mut next = batch.units.last_mut();
         while let Some(unit) = next {
-            unguarded(connection, unit)?;
+            run_without_savepoint(connection, unit)?;
             next = batch.next();
         }
         Ok(())
@@ -172,63 +176,59 @@ fn at_once(connection: &mut Connection, batch: &mut Batch<'_>) -> Result<(), Set
 
 fn transaction(
     connection: &mut Connection,
-    work: impl FnOnce(&mut Connection) -> Result<(), Setback>,
-) -> Result<(), Setback> {
-    connection.run("BEGIN IMMEDIATE").map_err(Setback::Refused)?;
-    let done = work(connection).and_then(|()| {
+    run: impl FnOnce(&mut Connection) -> Result<(), BatchError>,
+) -> Result<(), BatchError> {
+    connection.run("BEGIN IMMEDIATE").map_err(BatchError::Database)?;
+    let written = run(connection).and_then(|()| {
         connection.run("COMMIT").map_err(|error| match error {
-            // A deferred constraint: the commit notices that it fails, and not whose fault it is.
-            Error::Constraint(_) => Setback::Spoilt,
-            error => Setback::Refused(error),
+            // A deferred constraint: the commit does not tell which unit violates it.
+            Error::Constraint(_) => BatchError::Unit,
+            error => BatchError::Database(error),
         })
     });
-    if done.is_err() {
+    if written.is_err() {
         roll_back(connection);
     }
-    done
+    written
 }
 
-fn unguarded(connection: &mut Connection, unit: &mut WriteUnit) -> Result<(), Setback> {
-    let before = connection.writes;
-    let fine = unit.run(&mut WriteTx::new(Engine::Sqlite(connection)));
-    if fine || (connection.writes == before && !is_lost(connection)) { Ok(()) } else { Err(Setback::Spoilt) }
+fn run_without_savepoint(connection: &mut Connection, unit: &mut WriteUnit) -> Result<(), BatchError> {
+    let before = connection.writes();
+    let succeeded = unit.run(&mut WriteTx::new(Engine::Sqlite(connection)));
+    let changed_nothing = connection.writes() == before && connection.in_transaction();
+    if succeeded || changed_nothing { Ok(()) } else { Err(BatchError::Unit) }
 }
 
-fn guarded(connection: &mut Connection, unit: &mut WriteUnit) -> Result<(), Setback> {
-    connection.run("SAVEPOINT unit").map_err(Setback::Refused)?;
-    let fine = unit.run(&mut WriteTx::new(Engine::Sqlite(connection)));
-    if !fine && is_lost(connection) {
-        return Err(Setback::Spoilt);
+fn run_in_savepoint(connection: &mut Connection, unit: &mut WriteUnit) -> Result<(), BatchError> {
+    connection.run("SAVEPOINT unit").map_err(BatchError::Database)?;
+    let succeeded = unit.run(&mut WriteTx::new(Engine::Sqlite(connection)));
+    // SQLite itself may roll the transaction back, on a full disk for example.
+    if !succeeded && !connection.in_transaction() {
+        return Err(BatchError::Unit);
     }
-    let undone = if fine { Ok(()) } else { connection.run("ROLLBACK TO unit") };
-    undone.and_then(|()| connection.run("RELEASE unit")).map_err(Setback::Refused)
+    let undone = if succeeded { Ok(()) } else { connection.run("ROLLBACK TO unit") };
+    undone.and_then(|()| connection.run("RELEASE unit")).map_err(BatchError::Database)
 }
 
-/// Alone, each stands or falls for itself.
-fn alone(connection: &mut Connection, mut unit: WriteUnit) {
-    let done = connection.run("BEGIN IMMEDIATE").and_then(|()| {
-        let fine = unit.run(&mut WriteTx::new(Engine::Sqlite(connection)));
-        if fine { connection.run("COMMIT") } else { Ok(()) }
+/// Writes a unit in a transaction of its own.
+fn write_alone(connection: &mut Connection, mut unit: WriteUnit) {
+    let written = connection.run("BEGIN IMMEDIATE").and_then(|()| {
+        let succeeded = unit.run(&mut WriteTx::new(Engine::Sqlite(connection)));
+        if succeeded { connection.run("COMMIT") } else { Ok(()) }
     });
     roll_back(connection);
-    match done {
+    match written {
         Ok(()) => unit.answer(),
-        Err(error @ Error::Constraint(_)) => unit.refuse(error),
-        Err(error) => refuse(iter::once(unit), &error),
+        Err(error @ Error::Constraint(_)) => unit.fail(error),
+        Err(error) => fail_all(iter::once(unit), &error),
     }
-}
-
-/// Whether SQLite itself rolled the transaction back (a full disk can make it).
-fn is_lost(connection: &Connection) -> bool {
-    connection.inner.is_autocommit()
 }
 
 /// Ends a transaction that is still open.
 fn roll_back(connection: &Connection) {
-    if is_lost(connection) {
-        return;
-    }
-    if let Err(error) = connection.run("ROLLBACK") {
+    if connection.in_transaction()
+        && let Err(error) = connection.run("ROLLBACK")
+    {
         tracing::error!(%error, "a transaction could not be rolled back");
     }
 }

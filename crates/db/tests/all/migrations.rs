@@ -2,16 +2,19 @@
 
 use std::{sync::Barrier, thread};
 
-use db::{Db, Limits, Migrations, Script};
+use db::{Db, Limits, Migrations};
 use testkit::{Engine, Store};
 
-const CREATE: Script = Script {
-    name: "0001_log",
-    sqlite: "CREATE TABLE log (id INTEGER PRIMARY KEY, step TEXT NOT NULL) STRICT;
+/// The name of a step, and its text for SQLite and for PostgreSQL.
+type Script = (&'static str, &'static str, &'static str);
+
+const CREATE: Script = (
+    "0001_log",
+    "CREATE TABLE log (id INTEGER PRIMARY KEY, step TEXT NOT NULL) STRICT;
         INSERT INTO log (step) VALUES ('first')",
-    postgres: "CREATE TABLE log (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, step TEXT NOT NULL);
+    "CREATE TABLE log (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, step TEXT NOT NULL);
         INSERT INTO log (step) VALUES ('first')",
-};
+);
 const EXTEND: Script = same("0002_more", "INSERT INTO log (step) VALUES ('second')");
 const FINISH: Script = same("0003_last", "INSERT INTO log (step) VALUES ('third')");
 const BROKEN: Script = same("0002_broken", "INSERT INTO log (step) VALUES ('lost');\nSELECT\nnothing");
@@ -19,17 +22,15 @@ const DUPLICATE: Script = same(
     "0002_duplicate",
     "CREATE UNIQUE INDEX steps ON log (step);\nINSERT INTO log (step) VALUES ('first')",
 );
-const OTHER: Migrations = Migrations {
-    component: "other",
-    steps: &[same("0001_other", "INSERT INTO log (step) VALUES ('other')")],
-};
+const OTHER: Migrations =
+    Migrations::new("other", &[same("0001_other", "INSERT INTO log (step) VALUES ('other')")]);
 
 const fn same(name: &'static str, sql: &'static str) -> Script {
-    Script { name, sqlite: sql, postgres: sql }
+    (name, sql, sql)
 }
 
 const fn log(steps: &'static [Script]) -> Migrations {
-    Migrations { component: "log", steps }
+    Migrations::new("log", steps)
 }
 
 fn open(store: &Store, migrations: &[Migrations]) -> Result<Db, String> {

@@ -10,17 +10,17 @@ use std::{
     time::Duration,
 };
 
-use db::{Databases, Db, Error, Limits, Location, Migrations, Script, WriteTx};
+use db::{Databases, Db, Error, Limits, Location, Migrations, WriteTx};
 use futures_util::future::join_all;
 use testkit::{Engine, Store};
 
-const SCHEMA: &[Migrations] = &[Migrations {
-    component: "accounts",
-    steps: &[Script {
-        name: "0001_accounts",
-        sqlite: "",
+const SCHEMA: &[Migrations] = &[Migrations::new(
+    "accounts",
+    &[(
+        "0001_accounts",
+        "",
         // A sequence is not rolled back, so it counts the tries.
-        postgres: "CREATE TABLE account (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL);
+        "CREATE TABLE account (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL);
             CREATE SEQUENCE tries;
             CREATE FUNCTION lose(times BIGINT, state TEXT) RETURNS BIGINT LANGUAGE plpgsql AS $$
             DECLARE try BIGINT := nextval('accounts.tries');
@@ -33,8 +33,8 @@ const SCHEMA: &[Migrations] = &[Migrations {
             BEGIN PERFORM accounts.lose(2, '40001'); RETURN NULL; END $$;
             CREATE CONSTRAINT TRIGGER late AFTER INSERT ON late DEFERRABLE INITIALLY DEFERRED
                 FOR EACH ROW EXECUTE FUNCTION lose_late()",
-    }],
-}];
+    )],
+)];
 
 fn on_postgres(test: impl AsyncFnOnce(Store)) {
     testkit::run(Engine::Postgres, test);
@@ -322,14 +322,10 @@ fn services_behind_a_pooler_keep_to_their_schemas() {
 async fn keep_to_their_schemas(store: Store) {
     let databases = store.connect();
     let one = databases.open("accounts", SCHEMA).unwrap();
-    const OTHER: &[Migrations] = &[Migrations {
-        component: "others",
-        steps: &[Script {
-            name: "0001_accounts",
-            sqlite: "",
-            postgres: "CREATE TABLE account (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL)",
-        }],
-    }];
+    const OTHER: &[Migrations] = &[Migrations::new(
+        "others",
+        &[("0001_accounts", "", "CREATE TABLE account (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL)")],
+    )];
     let other = databases.open("others", OTHER).unwrap();
     let writes = (0..200).map(|id| {
         let db = if id % 2 == 0 { &one } else { &other };

@@ -10,19 +10,19 @@ use std::{
     time::Duration,
 };
 
-use db::{Db, Error, Limits, Migrations, Script};
+use db::{Db, Error, Limits, Migrations};
 use futures_util::{FutureExt, future::BoxFuture};
 use testkit::{Engine, Store};
 use tokio::task::JoinHandle;
 
-const SCHEMA: &[Migrations] = &[Migrations {
-    component: "queues",
-    steps: &[Script {
-        name: "0001_pages",
-        sqlite: "CREATE TABLE page (id INTEGER PRIMARY KEY) STRICT",
-        postgres: "CREATE TABLE page (id BIGINT PRIMARY KEY)",
-    }],
-}];
+const SCHEMA: &[Migrations] = &[Migrations::new(
+    "queues",
+    &[(
+        "0001_pages",
+        "CREATE TABLE page (id INTEGER PRIMARY KEY) STRICT",
+        "CREATE TABLE page (id BIGINT PRIMARY KEY)",
+    )],
+)];
 
 const LIMITS: Limits = Limits { queue: 3, connections: 2, ..Limits::DEFAULT };
 

@@ -2,17 +2,11 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use db::{Db, Limits, Location, Migrations, Script};
+use db::{Db, Limits, Location, Migrations};
 use testkit::{Engine, Store};
 
-const SCHEMA: &[Migrations] = &[Migrations {
-    component: "shelf",
-    steps: &[Script {
-        name: "0001_books",
-        sqlite: "CREATE TABLE book (id INTEGER PRIMARY KEY) STRICT",
-        postgres: "",
-    }],
-}];
+const SCHEMA: &[Migrations] =
+    &[Migrations::new("shelf", &[("0001_books", "CREATE TABLE book (id INTEGER PRIMARY KEY) STRICT", "")])];
 
 fn refusal(folder: &Path) -> String {
     let opened = Db::open(&Location::Sqlite(folder.to_owned()), "shelf", SCHEMA, Limits::default());

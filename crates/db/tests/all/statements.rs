@@ -2,25 +2,25 @@
 
 use std::{sync::Arc, thread};
 
-use db::{Db, Error, Migrations, Script, Tx};
+use db::{Db, Error, Migrations, Tx};
 use testkit::Store;
 
-const SCHEMA: &[Migrations] = &[Migrations {
-    component: "statements",
-    steps: &[Script {
-        name: "0001_pets",
-        sqlite: "CREATE TABLE owner (id INTEGER PRIMARY KEY) STRICT;
+const SCHEMA: &[Migrations] = &[Migrations::new(
+    "statements",
+    &[(
+        "0001_pets",
+        "CREATE TABLE owner (id INTEGER PRIMARY KEY) STRICT;
             CREATE TABLE pet (
                 id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, legs INTEGER CHECK (legs >= 0),
                 owner INTEGER REFERENCES owner
             ) STRICT",
-        postgres: "CREATE TABLE owner (id BIGINT PRIMARY KEY);
+        "CREATE TABLE owner (id BIGINT PRIMARY KEY);
             CREATE TABLE pet (
                 id BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE, legs BIGINT CHECK (legs >= 0),
                 owner BIGINT REFERENCES owner
             )",
-    }],
-}];
+    )],
+)];
 
 fn count(tx: &mut Tx<'_>) -> Result<i64, Error> {
     Ok(tx.row("SELECT count(*) FROM pet", &[], |row| row.get(0))?.expect("a count"))

@@ -2,26 +2,26 @@
 
 use std::fmt::Debug;
 
-use db::{Column, Db, Error, Json, Migrations, Script, Value};
+use db::{Column, Db, Error, Json, Migrations, Value};
 use jiff::{Timestamp, civil::Date};
 use rust_decimal::Decimal;
 use testkit::Store;
 use uuid::Uuid;
 
-const SCHEMA: &[Migrations] = &[Migrations {
-    component: "values",
-    steps: &[Script {
-        name: "0001_sample",
-        sqlite: "CREATE TABLE sample (
+const SCHEMA: &[Migrations] = &[Migrations::new(
+    "values",
+    &[(
+        "0001_sample",
+        "CREATE TABLE sample (
             id INTEGER PRIMARY KEY, number INTEGER, small INTEGER, words TEXT, yes INTEGER, amount TEXT,
             code BLOB, moment INTEGER, day TEXT, document TEXT, tree TEXT, content BLOB
         ) STRICT",
-        postgres: "CREATE TABLE sample (
+        "CREATE TABLE sample (
             id BIGINT PRIMARY KEY, number BIGINT, small SMALLINT, words TEXT, yes BOOLEAN, amount NUMERIC,
             code UUID, moment TIMESTAMPTZ, day DATE, document JSON, tree JSONB, content BYTEA
         )",
-    }],
-}];
+    )],
+)];
 
 /// How one column is written and read.
 #[derive(Clone, Copy)]

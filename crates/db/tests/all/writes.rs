@@ -2,28 +2,28 @@
 
 use std::{panic::resume_unwind, sync::mpsc};
 
-use db::{Db, Error, Migrations, Script, WriteTx};
+use db::{Db, Error, Migrations, WriteTx};
 use futures_util::future::join_all;
 use testkit::Store;
 
-const SCHEMA: &[Migrations] = &[Migrations {
-    component: "writes",
-    steps: &[Script {
-        name: "0001_seats",
-        sqlite: "CREATE TABLE seat (id INTEGER PRIMARY KEY, guest INTEGER) STRICT;
+const SCHEMA: &[Migrations] = &[Migrations::new(
+    "writes",
+    &[(
+        "0001_seats",
+        "CREATE TABLE seat (id INTEGER PRIMARY KEY, guest INTEGER) STRICT;
             CREATE TABLE badge (
                 guest INTEGER PRIMARY KEY REFERENCES seat DEFERRABLE INITIALLY DEFERRED
             ) STRICT;
             CREATE TABLE counter (id INTEGER PRIMARY KEY, n INTEGER NOT NULL) STRICT;
             INSERT INTO counter VALUES (1, 0)",
-        postgres: "CREATE TABLE seat (id BIGINT PRIMARY KEY, guest BIGINT);
+        "CREATE TABLE seat (id BIGINT PRIMARY KEY, guest BIGINT);
             CREATE TABLE badge (
                 guest BIGINT PRIMARY KEY REFERENCES seat DEFERRABLE INITIALLY DEFERRED
             );
             CREATE TABLE counter (id BIGINT PRIMARY KEY, n BIGINT NOT NULL);
             INSERT INTO counter VALUES (1, 0)",
-    }],
-}];
+    )],
+)];
 
 /// A service's own error, which the database's become part of.
 #[derive(Debug)]

@@ -162,13 +162,8 @@ fn flags_that_make_no_sense() {
 #[test]
 fn a_schema_from_the_future() {
     let house = House { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
-    let db = house.store.open(
-        "museum",
-        &[db::Migrations {
-            component: "museum",
-            steps: &[db::Script { name: "0001", sqlite: "SELECT 1", postgres: "SELECT 1" }; 9],
-        }],
-    );
+    let db =
+        house.store.open("museum", &[db::Migrations::new("museum", &[("0001", "SELECT 1", "SELECT 1"); 9])]);
     drop(db);
     let said = refused(&house.serving().output().unwrap());
     assert!(said.contains("its schema is newer than this program (museum is at version 9"), "{said}");

@@ -7,8 +7,7 @@ use uuid::Uuid;
 use web::Random;
 use webhooks::{MIGRATIONS, MOST_SUBSCRIPTIONS, SubscribeError};
 
-const FIRST: Migrations =
-    Migrations { component: MIGRATIONS.component, steps: MIGRATIONS.steps.first_chunk::<1>().unwrap() };
+const FIRST: Migrations = MIGRATIONS.up_to(1);
 
 /// A store that only the first version has opened.
 struct Old(Store);

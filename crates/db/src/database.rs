@@ -1,0 +1,193 @@
+//! The databases of a process, and the units of work that run in them.
+
+use std::{path::PathBuf, sync::Arc};
+
+use tokio::{runtime::Handle, sync::Semaphore, task::spawn_blocking};
+
+use crate::{
+    error::{Error, OpenError},
+    long_reads::{self, LongReads},
+    migration::Migrations,
+    postgres::{self, Postgres},
+    scope::Scope,
+    settings::{Limits, Location},
+    sqlite::Sqlite,
+    tx::{Tx, WriteTx},
+    unit,
+};
+
+/// The databases of a process: a file per service in a folder, or a schema per service on a PostgreSQL server. All services
+/// share the connections to PostgreSQL. Cloning is cheap.
+#[derive(Clone)]
+pub struct Databases {
+    target: Target,
+    limits: Limits,
+    /// Permits for long reads on SQLite, shared by all services.
+    long_permits: Arc<Semaphore>,
+}
+
+#[derive(Clone)]
+enum Target {
+    Folder(PathBuf),
+    Server(postgres::Shared),
+}
+
+impl Databases {
+    /// Connects to the databases. Blocks; call it at start-up.
+    pub fn connect(location: &Location, limits: Limits) -> Result<Self, OpenError> {
+        let target = match location {
+            Location::Sqlite(folder) => Target::Folder(folder.clone()),
+            Location::Postgres(url) => Target::Server(postgres::Shared::open(url, limits)?),
+        };
+        Ok(Databases { target, limits, long_permits: long_reads::permits() })
+    }
+
+    /// Opens the database of a service and applies the migrations that it lacks. Blocks; call it at start-up.
+    pub fn open(&self, service: &'static str, migrations: &[Migrations]) -> Result<Db, OpenError> {
+        let engine = match &self.target {
+            Target::Folder(folder) => Engine::Sqlite(Sqlite::open(folder, service, migrations, self.limits)?),
+            Target::Server(shared) => Engine::Postgres(shared.service(service, migrations)?),
+        };
+        let probe = probe(engine.tables());
+        let long_reads = LongReads::new(self.long_permits.clone(), self.limits);
+        Ok(Db(Arc::new(Inner { engine, probe, long_reads })))
+    }
+}
+
+/// A statement that reads a row of each table. It is leaked, since statements are `&'static str`.
+fn probe(tables: &[String]) -> &'static str {
+    let parts: Vec<_> = tables.iter().map(|table| format!("EXISTS (SELECT 1 FROM {table})")).collect();
+    Box::leak(format!("SELECT 1, {}", parts.join(", ")).into_boxed_str())
+}
+
+/// The database of a service. Cloning is cheap; dropping the last clone closes it.
+#[derive(Clone)]
+pub struct Db(Arc<Inner>);
+
+struct Inner {
+    engine: Engine,
+    /// Reads a row of each table.
+    probe: &'static str,
+    long_reads: LongReads,
+}
+
+#[expect(clippy::large_enum_variant, reason = "one per database, and it never moves")]
+enum Engine {
+    Sqlite(Sqlite),
+    Postgres(Postgres),
+}
+
+impl Engine {
+    fn tables(&self) -> &[String] {
+        match self {
+            Engine::Sqlite(sqlite) => sqlite.tables(),
+            Engine::Postgres(postgres) => postgres.tables(),
+        }
+    }
+}
+
+impl Db {
+    /// Opens the database of a process that has one service: see [`Databases`].
+    pub fn open(
+        location: &Location,
+        service: &'static str,
+        migrations: &[Migrations],
+        limits: Limits,
+    ) -> Result<Self, OpenError> {
+        Databases::connect(location, limits)?.open(service, migrations)
+    }
+
+    /// Runs a unit that reads with one statement. It must read little (a row, or a page of small rows): on SQLite it runs
+    /// on the calling thread. See [`Db::snapshot`] for several statements, and [`Db::read_long`] for large results.
+    pub async fn read<R, E, F>(&self, closure: F) -> Result<R, E>
+    where
+        F: Fn(&mut Tx<'_>) -> Result<R, E> + Send + 'static,
+        R: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        self.read_in(Scope::Statement, closure).await
+    }
+
+    /// Runs a unit that reads with several statements in one transaction, which all see one state.
+    pub async fn snapshot<R, E, F>(&self, closure: F) -> Result<R, E>
+    where
+        F: Fn(&mut Tx<'_>) -> Result<R, E> + Send + 'static,
+        R: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        self.read_in(Scope::Transaction, closure).await
+    }
+
+    async fn read_in<R, E, F>(&self, scope: Scope, closure: F) -> Result<R, E>
+    where
+        F: Fn(&mut Tx<'_>) -> Result<R, E> + Send + 'static,
+        R: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        match &self.0.engine {
+            Engine::Sqlite(sqlite) => sqlite.read(scope, &closure),
+            Engine::Postgres(postgres) => {
+                let (unit, reply) = unit::read(closure);
+                postgres.read(unit, scope)?;
+                reply.await.unwrap_or_else(|_| Err(Error::closed().into()))
+            }
+        }
+    }
+
+    /// Runs a unit that reads much, as [`Db::snapshot`] does: many statements, or rows of many kilobytes. On SQLite it runs
+    /// on a blocking thread, and waits for a permit if too many run already.
+    pub async fn read_long<R, E, F>(&self, closure: F) -> Result<R, E>
+    where
+        F: Fn(&mut Tx<'_>) -> Result<R, E> + Send + 'static,
+        R: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        if let Engine::Postgres(_) = &self.0.engine {
+            return self.snapshot(closure).await;
+        }
+        let permit = self.0.long_reads.permit().await?;
+        let db = self.clone();
+        let read = spawn_blocking(move || {
+            // Held until the read has ended, also when its caller was dropped.
+            let _permit = permit;
+            Handle::current().block_on(db.snapshot(closure))
+        });
+        read.await.unwrap_or_else(|_| Err(Error::closed().into()))
+    }
+
+    /// Runs a unit that writes, and answers after its commit is durable.
+    pub async fn write<R, E, F>(&self, closure: F) -> Result<R, E>
+    where
+        F: Fn(&mut WriteTx<'_>) -> Result<R, E> + Send + 'static,
+        R: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        let (unit, reply) = unit::write(closure);
+        match &self.0.engine {
+            Engine::Sqlite(sqlite) => sqlite.write(unit)?,
+            Engine::Postgres(postgres) => postgres.write(unit)?,
+        }
+        reply.await.unwrap_or_else(|_| Err(Error::closed().into()))
+    }
+
+    /// Whether other processes may use the database at the same time.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.0.engine, Engine::Postgres(_))
+    }
+
+    /// The names of the tables at the time of opening.
+    pub fn tables(&self) -> &[String] {
+        self.0.engine.tables()
+    }
+
+    /// Checks that the database answers and that each of its tables can be read.
+    pub async fn ping(&self) -> Result<(), Error> {
+        let probe = self.0.probe;
+        let found = self.read(move |tx| tx.row(probe, &[], |row| row.get::<i64>(0)).map(drop)).await;
+        // Only the operator can repair a missing table or a missing permission, as with a server that does not answer.
+        found.map_err(|error| match error {
+            Error::Engine(why) => Error::Unavailable(why),
+            error => error,
+        })
+    }
+}

@@ -1,0 +1,121 @@
+//! A connection to SQLite.
+
+use std::{collections::HashMap, path::Path, time::Duration};
+
+use rusqlite::{CachedStatement, OpenFlags};
+
+use crate::{
+    error::Error,
+    sql::{self, Rewritten},
+    value::Value,
+};
+
+/// How long a statement waits for the lock of another process, such as `triptych user …` beside the server.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A connection, with the SQLite form of each statement it has seen.
+pub(crate) struct Connection {
+    inner: rusqlite::Connection,
+    // Keyed by address: statements are `&'static str`, so an address identifies its text.
+    rewritten: HashMap<(usize, usize), Rewritten>,
+    access: Access,
+    /// How many statements that may write were started.
+    writes: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    Write,
+}
+
+impl Connection {
+    pub(super) fn open(path: &Path, access: Access) -> Result<Self, Error> {
+        // One thread at a time uses a connection, so SQLite's own mutex is not needed.
+        let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        if let Access::Write = access {
+            flags |= OpenFlags::SQLITE_OPEN_CREATE;
+        }
+        let inner = rusqlite::Connection::open_with_flags(path, flags)?;
+        inner.busy_timeout(BUSY_TIMEOUT)?;
+        inner.set_prepared_statement_cache_capacity(256);
+        if let Access::Write = access {
+            use_wal(&inner)?;
+        }
+        inner.execute_batch(match access {
+            Access::Read => "PRAGMA query_only = ON; PRAGMA temp_store = MEMORY;",
+            // The first block of a WAL's index covers about 4000 pages, 16 MB: checkpoints are rare, and a reader still
+            // searches one block.
+            Access::Write => {
+                "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; \
+                 PRAGMA wal_autocheckpoint = 4000;"
+            }
+        })?;
+        Ok(Connection { inner, rewritten: HashMap::new(), access, writes: 0 })
+    }
+
+    /// Prepares a statement, or reuses the prepared one, binds the parameters and runs the closure with it.
+    pub(crate) fn with<R>(
+        &mut self,
+        sql: &'static str,
+        params: &[Value<'_>],
+        run: impl FnOnce(&mut CachedStatement<'_>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let key = (sql.as_ptr() as usize, sql.len());
+        let rewritten = self.rewritten.entry(key).or_insert_with(|| sql::for_sqlite(sql));
+        if rewritten.parameters != params.len() {
+            return Err(Error::Parameters { named: rewritten.parameters, given: params.len() });
+        }
+        if rewritten.locks && self.access == Access::Read {
+            return Err(Error::Engine("a read cannot lock rows".into()));
+        }
+        let mut statement = self.inner.prepare_cached(&rewritten.text)?;
+        for (index, value) in params.iter().enumerate() {
+            statement.raw_bind_parameter(index + 1, value)?;
+        }
+        self.writes += u64::from(!statement.readonly());
+        run(&mut statement)
+    }
+
+    /// Runs a statement that has no parameters and no rows.
+    pub(super) fn run(&self, sql: &'static str) -> Result<(), Error> {
+        self.inner.prepare_cached(sql)?.raw_execute()?;
+        Ok(())
+    }
+
+    /// How many statements that may write were started.
+    pub(super) fn writes(&self) -> u64 {
+        self.writes
+    }
+
+    pub(super) fn in_transaction(&self) -> bool {
+        !self.inner.is_autocommit()
+    }
+}
+
+impl AsMut<rusqlite::Connection> for Connection {
+    fn as_mut(&mut self) -> &mut rusqlite::Connection {
+        &mut self.inner
+    }
+}
+
+/// Turns the WAL on. When two processes do so on a new file at the same time, SQLite can report "busy" to one of them without
+/// the busy timeout, so it is retried.
+fn use_wal(connection: &rusqlite::Connection) -> Result<(), Error> {
+    let mut tries = 0;
+    loop {
+        let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
+        match mode.map_err(Error::from) {
+            Ok(mode) if mode == "wal" => return Ok(()),
+            Ok(mode) => {
+                return Err(Error::Unavailable(format!("its journal mode is {mode}, not wal")));
+            }
+            Err(Error::Busy) if tries < 100 => {
+                tries += 1;
+                #[expect(clippy::disallowed_methods, reason = "start-up, before anything is served")]
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
