@@ -223,7 +223,7 @@ impl Train {
             TokenIssuer::open(own, issuer, accounts, db.clone(), clock.clone(), random.clone()).await?;
         let webhooks = webhooks::Settings {
             destinations: Destinations { loopback: webhooks_to_this_machine, networks: webhook_networks },
-            look_up: webhooks::by_system(),
+            resolver: webhooks::system_resolver(),
             test_events_per_hour: limits.test_events_per_hour,
             may_send: (!demo).then(|| webhook::send::outside_a_demo(db.clone())),
             token_for: Some(webhook::send::token_for(sign_in.signer, db.clone(), clock.clone())),

@@ -1,4 +1,4 @@
-//! One attempt: a delivery is sent, and what the subscriber said.
+//! An attempt to deliver: the request, its result, and the schedule of retries.
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
@@ -11,10 +11,10 @@ use url::Url;
 use crate::{
     Attempt, Webhooks,
     destination::Forbidden,
-    store::{Claimed, Done, Letter, Next},
+    store::{Completed, Lease, Message, Next},
 };
 
-/// How long after an attempt that failed the next one is made.
+/// The waits between attempts.
 const SCHEDULE: [SignedDuration; 9] = [
     SignedDuration::from_secs(5),
     SignedDuration::from_mins(5),
@@ -27,21 +27,21 @@ const SCHEDULE: [SignedDuration; 9] = [
     SignedDuration::from_hours(24),
 ];
 
-/// How long an attempt may take.
+/// The timeout of an attempt.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How much of the answer is read, and for how long: only so that the connection can be used again.
+/// How much of the response body is read, and for how long, so that the connection can be used again.
 const MOST_READ: usize = 64 * 1024;
 const READ_FOR: Duration = Duration::from_secs(1);
 
-/// How long an attempt takes that is slow.
+/// An attempt that takes longer than this is slow.
 pub(crate) const SLOW: Duration = Duration::from_secs(1);
 
-/// How long whoever takes a delivery on has it for themselves: longer than an attempt can take.
+/// The lease of a delivery: longer than an attempt can take.
 pub(crate) const LEASE: SignedDuration = SignedDuration::from_secs(60);
 
-/// How much of that must be left when an attempt begins.
-const ENOUGH: SignedDuration = SignedDuration::from_secs(30);
+/// How much of the lease must be left when an attempt starts.
+const LEASE_LEFT: SignedDuration = SignedDuration::from_secs(30);
 
 /// Counts attempts that panicked.
 pub(crate) fn panics() -> metrics::Counter {
@@ -49,19 +49,19 @@ pub(crate) fn panics() -> metrics::Counter {
 }
 
 impl Webhooks {
-    /// Makes an attempt; nothing when there is not enough time left for it. One that panics has failed.
-    pub(crate) async fn attempt(&self, letter: Letter) -> Option<Done> {
+    /// Makes an attempt; `None` when not enough of the lease is left. An attempt that panics has failed.
+    pub(crate) async fn attempt(&self, message: Message) -> Option<Completed> {
         let inner = &self.0;
-        let (claimed, at) = (letter.claimed, inner.clock.now());
-        // To take it on took so long that somebody else, whose clock may be ahead, could have it before we are done.
-        if claimed.until.duration_since(at) < ENOUGH {
+        let (lease, at) = (message.lease, inner.clock.now());
+        // The claim took so long that another process, whose clock may be ahead, could get the lease before this attempt ends.
+        if lease.until.duration_since(at) < LEASE_LEFT {
             return None;
         }
         let start = Instant::now();
-        let sending = AssertUnwindSafe(self.send(letter, at, start + TIMEOUT)).catch_unwind();
+        let sending = AssertUnwindSafe(self.send(message, at, start + TIMEOUT)).catch_unwind();
         let outcome = sending.await.unwrap_or_else(|panic| {
             let (cause, subscription, event) =
-                (web::panic_message(panic.as_ref()), claimed.subscription, claimed.event);
+                (web::panic_message(panic.as_ref()), lease.subscription, lease.event);
             tracing::error!(%subscription, %event, cause, "an attempt to deliver a webhook panicked");
             panics().increment(1);
             Outcome::no_answer("an internal error")
@@ -70,17 +70,17 @@ impl Webhooks {
         let now = inner.clock.now();
         let next = match outcome.error {
             None => Next::Delivered,
-            Some(_) => self.next(&claimed, outcome.retry_after, now),
+            Some(_) => self.next(&lease, outcome.retry_after, now),
         };
         let duration_ms = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
         let attempt =
-            Attempt { event: claimed.event, at, duration_ms, status: outcome.status, error: outcome.error };
-        Some(Done { claimed, id: inner.random.uuid(now), attempt, slow: took >= SLOW, next })
+            Attempt { event: lease.event, at, duration_ms, status: outcome.status, error: outcome.error };
+        Some(Completed { lease, id: inner.random.uuid(now), attempt, slow: took >= SLOW, next })
     }
 
-    /// When an attempt that failed is made again, with some random delay in it, so that not all come at once.
-    fn next(&self, claimed: &Claimed, retry_after: Option<SignedDuration>, now: Timestamp) -> Next {
-        let attempt = usize::try_from(claimed.attempts).unwrap_or(usize::MAX);
+    /// The time of the next attempt, with a random delay, so that retries do not arrive together.
+    fn next(&self, lease: &Lease, retry_after: Option<SignedDuration>, now: Timestamp) -> Next {
+        let attempt = usize::try_from(lease.attempts).unwrap_or(usize::MAX);
         let Some(wait) = SCHEDULE.get(attempt) else { return Next::Failed };
         let [random] = self.0.random.bytes();
         let wait = *wait + *wait * i32::from(random) / 2550;
@@ -88,23 +88,23 @@ impl Webhooks {
         Next::At(now + wait.max(asked))
     }
 
-    async fn send(&self, letter: Letter, now: Timestamp, deadline: Instant) -> Outcome {
-        let Letter { claimed, to, kind, payload } = letter;
-        let address = format!("{}/{kind}", to.url.trim_end_matches('/'));
+    async fn send(&self, message: Message, now: Timestamp, deadline: Instant) -> Outcome {
+        let Message { lease, subscriber, kind, payload, .. } = message;
+        let address = format!("{}/{kind}", subscriber.url.trim_end_matches('/'));
         let Ok(url) = Url::parse(&address) else { return Outcome::no_answer("the address is not valid") };
-        // The settings may have changed since it was subscribed; names are checked when they are looked up.
-        if let Err(unfit) = self.0.settings.destinations.check(&url) {
-            return Outcome::no_answer(format!("the address {unfit}"));
+        // The settings may have changed since the subscription was made; host names are checked when they are resolved.
+        if let Err(why) = self.0.settings.destinations.check(&url) {
+            return Outcome::no_answer(format!("the address {why}"));
         }
         if let Some(may_send) = &self.0.settings.may_send
-            && !may_send(to.owner.clone()).await
+            && !may_send(subscriber.owner.clone()).await
         {
             return Outcome::no_answer("nothing is sent for this owner now");
         }
-        let id = format!("msg_{}", claimed.event.simple());
+        let id = format!("msg_{}", lease.event.simple());
         let seconds = now.as_second();
         let signatures: Vec<_> =
-            to.secrets.iter().map(|secret| secret.sign(&id, seconds, payload.as_bytes())).collect();
+            subscriber.secrets.iter().map(|secret| secret.sign(&id, seconds, payload.as_bytes())).collect();
         let mut request = self
             .0
             .http
@@ -116,7 +116,7 @@ impl Webhooks {
             .body(payload);
         let answer = async {
             if let Some(token_for) = &self.0.settings.token_for
-                && let Some(token) = token_for(to.owner.clone(), to.url.clone()).await
+                && let Some(token) = token_for(subscriber.owner.clone(), subscriber.url.clone()).await
             {
                 request = request.bearer_auth(token);
             }
@@ -130,7 +130,7 @@ impl Webhooks {
     }
 }
 
-/// What became of an attempt. It is good if there is no error.
+/// The result of an attempt. It succeeded if there is no error.
 struct Outcome {
     status: Option<u16>,
     error: Option<String>,
@@ -146,7 +146,7 @@ impl Outcome {
         let status = response.status();
         let retry_after = response.headers().get(header::RETRY_AFTER);
         let retry_after = retry_after.and_then(|value| read_wait(value.to_str().ok()?.trim(), now));
-        // What became of the delivery is said already: a body that breaks or does not end makes it no worse.
+        // The status decides. A body that breaks or does not end changes nothing.
         let deadline = deadline.min(Instant::now() + READ_FOR);
         let mut body = response.bytes_stream();
         let mut read = 0;
@@ -168,17 +168,17 @@ impl Outcome {
     }
 }
 
-/// How long a subscriber asks us to wait: seconds, or a date.
+/// The value of `Retry-After`: seconds, or a date.
 fn read_wait(text: &str, now: Timestamp) -> Option<SignedDuration> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More than there can be is still very long.
+        // A number that overflows is a very long wait.
         return Some(SignedDuration::from_secs(text.parse().unwrap_or(i64::MAX)));
     }
     let date = jiff::fmt::rfc2822::parse(text).ok()?;
     Some(date.timestamp().duration_since(now))
 }
 
-/// Why there was no answer, in words that hold no address and no secret.
+/// Why there was no response, without any address or secret.
 fn explain(error: &reqwest::Error) -> String {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(cause) = source {

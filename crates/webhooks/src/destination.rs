@@ -1,8 +1,7 @@
-//! Where deliveries may go: nowhere that the sender could reach and the subscriber could not.
+//! Allowed destinations: a subscription must not reach a private network through this server.
 //!
-//! An address is looked at twice. When a subscription is made, its URL is checked for what can be seen in it. When a delivery
-//! connects, every address that the name leads to is checked, by the resolver that the connection uses: a name that leads
-//! elsewhere a moment later leads there through the same check.
+//! A destination is checked twice. When a subscription is made, its URL is checked. When a delivery connects, every IP address
+//! of the host name is checked by the resolver that the connection uses, so a name whose addresses change is checked again.
 
 use std::{
     future::Future,
@@ -16,42 +15,39 @@ use ipnet::IpNet;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-/// Which places are allowed beside public ones.
+/// The destinations that are allowed in addition to public ones.
 #[derive(Debug, Clone, Default)]
 pub struct Destinations {
-    /// This machine, also without TLS: for trying things out.
+    /// This machine, also without TLS, for demos.
     pub loopback: bool,
-    /// Networks of the operator's, with TLS or without.
+    /// Networks of the operator, with or without TLS.
     pub networks: Vec<IpNet>,
 }
 
-/// Why a URL cannot be subscribed: a predicate of it.
-pub type Unfit = &'static str;
-
-const NOT_PUBLIC: Unfit = "must lead to a public address, not to a private, local or reserved one";
+const NOT_PUBLIC: &str = "must lead to a public address, not to a private, local or reserved one";
 
 impl Destinations {
-    /// Checks what can be seen in a URL.
-    pub fn check(&self, url: &Url) -> Result<(), Unfit> {
+    /// Checks a URL without resolving its host. The error completes a sentence that starts with "the URL".
+    pub fn check(&self, url: &Url) -> Result<(), &'static str> {
         if !url.username().is_empty() || url.password().is_some() {
             return Err("must not have a user name or a password");
         }
         if url.query().is_some() || url.fragment().is_some() {
             return Err("must not have a query or a fragment");
         }
-        let (trusted, fit) = match url.host() {
+        let (trusted, allowed) = match url.host() {
             None => return Err("must have a host"),
             Some(Host::Ipv4(ip)) => (self.is_trusted(ip.into()), self.allows(ip.into())),
             Some(Host::Ipv6(ip)) => (self.is_trusted(ip.into()), self.allows(ip.into())),
             Some(Host::Domain(name)) => {
                 let this_machine = is_loopback_name(name);
-                // A name of the operator's own may lead to a network of theirs; where it leads is seen when it is used.
-                let fit = if this_machine {
+                // A local name may lead to a network of the operator; its addresses are checked when it is resolved.
+                let allowed = if this_machine {
                     self.loopback
                 } else {
                     !is_local_name(name) || !self.networks.is_empty()
                 };
-                (this_machine && self.loopback, fit)
+                (this_machine && self.loopback, allowed)
             }
         };
         match url.scheme() {
@@ -59,7 +55,7 @@ impl Destinations {
             "http" if trusted => {}
             _ => return Err("must begin with https://"),
         }
-        if fit { Ok(()) } else { Err(NOT_PUBLIC) }
+        if allowed { Ok(()) } else { Err(NOT_PUBLIC) }
     }
 
     /// Whether a delivery may connect to this address.
@@ -72,12 +68,12 @@ impl Destinations {
     }
 }
 
-/// Names that lead to this machine by their form.
+/// Whether a name always means this machine.
 fn is_loopback_name(name: &str) -> bool {
     last_label(name).eq_ignore_ascii_case("localhost")
 }
 
-/// Names that lead to this network by their form.
+/// Whether a name always means this network.
 fn is_local_name(name: &str) -> bool {
     let last = last_label(name).to_ascii_lowercase();
     !name.trim_end_matches('.').contains('.')
@@ -88,7 +84,7 @@ fn last_label(name: &str) -> &str {
     name.trim_end_matches('.').rsplit('.').next().unwrap_or_default()
 }
 
-/// Whether an address is of the public internet. What is not known to be is not.
+/// Whether an address is known to be on the public internet.
 fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => is_public_v4(ip),
@@ -118,7 +114,7 @@ fn is_public_v4(ip: Ipv4Addr) -> bool {
 
 fn is_public_v6(ip: Ipv6Addr) -> bool {
     let segments = ip.segments();
-    // Everything public is in here; mapped, compatible, NAT64, local and multicast addresses are not.
+    // All public addresses are in 2000::/3; mapped, compatible, NAT64, local and multicast addresses are not.
     let global = segments[0] & 0xe000 == 0x2000;
     let teredo_and_others = segments[0] == 0x2001 && segments[1] < 0x200;
     let documentation = (segments[0] == 0x2001 && segments[1] == 0xdb8) || segments[0] == 0x3fff;
@@ -126,12 +122,12 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
     global && !teredo_and_others && !documentation && !six_to_four
 }
 
-/// How names are looked up.
-pub type LookUp =
+/// Resolves host names.
+pub type Resolver =
     Arc<dyn Fn(String) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>> + Send + Sync>;
 
-/// The machine's own way of looking up names.
-pub fn by_system() -> LookUp {
+/// The resolver of the operating system.
+pub fn system_resolver() -> Resolver {
     Arc::new(|name| {
         Box::pin(async move {
             let found = tokio::net::lookup_host((name, 0)).await?;
@@ -140,19 +136,19 @@ pub fn by_system() -> LookUp {
     })
 }
 
-/// Looks names up for connections, and lets through only what is allowed.
-pub(crate) struct Checked {
+/// Resolves host names for connections, and rejects destinations that are not allowed.
+pub(crate) struct CheckedResolver {
     pub(crate) destinations: Destinations,
-    pub(crate) look_up: LookUp,
+    pub(crate) resolver: Resolver,
 }
 
-impl Resolve for Checked {
+impl Resolve for CheckedResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let found = (self.look_up)(name.as_str().to_owned());
+        let found = (self.resolver)(name.as_str().to_owned());
         let destinations = self.destinations.clone();
         Box::pin(async move {
             let found = found.await?;
-            // One address that is not allowed is enough: a name that leads to both is not an honest one.
+            // One forbidden address rejects the name: a name with both kinds is suspicious.
             if found.is_empty() || !found.iter().all(|ip| destinations.allows(*ip)) {
                 return Err(Box::new(Forbidden) as Box<dyn std::error::Error + Send + Sync>);
             }
@@ -162,7 +158,7 @@ impl Resolve for Checked {
     }
 }
 
-/// A name leads where deliveries may not go.
+/// The host name has an address that is not allowed.
 #[derive(Debug, thiserror::Error)]
 #[error("the host does not lead to a public address")]
 pub(crate) struct Forbidden;

@@ -1,17 +1,19 @@
-//! What leaves: events that are told to whoever subscribed to them, signed, until they arrive.
+//! Webhooks: signed events that are delivered to subscriptions at least once.
 //!
-//! A service writes an event in the transaction of what it is about ([`Webhooks::write`]), so that there is never the one
-//! without the other. [`Webhooks::run`] sends what is due: several processes may do so on one database, since each takes on a
-//! delivery for a while before it sends it, outside of any transaction.
+//! A service writes an event in the transaction of the change that it reports ([`Webhooks::write`]), so that neither is stored
+//! without the other. [`Webhooks::run`] sends the deliveries. Several processes may do so on one database: each leases a
+//! delivery before it sends it, outside of any transaction.
 //!
-//! - [`destination`]: where deliveries may go
-//! - [`sign`]: how a subscriber knows that they are ours
-//! - [`sender`]: whose turn it is
-//! - [`attempt`]: how they are sent, and when again
+//! - [`destination`]: allowed destinations
+//! - [`sign`]: signatures
+//! - [`sender`]: the order of deliveries
+//! - [`permits`]: limits on attempts in flight
+//! - [`attempt`]: sending, and the schedule of retries
 //! - [`store`]: the SQL
 
 mod attempt;
 mod destination;
+mod permits;
 mod sender;
 mod sign;
 mod store;
@@ -29,36 +31,36 @@ use web::{Clock, Random};
 use sender::Sender;
 use store::{Added, Rotated};
 
-pub use destination::{Destinations, LookUp, Unfit, by_system};
+pub use destination::{Destinations, Resolver, system_resolver};
 pub use sign::{NotASecret, Secret};
 
 /// The tables of this crate, to be migrated with those of the service.
 pub const MIGRATIONS: Migrations = model::migrations!("webhooks");
 
-/// How many subscriptions somebody can have.
+/// The most subscriptions of an owner.
 pub const MOST_SUBSCRIPTIONS: i64 = 20;
 
-/// How many attempts to deliver are kept for each subscription.
+/// How many attempts are stored for each subscription.
 pub const MOST_ATTEMPTS: i64 = 50;
 
-/// How many secrets that were replaced can sign along.
-pub const MOST_OLD_SECRETS: usize = 10;
+/// How many replaced secrets of a subscription may still sign.
+pub(crate) const MOST_OLD_SECRETS: usize = 10;
 
-/// Makes a bearer token for a delivery, from whose event it is and where it goes.
+/// Makes a bearer token for a delivery, from the owner and the URL.
 pub type TokenFor = Arc<dyn Fn(String, String) -> BoxFuture<'static, Option<String>> + Send + Sync>;
 
-/// Whether anything may be sent to this owner's subscriptions now.
+/// Whether deliveries may be sent for this owner now.
 pub type MaySend = Arc<dyn Fn(String) -> BoxFuture<'static, bool> + Send + Sync>;
 
-/// What a service says about its webhooks.
+/// The settings of a service for its webhooks.
 #[derive(Clone)]
 pub struct Settings {
     pub destinations: Destinations,
-    pub look_up: LookUp,
+    pub resolver: Resolver,
     /// How many test events and redeliveries may be requested for a subscription in an hour, counted from the first of them.
-    /// For all of an owner's subscriptions, whether they still exist or not, [`MOST_SUBSCRIPTIONS`] times as many.
+    /// The limit of an owner is [`MOST_SUBSCRIPTIONS`] times as much, and includes deleted subscriptions.
     pub test_events_per_hour: u32,
-    /// Everything may, if this is nothing.
+    /// `None`: deliveries may be sent for all owners.
     pub may_send: Option<MaySend>,
     pub token_for: Option<TokenFor>,
 }
@@ -76,23 +78,23 @@ struct Inner {
     woken: Notify,
 }
 
-/// Somebody who is told about events.
+/// A subscription to the events of an owner.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subscription {
     pub id: Uuid,
     pub url: String,
-    /// Since when nothing has arrived, if the last delivery failed.
+    /// When the first attempt failed since the last one that succeeded.
     pub failing_since: Option<Timestamp>,
-    /// Why nothing is sent any more, if so.
+    /// Why it is disabled, if it is.
     pub disabled: Option<Disabled>,
 }
 
-/// Why nothing is sent to a subscription any more.
+/// Why a subscription is disabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disabled {
-    /// It answered 410.
+    /// The subscriber answered 410.
     Gone,
-    /// Nothing arrived for five days.
+    /// All attempts of five days failed.
     Failing,
 }
 
@@ -115,7 +117,7 @@ pub struct Attempt {
     pub event: Uuid,
     pub at: Timestamp,
     pub duration_ms: i64,
-    /// The answer's, if there was one.
+    /// The status of the response, if there was one.
     pub status: Option<u16>,
     /// Why it failed, if it did.
     pub error: Option<String>,
@@ -124,9 +126,9 @@ pub struct Attempt {
 /// Why there is no subscription.
 #[derive(Debug, thiserror::Error)]
 pub enum SubscribeError {
-    #[error("the address {0}")]
-    Unfit(Unfit),
-    #[error("there can be {MOST_SUBSCRIPTIONS} subscriptions at the most")]
+    #[error("the URL {0}")]
+    Destination(&'static str),
+    #[error("there can be at most {MOST_SUBSCRIPTIONS} subscriptions")]
     TooMany,
     #[error("the owner was removed")]
     Removed,
@@ -139,16 +141,16 @@ pub enum SubscribeError {
 pub enum RotateError {
     #[error("there is no such subscription")]
     Unknown,
-    #[error("{MOST_OLD_SECRETS} secrets that were replaced within 24 hours still sign")]
+    #[error("{MOST_OLD_SECRETS} secrets that were replaced in the last 24 hours still sign")]
     TooOften,
     #[error(transparent)]
     Db(#[from] Error),
 }
 
-/// Why an event that an owner asked for is not sent.
+/// Why a requested event is not sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    #[error("there is no such subscription, or the event never went there")]
+    #[error("there is no such subscription, or it has no delivery of this event")]
     Unknown,
     /// The limit of one subscription is reached until then.
     #[error("too many events were requested for this subscription within an hour")]
@@ -165,35 +167,36 @@ pub enum SendError {
 #[error("cannot make connections for webhooks: {0}")]
 pub struct OpenError(#[from] reqwest::Error);
 
-/// Removes all that an owner has: subscriptions, what is on its way to them, and events. It takes part in a transaction of the
-/// service's, and no subscription of the owner's can be made after it.
+/// Deletes the subscriptions, deliveries and events of an owner, in a transaction of the service. The owner cannot subscribe
+/// after that.
 pub fn remove_owner(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
     store::delete_owner(tx, owner)
 }
 
 impl Webhooks {
     pub fn open(settings: Settings, db: Db, clock: Clock, random: Random) -> Result<Self, OpenError> {
-        let checked = destination::Checked {
+        let resolver = destination::CheckedResolver {
             destinations: settings.destinations.clone(),
-            look_up: settings.look_up.clone(),
+            resolver: settings.resolver.clone(),
         };
         let http = reqwest::Client::builder()
             .no_proxy()
-            // What is read of an answer is counted as it arrives.
+            // The size of a response is counted as it is received, not after decompression.
             .gzip(false)
             .redirect(reqwest::redirect::Policy::none())
-            .dns_resolver(Arc::new(checked))
+            .dns_resolver(Arc::new(resolver))
             .user_agent(concat!("triptych/", env!("CARGO_PKG_VERSION")))
             .build()?;
         Ok(Webhooks(Arc::new(Inner { settings, db, clock, random, http, woken: Notify::new() })))
     }
 
-    /// Sends until it is told to stop; what is under way then may still come to its end.
+    /// Sends deliveries until `stop` completes, and then waits a limited time for the attempts in flight.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         Sender::new(self).run(stop).await;
     }
 
-    /// Writes an event of an owner's, in the transaction of what it is about. [`Webhooks::wake`] sends it at once after that.
+    /// Writes an event of an owner in the transaction of the change that it reports. Call [`Webhooks::wake`] after the commit
+    /// to send it at once.
     pub fn write(
         &self,
         tx: &mut WriteTx<'_>,
@@ -206,14 +209,14 @@ impl Webhooks {
         store::insert_event(tx, owner, event, kind, payload, now)
     }
 
-    /// There is something to send.
+    /// Wakes the sender: there is a delivery to send.
     pub fn wake(&self) {
         self.0.woken.notify_one();
     }
 
-    /// Subscribes an address to an owner's events. The secret is told this once.
+    /// Subscribes a URL to the events of an owner. The secret is given only here.
     pub async fn subscribe(&self, owner: &str, url: &Url) -> Result<(Subscription, Secret), SubscribeError> {
-        self.0.settings.destinations.check(url).map_err(SubscribeError::Unfit)?;
+        self.0.settings.destinations.check(url).map_err(SubscribeError::Destination)?;
         let secret = self.new_secret();
         let id = self.0.random.uuid(self.0.clock.now());
         let url = url.as_str().trim_end_matches('/').to_owned();
@@ -232,7 +235,7 @@ impl Webhooks {
         self.0.db.read(move |tx| store::subscriptions(tx, &owner)).await
     }
 
-    /// A subscription of an owner's, with its last attempts, the newest first.
+    /// A subscription of an owner with its last attempts, the newest first.
     pub async fn subscription(
         &self,
         owner: &str,
@@ -248,13 +251,13 @@ impl Webhooks {
             .await
     }
 
-    /// Ends a subscription and all that is on its way to it; `false` when there is none.
+    /// Deletes a subscription with its deliveries; `false` when there is none.
     pub async fn unsubscribe(&self, owner: &str, id: Uuid) -> Result<bool, Error> {
         let owner = owner.to_owned();
         self.0.db.write(move |tx| store::delete_subscription(tx, &owner, id)).await
     }
 
-    /// Gives a subscription another secret; the old one signs along for a day.
+    /// Gives a subscription a new secret; the old one also signs for a day.
     pub async fn rotate(&self, owner: &str, id: Uuid) -> Result<Secret, RotateError> {
         let secret = self.new_secret();
         let (owner, stored, now) = (owner.to_owned(), secret.clone(), self.0.clock.now());
@@ -265,7 +268,7 @@ impl Webhooks {
         }
     }
 
-    /// Sends a test event to one subscription alone, which is enabled by that; gives the event's id.
+    /// Sends a test event to one subscription, and enables it. Gives the id of the event.
     pub async fn test(&self, owner: &str, id: Uuid, kind: &str, payload: &str) -> Result<Uuid, SendError> {
         let (owner, kind, payload) = (owner.to_owned(), kind.to_owned(), payload.to_owned());
         let (now, most) = (self.0.clock.now(), self.0.settings.test_events_per_hour);
@@ -280,12 +283,12 @@ impl Webhooks {
         Ok(event)
     }
 
-    /// Sends an event again to a subscription that it went to before, which is enabled by that.
+    /// Sends an event again to a subscription that has a delivery of it, and enables the subscription.
     pub async fn redeliver(&self, owner: &str, id: Uuid, event: Uuid) -> Result<(), SendError> {
         let owner = owner.to_owned();
         let (now, most) = (self.0.clock.now(), self.0.settings.test_events_per_hour);
         let send = move |tx: &mut WriteTx<'_>| {
-            if !store::went_to(tx, id, event)? {
+            if !store::has_delivery(tx, id, event)? {
                 return Err(SendError::Unknown);
             }
             store::count_request(tx, &owner, id, most, now)?;
@@ -296,7 +299,7 @@ impl Webhooks {
         Ok(())
     }
 
-    /// Sends again what did not arrive and was made since then; gives how many events that is.
+    /// Sends events again that were created since a time and did not arrive. Gives their number.
     pub async fn redeliver_failed(
         &self,
         owner: &str,

@@ -1,4 +1,4 @@
-//! Signatures by Standard Webhooks: an HMAC over id, time and body.
+//! Signatures of Standard Webhooks: an HMAC over id, time and body.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
@@ -7,20 +7,20 @@ use subtle::ConstantTimeEq;
 
 const PREFIX: &str = "whsec_";
 
-/// How far a receiver lets the time in a signature differ from its own, in seconds.
+/// How much the time of a signature may differ from the time of the receiver, in seconds.
 const TOLERANCE: u64 = 300;
 
-/// What a subscriber and the sender share.
+/// The secret that the subscriber and the sender share.
 #[derive(Clone)]
 pub struct Secret(pub(crate) Vec<u8>);
 
-/// A secret as text that is none.
+/// The text is not a secret.
 #[derive(Debug, thiserror::Error)]
 #[error("a secret is whsec_ and then base64")]
 pub struct NotASecret;
 
 impl Secret {
-    /// As a subscriber is told it: `whsec_…`.
+    /// The text for the subscriber: `whsec_…`.
     pub fn shown(&self) -> String {
         format!("{PREFIX}{}", BASE64_STANDARD.encode(&self.0))
     }
@@ -33,14 +33,14 @@ impl Secret {
 
     /// One signature, `v1,…`.
     pub(crate) fn sign(&self, id: &str, seconds: i64, body: &[u8]) -> String {
-        // Any length of key will do for an HMAC.
+        // An HMAC accepts keys of any length.
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).unwrap_or_else(|_| unreachable!());
         mac.update(format!("{id}.{seconds}.").as_bytes());
         mac.update(body);
         format!("v1,{}", BASE64_STANDARD.encode(mac.finalize().into_bytes()))
     }
 
-    /// Whether a message was signed with this secret, not long ago. The reason why not is for a person.
+    /// Checks that a message was signed with this secret in the last five minutes. The error is a text for people.
     pub fn verify(
         &self,
         id: &str,
@@ -54,8 +54,8 @@ impl Secret {
             return Err("the timestamp is more than five minutes off");
         }
         let expected = self.sign(id, seconds, body);
-        let right = |given: &str| bool::from(given.as_bytes().ct_eq(expected.as_bytes()));
-        if signatures.split(' ').any(right) { Ok(()) } else { Err("no signature fits the secret") }
+        let matches = |given: &str| bool::from(given.as_bytes().ct_eq(expected.as_bytes()));
+        if signatures.split(' ').any(matches) { Ok(()) } else { Err("no signature fits the secret") }
     }
 }
 

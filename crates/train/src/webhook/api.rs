@@ -56,7 +56,7 @@ pub(crate) async fn create(
 ) -> Result<Response> {
     let (subscription, secret) =
         train.webhooks.subscribe(&caller.subject, &url).await.map_err(|error| match error {
-            SubscribeError::Unfit(why) => Problem::invalid_at("#/url", why),
+            SubscribeError::Destination(why) => Problem::invalid_at("#/url", why),
             SubscribeError::TooMany => {
                 Problem::new(&CONFLICT, format!("The caller has reached the limit: {error}."))
             }

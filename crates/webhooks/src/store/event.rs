@@ -1,4 +1,4 @@
-//! Events, and who they are to be sent to.
+//! Events, and their deliveries to subscriptions.
 
 use db::{Error, Tx, WriteTx};
 use jiff::{SignedDuration, Timestamp};
@@ -6,14 +6,14 @@ use uuid::Uuid;
 
 use super::count;
 
-/// How long events are kept for being sent again.
-const KEPT: SignedDuration = SignedDuration::from_hours(24 * 30);
+/// How long events are stored for redelivery.
+const RETENTION: SignedDuration = SignedDuration::from_hours(24 * 30);
 
-/// How many are removed or sent again in one transaction, so that nobody waits long for it.
+/// How many events are deleted or redelivered in one transaction, so that its locks are short.
 const BATCH: usize = 500;
 
-/// Writes an event, and its deliveries to whoever of the owner's subscriptions wants it. One that is disabled because nothing
-/// arrived there can have it when it is well again.
+/// Writes an event, and its deliveries to the subscriptions of the owner. A subscription that is disabled because it failed
+/// gets a failed delivery, which can be redelivered later.
 pub(crate) fn insert_event(
     tx: &mut WriteTx<'_>,
     owner: &str,
@@ -47,7 +47,7 @@ fn insert_bare_event(
     .map(drop)
 }
 
-/// Writes an event for one subscription alone.
+/// Writes an event for one subscription.
 pub(crate) fn insert_event_for(
     tx: &mut WriteTx<'_>,
     owner: &str,
@@ -66,8 +66,8 @@ pub(crate) fn insert_event_for(
     .map(drop)
 }
 
-/// Whether an event was ever to be sent to a subscription.
-pub(crate) fn went_to(tx: &mut Tx<'_>, id: Uuid, event: Uuid) -> Result<bool, Error> {
+/// Whether a subscription has a delivery of an event.
+pub(crate) fn has_delivery(tx: &mut Tx<'_>, id: Uuid, event: Uuid) -> Result<bool, Error> {
     let known = tx.row(
         "SELECT 1 FROM webhook_delivery WHERE subscription_id = $1 AND event_id = $2",
         &[id.into(), event.into()],
@@ -76,11 +76,11 @@ pub(crate) fn went_to(tx: &mut Tx<'_>, id: Uuid, event: Uuid) -> Result<bool, Er
     Ok(known.is_some())
 }
 
-/// Sends an event again, after the present attempt if there is one: it then has fewer than no attempts.
+/// Makes a delivery ready again, or marks it for redelivery after the attempt in flight.
 pub(crate) fn redeliver(tx: &mut WriteTx<'_>, id: Uuid, event: Uuid, now: Timestamp) -> Result<(), Error> {
     tx.execute(
-        "UPDATE webhook_delivery SET status = CASE WHEN status = 'sending' THEN status ELSE 'ready' END,
-             attempts = CASE WHEN status = 'sending' THEN -1 ELSE 0 END,
+        "UPDATE webhook_delivery SET attempts = 0, redeliver = (status = 'sending'),
+             status = CASE WHEN status = 'sending' THEN status ELSE 'ready' END,
              due_at = CASE WHEN status = 'sending' THEN due_at ELSE $3 END
          WHERE subscription_id = $1 AND event_id = $2",
         &[id.into(), event.into(), now.into()],
@@ -88,8 +88,8 @@ pub(crate) fn redeliver(tx: &mut WriteTx<'_>, id: Uuid, event: Uuid, now: Timest
     .map(drop)
 }
 
-/// Sends again what did not arrive and was made since a time, among some of the events after one of them. Gives how many these
-/// are, and after which to go on if there may be more; nothing when there is no such subscription.
+/// Redelivers events that were created since a time and did not arrive, in one batch of the events after `after`. Gives their
+/// number, and the last event of the batch if there may be more; `None` when there is no such subscription.
 pub(crate) fn redeliver_failed(
     tx: &mut WriteTx<'_>,
     owner: &str,
@@ -101,8 +101,8 @@ pub(crate) fn redeliver_failed(
     if !enable(tx, owner, id)? {
         return Ok(None);
     }
-    // However old they are, so that a transaction is never longer than this.
-    let late = tx.rows(
+    // The age is checked after reading, so that the limit bounds the rows of a transaction.
+    let undelivered = tx.rows(
         "SELECT event_id, (SELECT created_at FROM webhook_event WHERE id = event_id) FROM webhook_delivery
          WHERE subscription_id = $1 AND status IN ('waiting', 'failed') AND event_id > $2
          ORDER BY event_id LIMIT $3",
@@ -110,7 +110,7 @@ pub(crate) fn redeliver_failed(
         |row| Ok((row.get::<Uuid>(0)?, row.get::<Timestamp>(1)?)),
     )?;
     let mut sent = 0;
-    for (event, _) in late.iter().filter(|(_, created_at)| *created_at >= since) {
+    for (event, _) in undelivered.iter().filter(|(_, created_at)| *created_at >= since) {
         tx.execute(
             "UPDATE webhook_delivery SET status = 'ready', attempts = 0, due_at = $3
              WHERE subscription_id = $1 AND event_id = $2 AND status IN ('waiting', 'failed')",
@@ -118,11 +118,11 @@ pub(crate) fn redeliver_failed(
         )?;
         sent += 1;
     }
-    let last = late.last().filter(|_| late.len() == BATCH).map(|(event, _)| *event);
+    let last = undelivered.last().filter(|_| undelivered.len() == BATCH).map(|(event, _)| *event);
     Ok(Some((sent, last)))
 }
 
-/// Enables a subscription, since its owner asks for events. Lock order: owner, subscription, deliveries.
+/// Enables a subscription whose owner requests events. Lock order: owner, subscription, deliveries.
 fn enable(tx: &mut WriteTx<'_>, owner: &str, id: Uuid) -> Result<bool, Error> {
     let enabled = tx.execute(
         "UPDATE webhook_subscription SET disabled = NULL, failing_since = NULL WHERE owner = $1 AND id = $2",
@@ -131,29 +131,29 @@ fn enable(tx: &mut WriteTx<'_>, owner: &str, id: Uuid) -> Result<bool, Error> {
     Ok(enabled == 1)
 }
 
-/// Whether there are events that are old enough to go.
+/// Whether there are events that are older than the retention.
 pub(crate) fn has_old_events(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, Error> {
     let oldest = tx.row(
         "SELECT created_at FROM webhook_event WHERE created_at < $1 ORDER BY created_at LIMIT 1",
-        &[(now - KEPT).into()],
+        &[(now - RETENTION).into()],
         |_| Ok(()),
     )?;
     Ok(oldest.is_some())
 }
 
-/// Removes some old events; not those that are still to be sent. Gives how many.
-pub(crate) fn clean(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<usize, Error> {
-    // Not NOT EXISTS, which PostgreSQL may make a join of, over all deliveries.
+/// Deletes some old events, except those with deliveries that are not final. Gives how many.
+pub(crate) fn delete_old_events(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<usize, Error> {
+    // Not NOT EXISTS, which PostgreSQL may plan as a join over all deliveries.
     let old = tx.rows(
         "SELECT id FROM webhook_event AS old WHERE created_at < $1 AND (
              SELECT 1 FROM webhook_delivery WHERE event_id = old.id
              AND status IN ('ready', 'sending', 'waiting') LIMIT 1) IS NULL
          ORDER BY created_at LIMIT $2",
-        &[(now - KEPT).into(), count(BATCH).into()],
+        &[(now - RETENTION).into(), count(BATCH).into()],
         |row| row.get::<Uuid>(0),
     )?;
     for event in &old {
-        // Somebody may have asked for it just now.
+        // Its owner may have requested it at the same time.
         tx.execute(
             "DELETE FROM webhook_event WHERE id = $1 AND (
                  SELECT 1 FROM webhook_delivery WHERE event_id = $1

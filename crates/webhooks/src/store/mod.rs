@@ -1,25 +1,28 @@
 //! Subscriptions, events and deliveries in the database.
 //!
-//! A delivery is `ready` to be sent, `sending` under somebody's lease, `waiting` for its next attempt, `delivered` or `failed`.
-//! Statements that choose among many deliveries read keys from an index of just those, and each row is then changed by its
-//! key: no plan of either database can turn that into a walk over all there is.
+//! A delivery is `ready` to be sent, `sending` under the lease of a process, `waiting` for its next attempt, `delivered` or
+//! `failed`. Statements that choose among many deliveries read keys from a partial index, and then change each row by its key:
+//! no query plan of either engine can turn that into a scan of the table.
 
-mod delivery;
 mod event;
+mod queue;
+mod record;
+mod subscriber;
 mod subscription;
 
-pub(crate) use delivery::{
-    Claimed, Done, Letter, Next, Taken, claim, next_due, promote, ready_subscriptions, record,
-};
 pub(crate) use event::{
-    clean, has_old_events, insert_event, insert_event_for, redeliver, redeliver_failed, went_to,
+    delete_old_events, has_delivery, has_old_events, insert_event, insert_event_for, redeliver,
+    redeliver_failed,
 };
+pub(crate) use queue::{Grant, Lease, Message, Ready, claim, next_due, promote, ready_subscriptions};
+pub(crate) use record::{Completed, Next, record};
+pub(crate) use subscriber::Subscriber;
 pub(crate) use subscription::{
-    Added, Rotated, Subscriber, attempts, count_request, delete_owner, delete_subscription,
-    insert_subscription, rotate, subscription, subscriptions,
+    Added, Rotated, attempts, count_request, delete_owner, delete_subscription, insert_subscription, rotate,
+    subscription, subscriptions,
 };
 
-/// The number of rows as statements take it.
+/// A number of rows as a parameter of a statement.
 fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

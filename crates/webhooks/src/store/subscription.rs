@@ -1,33 +1,33 @@
-//! Who is subscribed, and with which secrets.
+//! Subscriptions, their secrets, and limits per owner.
 
 use db::{Error, Row, Tx, WriteTx};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use super::{count, delivery};
+use super::{count, queue, subscriber::old_secrets};
 use crate::{
     Attempt, Disabled, MOST_ATTEMPTS, MOST_OLD_SECRETS, MOST_SUBSCRIPTIONS, Secret, SendError, Subscription,
 };
 
-/// How long a secret that was replaced goes on signing.
+/// How long a replaced secret still signs.
 const OLD_SECRET_SIGNS_FOR: SignedDuration = SignedDuration::from_hours(24);
 
-/// How long requests for events count, from the first of them on.
+/// The period of the limit on requested events, from the first of them.
 const COUNTED_FOR: SignedDuration = SignedDuration::from_hours(1);
 
-/// How many deliveries go together with their subscription; the others go with their events.
+/// How many deliveries are deleted together with their subscription; the others are deleted with their events.
 const DELETED_AT_ONCE: usize = 1000;
 
-/// What became of adding a subscription.
+/// The result of adding a subscription.
 pub(crate) enum Added {
     Done,
-    /// The owner has as many as there can be.
+    /// The owner has as many as allowed.
     TooMany,
     /// The owner was removed.
     Removed,
 }
 
-/// Adds a subscription unless the owner has as many as there can be, or was removed.
+/// Adds a subscription unless the owner has as many as allowed, or was removed.
 pub(crate) fn insert_subscription(
     tx: &mut WriteTx<'_>,
     owner: &str,
@@ -35,7 +35,7 @@ pub(crate) fn insert_subscription(
     url: &str,
     secret: &Secret,
 ) -> Result<Added, Error> {
-    // One row decides, so that nobody who comes at the same time gets past it.
+    // One row decides, also for requests at the same time.
     let counted = tx.execute(
         "INSERT INTO webhook_owner (owner, subscriptions) VALUES ($1, 1)
          ON CONFLICT (owner) DO UPDATE SET subscriptions = webhook_owner.subscriptions + 1
@@ -120,12 +120,12 @@ pub(crate) fn delete_subscription(tx: &mut WriteTx<'_>, owner: &str, id: Uuid) -
         |row| row.get::<Uuid>(0),
     )?;
     for event in deliveries {
-        delivery::delete(tx, id, event)?;
+        queue::delete(tx, id, event)?;
     }
     Ok(true)
 }
 
-/// Deletes all that an owner has, and marks the owner as removed.
+/// Deletes the subscriptions, deliveries and events of an owner, and marks the owner as removed.
 pub(crate) fn delete_owner(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
     tx.execute(
         "INSERT INTO webhook_owner (owner, subscriptions, removed) VALUES ($1, 0, TRUE)
@@ -142,7 +142,7 @@ pub(crate) fn delete_owner(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Erro
     tx.execute("DELETE FROM webhook_event WHERE owner = $1", &[owner.into()]).map(drop)
 }
 
-/// How many requests were counted, and since when.
+/// How many events were requested, and since when.
 struct Counted {
     requests: i64,
     since: Option<Timestamp>,
@@ -153,7 +153,7 @@ impl Counted {
         Ok(Counted { requests: row.get(0)?, since: row.get(1)? })
     }
 
-    /// One more, or the time until which there can be none.
+    /// Counts one more request, or gives the time from which the next one is allowed.
     fn one_more(&self, most: i64, now: Timestamp) -> Result<(i64, Timestamp), Timestamp> {
         match self.since.filter(|since| *since + COUNTED_FOR > now) {
             None => Ok((1, now)),
@@ -172,8 +172,8 @@ fn lock_owner(tx: &mut WriteTx<'_>, owner: &str) -> Result<Option<Counted>, Erro
     )
 }
 
-/// Counts a request for events to a subscription, which is enabled by that, up to `most` an hour. The owner's count is kept apart
-/// from the subscriptions, so that it survives them.
+/// Counts a request for events to a subscription, up to `most` an hour, and enables the subscription. The count of the owner
+/// has its own row, so that deleting a subscription does not reset it.
 pub(crate) fn count_request(
     tx: &mut WriteTx<'_>,
     owner: &str,
@@ -205,15 +205,15 @@ pub(crate) fn count_request(
     Ok(())
 }
 
-/// What became of replacing a secret.
+/// The result of replacing a secret.
 pub(crate) enum Rotated {
     Done,
     Unknown,
-    /// As many old ones still sign as there can be.
+    /// As many replaced secrets still sign as allowed.
     TooOften,
 }
 
-/// Gives a subscription another secret; the old one signs along for a day.
+/// Gives a subscription a new secret; the old one also signs for a day.
 pub(crate) fn rotate(
     tx: &mut WriteTx<'_>,
     owner: &str,
@@ -245,51 +245,4 @@ pub(crate) fn rotate(
         &[id.into(), secret.0.as_slice().into(), until.into()],
     )?;
     Ok(Rotated::Done)
-}
-
-/// The secrets before the present one that still sign, the newest first.
-fn old_secrets(tx: &mut Tx<'_>, subscription: Uuid, now: Timestamp) -> Result<Vec<Secret>, Error> {
-    tx.rows(
-        "SELECT secret FROM webhook_old_secret WHERE subscription_id = $1 AND until > $2 ORDER BY until DESC",
-        &[subscription.into(), now.into()],
-        |row| row.get(0).map(Secret),
-    )
-}
-
-/// A subscription as whoever sends to it needs it.
-pub(crate) struct Subscriber {
-    pub(crate) id: Uuid,
-    pub(crate) owner: String,
-    pub(crate) url: String,
-    pub(crate) secrets: Vec<Secret>,
-}
-
-/// What there is of a subscription that something is ready for.
-pub(super) enum Found {
-    Active(Subscriber),
-    Disabled,
-    Gone,
-}
-
-pub(super) fn subscriber(tx: &mut Tx<'_>, id: Uuid, now: Timestamp) -> Result<Found, Error> {
-    let found = tx.row(
-        "SELECT owner, url, secret, old_secret_until, disabled FROM webhook_subscription WHERE id = $1",
-        &[id.into()],
-        |row| {
-            let disabled = row.get::<Option<String>>(4)?.is_some();
-            let old_ones_sign = row.get::<Option<Timestamp>>(3)? > Some(now);
-            let secrets = vec![Secret(row.get(2)?)];
-            Ok((Subscriber { id, owner: row.get(0)?, url: row.get(1)?, secrets }, old_ones_sign, disabled))
-        },
-    )?;
-    match found {
-        None => Ok(Found::Gone),
-        Some((_, _, true)) => Ok(Found::Disabled),
-        Some((mut subscriber, old_ones_sign, false)) => {
-            if old_ones_sign {
-                subscriber.secrets.extend(old_secrets(tx, id, now)?);
-            }
-            Ok(Found::Active(subscriber))
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! Where a subscription may lead, as far as its URL shows.
+//! Destinations that are allowed or rejected by their URL.
 
 use std::net::IpAddr;
 
@@ -24,7 +24,7 @@ fn all(destinations: &Destinations, expected: Result<(), &'static str>, urls: &[
 }
 
 #[test]
-fn public_places_are_good() {
+fn public_addresses_are_allowed() {
     let urls = [
         "https://example.com",
         "https://example.com/",
@@ -58,12 +58,12 @@ fn public_places_are_good() {
         "https://[2001:200::1]",
     ];
     all(&destinations(false, &[]), Ok(()), &urls);
-    // Trying things out on this machine forbids nothing.
+    // A demo rejects none of them.
     all(&destinations(true, &[]), Ok(()), &urls);
 }
 
 #[test]
-fn what_is_not_public_is_refused_in_every_spelling() {
+fn addresses_that_are_not_public_are_rejected_in_every_spelling() {
     let urls = [
         // This machine.
         "https://127.0.0.1",
@@ -104,7 +104,7 @@ fn what_is_not_public_is_refused_in_every_spelling() {
         "https://0xa9fea9fe",
         "https://100.64.0.1",
         "https://100.127.255.255",
-        // For protocols, documentation, relays, measurements, groups, some day, everybody.
+        // Protocols, documentation, relays, benchmarks, multicast, reserved, broadcast.
         "https://192.0.0.1",
         "https://192.0.2.1",
         "https://198.51.100.1",
@@ -129,7 +129,7 @@ fn what_is_not_public_is_refused_in_every_spelling() {
         "https://[2002:0a00:0001::1]",
         "https://[2001::1]",
         "https://[2001:0:4136:e378:8000:63bf:3fff:fdd2]",
-        // Local by unique, link and site; groups; documentation; discarded; benchmarks; ORCHID.
+        // Unique local, link-local, site-local; multicast; documentation; discard; benchmarks; ORCHID.
         "https://[fc00::1]",
         "https://[fdff:ffff::1]",
         "https://[fd00:ec2::254]",
@@ -166,7 +166,7 @@ fn what_is_not_public_is_refused_in_every_spelling() {
 }
 
 #[test]
-fn other_ways_of_asking_are_refused() {
+fn other_schemes_and_url_parts_are_rejected() {
     let strict = destinations(false, &[]);
     let no_tls =
         ["http://example.com", "http://8.8.8.8", "http://127.0.0.1", "http://2130706433/", "http://[::1]"];
@@ -187,7 +187,7 @@ fn other_ways_of_asking_are_refused() {
     let more =
         ["https://example.com?", "https://example.com/?a=b", "https://example.com/#", "https://a.b/#@c"];
     all(&strict, Err(QUERY), &more);
-    // What is no URL cannot be asked about at all.
+    // These are not URLs.
     for text in
         ["https://", "https://[::1", "https://256.0.0.1", "https://1.2.3.4.5", "https://a b.com", "//a.com"]
     {
@@ -196,7 +196,7 @@ fn other_ways_of_asking_are_refused() {
 }
 
 #[test]
-fn this_machine_is_good_for_trying_things_out_and_nothing_else_is() {
+fn demo_allows_loopback_and_no_other_local_address() {
     let demo = destinations(true, &[]);
     let here = [
         "http://127.0.0.1:8080/hooks",
@@ -239,7 +239,7 @@ fn this_machine_is_good_for_trying_things_out_and_nothing_else_is() {
 }
 
 #[test]
-fn networks_of_the_operators_are_good_and_their_neighbours_are_not() {
+fn configured_networks_are_allowed_and_adjacent_ones_are_not() {
     let own = destinations(false, &["10.1.0.0/16", "fd00:1::/32"]);
     all(
         &own,
@@ -254,13 +254,13 @@ fn networks_of_the_operators_are_good_and_their_neighbours_are_not() {
     all(&own, Err(NOT_PUBLIC), &["https://[::ffff:10.1.0.1]", "https://localhost"]);
     all(&own, Err(HTTPS), &["http://10.2.0.0", "http://example.com", "http://localhost"]);
     all(&own, Ok(()), &["https://example.com", "https://8.8.8.8"]);
-    // Names of the operator's own may lead there, which is seen when they are used.
+    // Local names may lead to such a network; their addresses are checked when they are resolved.
     all(&own, Ok(()), &["https://hooks.internal", "https://intranet/hooks", "https://printer.local"]);
     all(&own, Err(HTTPS), &["http://hooks.internal"]);
 }
 
 #[test]
-fn an_address_that_a_name_leads_to_is_held_to_the_same() {
+fn resolved_address_is_checked_by_the_same_rules() {
     let strict = destinations(false, &[]);
     let ips = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<IpAddr>>();
     for ip in ips(&["8.8.8.8", "2606:4700:4700::1111"]) {

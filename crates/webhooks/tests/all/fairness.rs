@@ -1,12 +1,12 @@
-//! Subscribers that misbehave delay nobody else.
+//! Subscriptions that hang, fail or are slow do not delay others.
 
 use std::collections::HashMap;
 
-use crate::common::{House, reply};
+use crate::common::{Harness, reply};
 
-/// Writes so many events of an owner's in one transaction.
-async fn write_many(house: &House, owner: &str, count: usize) {
-    let (webhooks, owner, now) = (house.webhooks.clone(), owner.to_owned(), house.clock.now());
+/// Writes `count` events of an owner in one transaction.
+async fn write_many(harness: &Harness, owner: &str, count: usize) {
+    let (webhooks, owner, now) = (harness.webhooks.clone(), owner.to_owned(), harness.clock.now());
     let write = move |tx: &mut db::WriteTx<'_>| {
         for _ in 0..count {
             let event = web::Random::system().uuid(now);
@@ -14,195 +14,195 @@ async fn write_many(house: &House, owner: &str, count: usize) {
         }
         Ok::<_, db::Error>(())
     };
-    house.db.write(write).await.unwrap();
+    harness.db.write(write).await.unwrap();
 }
 
 testkit::on_both_engines! {
-    async fn one_that_hangs_keeps_four_places_and_the_others_get_everything(house: House) {
-        house.receiver.script("hanging", &[], reply(204).hangs());
-        let (hanging, _) = house.subscribe("hanging", "hanging").await;
-        write_many(&house, "hanging", 500).await;
+    async fn hanging_subscription_keeps_four_permits_and_others_are_delivered(harness: Harness) {
+        harness.receiver.script("hanging", &[], reply(204).hangs());
+        let (hanging, _) = harness.subscribe("hanging", "hanging").await;
+        write_many(&harness, "hanging", 500).await;
         for n in 0..20 {
-            house.subscribe(&format!("owner-{n}"), &format!("healthy-{n}")).await;
-            write_many(&house, &format!("owner-{n}"), 10).await;
+            harness.subscribe(&format!("owner-{n}"), &format!("healthy-{n}")).await;
+            write_many(&harness, &format!("owner-{n}"), 10).await;
         }
-        let _running = house.run();
+        let _running = harness.run();
         for n in 0..20 {
-            house.receiver.wait_for(&format!("healthy-{n}"), 10).await;
+            harness.receiver.wait_for(&format!("healthy-{n}"), 10).await;
         }
-        house.receiver.wait_for("hanging", 4).await;
-        house.settle().await;
-        assert_eq!((house.receiver.count("hanging"), house.receiver.most_at_once("hanging")), (4, 4));
-        assert!(house.see("hanging", hanging).await.1.is_empty());
-        assert!((0..20).all(|n| house.receiver.most_at_once(&format!("healthy-{n}")) <= 4));
-        assert!(house.receiver.most_at_once("") <= 64);
-        house.receiver.release();
-        house.receiver.wait_for("hanging", 500).await;
-        assert_eq!(house.receiver.most_at_once("hanging"), 4);
+        harness.receiver.wait_for("hanging", 4).await;
+        harness.wait_for_claims().await;
+        assert_eq!((harness.receiver.count("hanging"), harness.receiver.most_at_once("hanging")), (4, 4));
+        assert!(harness.see("hanging", hanging).await.1.is_empty());
+        assert!((0..20).all(|n| harness.receiver.most_at_once(&format!("healthy-{n}")) <= 4));
+        assert!(harness.receiver.most_at_once("") <= 64);
+        harness.receiver.release();
+        harness.receiver.wait_for("hanging", 500).await;
+        assert_eq!(harness.receiver.most_at_once("hanging"), 4);
     }
 
-    async fn sixty_four_are_sent_at_once_and_no_more(house: House) {
+    async fn at_most_sixty_four_attempts_run_at_once(harness: Harness) {
         for n in 0..20 {
             let name = format!("hanging-{n}");
-            house.receiver.script(&name, &[], reply(204).hangs());
-            house.subscribe(&name, &name).await;
-            write_many(&house, &name, 5).await;
+            harness.receiver.script(&name, &[], reply(204).hangs());
+            harness.subscribe(&name, &name).await;
+            write_many(&harness, &name, 5).await;
         }
-        let _running = house.run();
-        house.receiver.wait_for("", 64).await;
-        house.receiver.release();
-        house.receiver.wait_for("", 100).await;
-        house.settle().await;
-        assert!((0..20).all(|n| house.receiver.count(&format!("hanging-{n}")) == 5));
-        assert_eq!(house.receiver.most_at_once(""), 64);
+        let _running = harness.run();
+        harness.receiver.wait_for("", 64).await;
+        harness.receiver.release();
+        harness.receiver.wait_for("", 100).await;
+        harness.wait_for_claims().await;
+        assert!((0..20).all(|n| harness.receiver.count(&format!("hanging-{n}")) == 5));
+        assert_eq!(harness.receiver.most_at_once(""), 64);
     }
 
-    async fn many_that_fail_leave_half_of_the_places_to_the_others(house: House) {
-        let _running = house.run();
+    async fn failing_subscriptions_leave_half_of_the_permits_to_others(harness: Harness) {
+        let _running = harness.run();
         for n in 0..40 {
             let name = format!("failing-{n}");
-            house.receiver.script(&name, &[reply(500)], reply(204).hangs());
-            let (id, _) = house.subscribe(&name, &name).await;
-            house.write(&name).await;
-            house.attempts(&name, id, 1).await;
-            write_many(&house, &name, 8).await;
+            harness.receiver.script(&name, &[reply(500)], reply(204).hangs());
+            let (id, _) = harness.subscribe(&name, &name).await;
+            harness.write(&name).await;
+            harness.attempts(&name, id, 1).await;
+            write_many(&harness, &name, 8).await;
         }
-        house.subscribe("ada", "healthy").await;
-        write_many(&house, "ada", 100).await;
-        house.webhooks.wake();
-        house.receiver.wait_for("healthy", 100).await;
-        house.receiver.wait_for("", 40 + 32 + 100).await;
-        house.settle().await;
-        let count = |n: &usize| house.receiver.count(&format!("failing-{n}"));
+        harness.subscribe("ada", "healthy").await;
+        write_many(&harness, "ada", 100).await;
+        harness.webhooks.wake();
+        harness.receiver.wait_for("healthy", 100).await;
+        harness.receiver.wait_for("", 40 + 32 + 100).await;
+        harness.wait_for_claims().await;
+        let count = |n: &usize| harness.receiver.count(&format!("failing-{n}"));
         assert_eq!((0..40).filter(|n| count(n) == 2).count(), 32);
-        assert!((0..40).all(|n| house.receiver.most_at_once(&format!("failing-{n}")) == 1));
-        write_many(&house, "ada", 100).await;
-        house.webhooks.wake();
-        house.receiver.wait_for("healthy", 200).await;
-        // Whoever is well again gets everything.
-        house.receiver.release();
+        assert!((0..40).all(|n| harness.receiver.most_at_once(&format!("failing-{n}")) == 1));
+        write_many(&harness, "ada", 100).await;
+        harness.webhooks.wake();
+        harness.receiver.wait_for("healthy", 200).await;
+        // After they recover, all their events arrive.
+        harness.receiver.release();
         for n in 0..40 {
-            house.receiver.wait_for(&format!("failing-{n}"), 9).await;
+            harness.receiver.wait_for(&format!("failing-{n}"), 9).await;
         }
     }
 
-    async fn everybody_has_their_turn(house: House) {
+    async fn subscriptions_are_served_round_robin(harness: Harness) {
         for n in 0..30 {
-            house.subscribe(&n.to_string(), &n.to_string()).await;
-            write_many(&house, &n.to_string(), 40).await;
+            harness.subscribe(&n.to_string(), &n.to_string()).await;
+            write_many(&harness, &n.to_string(), 40).await;
         }
-        let _running = house.run();
-        house.receiver.wait_for("", 1200).await;
+        let _running = harness.run();
+        harness.receiver.wait_for("", 1200).await;
         let mut counts = HashMap::new();
-        for got in house.receiver.got("") {
+        for got in harness.receiver.got("") {
             *counts.entry(got.name).or_insert(0) += 1;
             if counts.len() == 30 {
                 break;
             }
         }
-        // By the time that the last one got its first event, none had got much more than its share.
+        // When the last subscription got its first event, none had got much more than its share.
         assert!(counts.values().all(|count| *count <= 20), "{counts:?}");
     }
 
-    async fn slow_ones_have_half_of_the_places_and_turns_among_themselves(house: House) {
-        // Forty that fail once, and then take their time; somebody healthy is busy all along.
-        let _running = house.run();
+    async fn slow_subscriptions_share_half_of_the_permits_round_robin(harness: Harness) {
+        // Forty subscriptions fail once and then hang. A healthy one gets events all the time.
+        let _running = harness.run();
         let mut ids = Vec::new();
         for n in 0..40 {
             let name = format!("slow-{n}");
-            house.receiver.script(&name, &[reply(500)], reply(204).hangs());
-            let (id, _) = house.subscribe(&name, &name).await;
-            house.write(&name).await;
-            house.attempts(&name, id, 1).await;
+            harness.receiver.script(&name, &[reply(500)], reply(204).hangs());
+            let (id, _) = harness.subscribe(&name, &name).await;
+            harness.write(&name).await;
+            harness.attempts(&name, id, 1).await;
             ids.push(id);
         }
-        house.subscribe("ada", "healthy").await;
+        harness.subscribe("ada", "healthy").await;
         for n in 0..40 {
-            write_many(&house, &format!("slow-{n}"), 3).await;
+            write_many(&harness, &format!("slow-{n}"), 3).await;
         }
-        house.webhooks.wake();
-        // 32 have a place.
-        let began = || (0..40).filter(|n| house.receiver.count(&format!("slow-{n}")) == 2).count();
-        house.receiver.wait_for("", 40 + 32).await;
+        harness.webhooks.wake();
+        // 32 have a permit.
+        let began = || (0..40).filter(|n| harness.receiver.count(&format!("slow-{n}")) == 2).count();
+        harness.receiver.wait_for("", 40 + 32).await;
         for round in 1..20 {
-            write_many(&house, "ada", 10).await;
-            house.webhooks.wake();
-            house.receiver.wait_for("healthy", round * 10).await;
+            write_many(&harness, "ada", 10).await;
+            harness.webhooks.wake();
+            harness.receiver.wait_for("healthy", round * 10).await;
         }
         assert_eq!(began(), 32);
-        // As soon as they let go, those who have not had their turn have it before anybody has another one.
-        house.receiver.release();
-        house.receiver.wait_for("", 40 + 190 + 40 * 3).await;
+        // After the release, the others are served before any is served again.
+        harness.receiver.release();
+        harness.receiver.wait_for("", 40 + 190 + 40 * 3).await;
         let mut counts = HashMap::new();
-        for got in house.receiver.got("").iter().filter(|got| got.name.starts_with("slow")).skip(40) {
+        for got in harness.receiver.got("").iter().filter(|got| got.name.starts_with("slow")).skip(40) {
             *counts.entry(got.name.clone()).or_insert(0) += 1;
             if counts.len() == 40 {
                 break;
             }
         }
         assert_eq!(counts.len(), 40);
-        // Those who were quick again are among the others by then, where they have four places each.
+        // Subscriptions that answered fast are not slow any more, and have four permits each.
         assert!(counts.values().all(|count| *count <= 3), "{counts:?}");
     }
 
-    async fn everybody_who_has_something_begins_as_long_as_there_are_places(house: House) {
+    async fn every_ready_subscription_starts_while_permits_are_free(harness: Harness) {
         for n in 0..40 {
             let name = format!("hanging-{n}");
-            house.receiver.script(&name, &[], reply(204).hangs());
-            house.subscribe(&name, &name).await;
-            write_many(&house, &name, 1).await;
+            harness.receiver.script(&name, &[], reply(204).hangs());
+            harness.subscribe(&name, &name).await;
+            write_many(&harness, &name, 1).await;
         }
-        // Nothing ends and nothing wakes it while they begin.
-        let _running = house.run();
-        house.receiver.wait_for("", 40).await;
-        house.subscribe("ada", "healthy").await;
-        house.write("ada").await;
-        house.receiver.wait_for("healthy", 1).await;
+        // No attempt ends and nothing wakes the sender while they start.
+        let _running = harness.run();
+        harness.receiver.wait_for("", 40).await;
+        harness.subscribe("ada", "healthy").await;
+        harness.write("ada").await;
+        harness.receiver.wait_for("healthy", 1).await;
     }
 
-    async fn one_owner_has_a_quarter_of_the_places(house: House) {
+    async fn owner_has_a_quarter_of_the_permits(harness: Harness) {
         for n in 0..20 {
             let name = format!("hanging-{n}");
-            house.receiver.script(&name, &[], reply(204).hangs());
-            house.subscribe("eve", &name).await;
+            harness.receiver.script(&name, &[], reply(204).hangs());
+            harness.subscribe("eve", &name).await;
         }
-        write_many(&house, "eve", 5).await;
-        house.subscribe("ada", "healthy").await;
-        write_many(&house, "ada", 100).await;
-        let _running = house.run();
-        house.receiver.wait_for("healthy", 100).await;
-        house.settle().await;
-        assert_eq!(house.receiver.count("") - house.receiver.count("healthy") - house.receiver.count("marker"), 16);
-        house.receiver.release();
+        write_many(&harness, "eve", 5).await;
+        harness.subscribe("ada", "healthy").await;
+        write_many(&harness, "ada", 100).await;
+        let _running = harness.run();
+        harness.receiver.wait_for("healthy", 100).await;
+        harness.wait_for_claims().await;
+        assert_eq!(harness.receiver.count("") - harness.receiver.count("healthy") - harness.receiver.count("marker"), 16);
+        harness.receiver.release();
         for n in 0..20 {
-            house.receiver.wait_for(&format!("hanging-{n}"), 5).await;
+            harness.receiver.wait_for(&format!("hanging-{n}"), 5).await;
         }
     }
 
-    async fn whoever_takes_long_gives_their_place_to_others_up_to_a_point(house: House) {
+    async fn long_attempts_release_their_permits_up_to_256_in_flight(harness: Harness) {
         for n in 0..80 {
             let name = format!("hanging-{n}");
-            house.receiver.script(&name, &[], reply(204).hangs());
-            house.subscribe(&name, &name).await;
-            write_many(&house, &name, 5).await;
+            harness.receiver.script(&name, &[], reply(204).hangs());
+            harness.subscribe(&name, &name).await;
+            write_many(&harness, &name, 5).await;
         }
-        house.subscribe("ada", "healthy").await;
-        let _running = house.run();
-        // Each second another 64 begin, since the others take so long, until there are 256.
+        harness.subscribe("ada", "healthy").await;
+        let _running = harness.run();
+        // Each second, long attempts release their permits and 64 more start, until 256 are in flight.
         for at_once in [64, 128, 192, 256] {
-            house.receiver.wait_for("", at_once).await;
-            assert_eq!(house.receiver.most_at_once(""), at_once);
-            house.seconds(1);
+            harness.receiver.wait_for("", at_once).await;
+            assert_eq!(harness.receiver.most_at_once(""), at_once);
+            harness.seconds(1);
         }
-        house.write("ada").await;
-        house.receiver.release();
-        house.receiver.wait_for("", 80 * 5 + 1).await;
-        assert_eq!(house.receiver.most_at_once(""), 256);
-        assert!((0..80).all(|n| house.receiver.most_at_once(&format!("hanging-{n}")) <= 4));
+        harness.write("ada").await;
+        harness.receiver.release();
+        harness.receiver.wait_for("", 80 * 5 + 1).await;
+        assert_eq!(harness.receiver.most_at_once(""), 256);
+        assert!((0..80).all(|n| harness.receiver.most_at_once(&format!("hanging-{n}")) <= 4));
     }
 
-    async fn many_slow_ones_ahead_hide_nobody(house: House) {
-        // As many as would fill a lane, each with something ready, and all before the healthy one in every order.
+    async fn many_slow_subscriptions_do_not_delay_others(harness: Harness) {
+        // Many slow subscriptions with ready deliveries, with ids before that of the healthy one.
         let write = move |tx: &mut db::WriteTx<'_>| {
             for n in 0..2500_u128 {
                 let id = uuid::Uuid::from_u128(n + 1);
@@ -214,8 +214,8 @@ testkit::on_both_engines! {
             }
             Ok::<_, db::Error>(())
         };
-        house.db.write(write).await.unwrap();
-        let (webhooks, now) = (house.webhooks.clone(), house.clock.now());
+        harness.db.write(write).await.unwrap();
+        let (webhooks, now) = (harness.webhooks.clone(), harness.clock.now());
         let write = move |tx: &mut db::WriteTx<'_>| {
             for n in 0..5000 {
                 let event = web::Random::system().uuid(now);
@@ -223,19 +223,19 @@ testkit::on_both_engines! {
             }
             Ok::<_, db::Error>(())
         };
-        house.db.write(write).await.unwrap();
-        house.subscribe("ada", "healthy").await;
-        write_many(&house, "ada", 20).await;
-        let _running = house.run();
-        house.receiver.wait_for("healthy", 20).await;
-        // And each of them has its turn, before others have had many.
+        harness.db.write(write).await.unwrap();
+        harness.subscribe("ada", "healthy").await;
+        write_many(&harness, "ada", 20).await;
+        let _running = harness.run();
+        harness.receiver.wait_for("healthy", 20).await;
+        // Each slow subscription is served before others are served often.
         let tried = |tx: &mut db::Tx<'_>| {
             let count = "SELECT count(DISTINCT subscription_id), count(*) FROM webhook_attempt";
             tx.row(count, &[], |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?)))
         };
         let in_all = loop {
-            let (everybody, in_all) = house.db.read::<_, db::Error, _>(tried).await.unwrap().unwrap();
-            if everybody == 2501 {
+            let (subscriptions, in_all) = harness.db.read::<_, db::Error, _>(tried).await.unwrap().unwrap();
+            if subscriptions == 2501 {
                 break in_all;
             }
         };

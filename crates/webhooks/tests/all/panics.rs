@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::common::{House, Running, settings};
+use crate::common::{Harness, Running, settings};
 use jiff::SignedDuration;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use serde_json::{Value, json};
@@ -17,36 +17,36 @@ async fn attempt_that_panics_is_logged_counted_and_retried_until_its_subscriptio
     let metrics = recorder.handle();
     metrics::set_global_recorder(recorder).unwrap();
     for (engine, panics_before) in [(Engine::Sqlite, 0), (Engine::Postgres, 7)] {
-        let house = House::start(engine).await;
+        let harness = Harness::start(engine).await;
         let token_for: TokenFor = Arc::new(|_, _| Box::pin(async { panic!("no token for {}", "ada") }));
-        let webhooks = house.with(Settings { token_for: Some(token_for), ..settings() });
-        let (id, _) = house.subscribe("ada", "a").await;
+        let webhooks = harness.with(Settings { token_for: Some(token_for), ..settings() });
+        let (id, _) = harness.subscribe("ada", "a").await;
         let running = Running::new(&webhooks);
-        let since = house.clock.now();
-        let event = house.write("ada").await;
+        let since = harness.clock.now();
+        let event = harness.write("ada").await;
         webhooks.wake();
-        let attempt = house.attempts("ada", id, 1).await.remove(0);
+        let attempt = harness.attempts("ada", id, 1).await.remove(0);
         assert_eq!((attempt.event, attempt.at, attempt.status), (event, since, None));
         assert_eq!(attempt.error.as_deref(), Some("an internal error"));
-        let (status, due_at) = house.delivery(id, event).await.unwrap();
+        let (status, due_at) = harness.delivery(id, event).await.unwrap();
         let wait = due_at.unwrap().duration_since(since);
         assert_eq!(status, "waiting");
         let (least, most) = (SignedDuration::from_secs(5), SignedDuration::from_millis(5500));
         assert!(wait >= least && wait <= most, "{wait}");
 
         // The second attempt waits longer than the first.
-        house.seconds(6);
-        house.attempts("ada", id, 2).await;
-        let (_, due_at) = house.delivery(id, event).await.unwrap();
-        assert!(due_at.unwrap().duration_since(house.clock.now()) >= SignedDuration::from_mins(5));
+        harness.seconds(6);
+        harness.attempts("ada", id, 2).await;
+        let (_, due_at) = harness.delivery(id, event).await.unwrap();
+        assert!(due_at.unwrap().duration_since(harness.clock.now()) >= SignedDuration::from_mins(5));
 
         // Five days of attempts of which none arrives disable the subscription.
         for attempts in 3..=7 {
-            assert_eq!(house.see("ada", id).await.0.disabled, None);
-            house.hours(24);
-            house.attempts("ada", id, attempts).await;
+            assert_eq!(harness.see("ada", id).await.0.disabled, None);
+            harness.hours(24);
+            harness.attempts("ada", id, attempts).await;
         }
-        assert_eq!(house.see("ada", id).await.0.disabled, Some(Disabled::Failing));
+        assert_eq!(harness.see("ada", id).await.0.disabled, Some(Disabled::Failing));
         running.kill().await;
 
         let line = format!("triptych_webhook_panics_total {}", panics_before + 7);

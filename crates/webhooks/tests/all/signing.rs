@@ -1,14 +1,14 @@
-//! A subscriber can tell that a delivery is ours, whole, and of now.
+//! Signatures prove origin, integrity and time of a delivery.
 
 use std::sync::{Arc, Mutex};
 
-use crate::common::{Got, House, Running, message, payload, settings};
+use crate::common::{Got, Harness, Running, message, payload, settings};
 use axum::http::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
 use standardwebhooks::Webhook;
 use webhooks::{RotateError, Secret, Settings};
 
-/// What an implementation that is not ours says.
+/// The result of an independent implementation.
 fn theirs(secret: &Secret, headers: &HeaderMap, body: &[u8]) -> bool {
     Webhook::new(&secret.shown()).unwrap().verify(body, headers).is_ok()
 }
@@ -28,12 +28,12 @@ const NOT_OURS: Result<(), &str> = Err("no signature fits the secret");
 const NOT_NOW: Result<(), &str> = Err("the timestamp is more than five minutes off");
 
 testkit::on_both_engines! {
-    async fn a_delivery_is_whole_and_verifies(house: House) {
-        let (_, secret) = house.subscribe("ada", "a").await;
-        let _running = house.run();
-        let event = house.write("ada").await;
-        let got = house.receiver.wait_for("a", 1).await.remove(0);
-        let now = house.clock.now();
+    async fn delivery_is_complete_and_its_signature_verifies(harness: Harness) {
+        let (_, secret) = harness.subscribe("ada", "a").await;
+        let _running = harness.run();
+        let event = harness.write("ada").await;
+        let got = harness.receiver.wait_for("a", 1).await.remove(0);
+        let now = harness.clock.now();
         assert_eq!(got.path, "/a/newBooking");
         assert_eq!(got.body, payload(event).as_bytes());
         let names = ["webhook-id", "webhook-timestamp", "content-type", "user-agent", "authorization"];
@@ -44,17 +44,17 @@ testkit::on_both_engines! {
         assert!(!got.header("webhook-signature").contains(' '));
         assert!(theirs(&secret, &got.headers, &got.body));
         assert_eq!(ours(&secret, &got, now), Ok(()));
-        // The secret as the subscriber keeps it.
+        // The secret in the form that the subscriber stores.
         assert_eq!(ours(&Secret::parse(&secret.shown()).unwrap(), &got, now), Ok(()));
     }
 
-    async fn whatever_is_changed_does_not_verify(house: House) {
-        let (_, secret) = house.subscribe("ada", "a").await;
-        let (_, another) = house.subscribe("ada", "b").await;
-        let _running = house.run();
-        house.write("ada").await;
-        let got = house.receiver.wait_for("a", 1).await.remove(0);
-        let now = house.clock.now();
+    async fn changed_delivery_does_not_verify(harness: Harness) {
+        let (_, secret) = harness.subscribe("ada", "a").await;
+        let (_, another) = harness.subscribe("ada", "b").await;
+        let _running = harness.run();
+        harness.write("ada").await;
+        let got = harness.receiver.wait_for("a", 1).await.remove(0);
+        let now = harness.clock.now();
         assert!(!theirs(&another, &got.headers, &got.body));
         assert_eq!(ours(&another, &got, now), NOT_OURS);
 
@@ -79,15 +79,15 @@ testkit::on_both_engines! {
         assert!(!theirs(&secret, &none.headers, &none.body));
     }
 
-    async fn a_delivery_of_long_ago_does_not_verify(house: House) {
-        // As it would be sent by somebody whose clock is ten minutes slow, and rightly signed.
-        house.seconds(-600);
-        let (_, secret) = house.subscribe("ada", "a").await;
-        let _running = house.run();
-        house.write("ada").await;
-        let old = house.receiver.wait_for("a", 1).await.remove(0);
+    async fn old_delivery_does_not_verify(harness: Harness) {
+        // Signed correctly, with a clock that is ten minutes late.
+        harness.seconds(-600);
+        let (_, secret) = harness.subscribe("ada", "a").await;
+        let _running = harness.run();
+        harness.write("ada").await;
+        let old = harness.receiver.wait_for("a", 1).await.remove(0);
         assert!(!theirs(&secret, &old.headers, &old.body));
-        let sent = Timestamp::from_second(house.clock.now().as_second()).unwrap();
+        let sent = Timestamp::from_second(harness.clock.now().as_second()).unwrap();
         for (off, expected) in [(0, Ok(())), (300, Ok(())), (301, NOT_NOW), (-300, Ok(())), (-301, NOT_NOW)] {
             assert_eq!(ours(&secret, &old, sent + SignedDuration::from_secs(off)), expected, "{off}");
         }
@@ -98,68 +98,68 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn an_old_secret_signs_along_for_a_day(house: House) {
-        let (id, old) = house.subscribe("ada", "a").await;
-        assert!(matches!(house.webhooks.rotate("bob", id).await, Err(RotateError::Unknown)));
-        house.hours(-48);
-        let new = house.webhooks.rotate("ada", id).await.unwrap();
+    async fn replaced_secret_also_signs_for_a_day(harness: Harness) {
+        let (id, old) = harness.subscribe("ada", "a").await;
+        assert!(matches!(harness.webhooks.rotate("bob", id).await, Err(RotateError::Unknown)));
+        harness.hours(-48);
+        let new = harness.webhooks.rotate("ada", id).await.unwrap();
         assert_ne!(old.shown(), new.shown());
-        let _running = house.run();
-        house.advance(SignedDuration::from_hours(24) - SignedDuration::from_micros(1));
-        house.write("ada").await;
-        let both = house.receiver.wait_for("a", 1).await.remove(0);
+        let _running = harness.run();
+        harness.advance(SignedDuration::from_hours(24) - SignedDuration::from_micros(1));
+        harness.write("ada").await;
+        let both = harness.receiver.wait_for("a", 1).await.remove(0);
         assert_eq!(both.header("webhook-signature").split(' ').count(), 2);
         for secret in [&old, &new] {
-            assert_eq!(ours(secret, &both, house.clock.now()), Ok(()));
+            assert_eq!(ours(secret, &both, harness.clock.now()), Ok(()));
         }
-        house.advance(SignedDuration::from_micros(1));
-        house.write("ada").await;
-        let one = house.receiver.wait_for("a", 2).await.remove(1);
+        harness.advance(SignedDuration::from_micros(1));
+        harness.write("ada").await;
+        let one = harness.receiver.wait_for("a", 2).await.remove(1);
         assert_eq!(one.header("webhook-signature").split(' ').count(), 1);
-        assert_eq!(ours(&new, &one, house.clock.now()), Ok(()));
-        assert_eq!(ours(&old, &one, house.clock.now()), NOT_OURS);
+        assert_eq!(ours(&new, &one, harness.clock.now()), Ok(()));
+        assert_eq!(ours(&old, &one, harness.clock.now()), NOT_OURS);
 
-        // It is written down before the clock goes past its lease: else it would be sent again.
-        house.attempts("ada", id, 2).await;
-        // Now, as the machine has it: both again, and the one before the old one never.
-        house.hours(24);
-        let newer = house.webhooks.rotate("ada", id).await.unwrap();
-        house.write("ada").await;
-        let both = house.receiver.wait_for("a", 3).await.remove(2);
+        // Recorded before the clock passes the lease: otherwise it would be sent again.
+        harness.attempts("ada", id, 2).await;
+        // At the time of the machine: both secrets sign again, and the oldest one does not.
+        harness.hours(24);
+        let newer = harness.webhooks.rotate("ada", id).await.unwrap();
+        harness.write("ada").await;
+        let both = harness.receiver.wait_for("a", 3).await.remove(2);
         let verified = [&old, &new, &newer].map(|secret| theirs(secret, &both.headers, &both.body));
         assert_eq!(verified, [false, true, true]);
     }
 
-    async fn every_secret_that_was_replaced_signs_along_for_its_day(house: House) {
-        let (id, first) = house.subscribe("ada", "a").await;
+    async fn each_replaced_secret_also_signs_for_its_day(harness: Harness) {
+        let (id, first) = harness.subscribe("ada", "a").await;
         let mut secrets = vec![first];
         for _ in 0..10 {
-            secrets.push(house.webhooks.rotate("ada", id).await.unwrap());
-            house.seconds(60);
+            secrets.push(harness.webhooks.rotate("ada", id).await.unwrap());
+            harness.seconds(60);
         }
-        let refused = house.webhooks.rotate("ada", id).await.unwrap_err();
+        let refused = harness.webhooks.rotate("ada", id).await.unwrap_err();
         assert_eq!(refused.to_string(), "10 secrets that were replaced within 24 hours still sign");
-        let running = house.run();
-        house.write("ada").await;
-        let got = house.receiver.wait_for("a", 1).await.remove(0);
+        let running = harness.run();
+        harness.write("ada").await;
+        let got = harness.receiver.wait_for("a", 1).await.remove(0);
         assert_eq!(got.header("webhook-signature").split(' ').count(), 11);
-        assert!(secrets.iter().all(|secret| ours(secret, &got, house.clock.now()).is_ok()));
-        house.attempts("ada", id, 1).await;
+        assert!(secrets.iter().all(|secret| ours(secret, &got, harness.clock.now()).is_ok()));
+        harness.attempts("ada", id, 1).await;
         running.kill().await;
-        // A day after the first was replaced it signs no more, and there is room for another.
-        house.advance(SignedDuration::from_hours(24) - SignedDuration::from_secs(600));
-        secrets.push(house.webhooks.rotate("ada", id).await.unwrap());
-        let _running = house.run();
-        house.write("ada").await;
-        let got = house.receiver.wait_for("a", 2).await.remove(1);
-        let verified: Vec<_> = secrets.iter().map(|secret| ours(secret, &got, house.clock.now())).collect();
+        // A day after its replacement the first secret does not sign, and a new rotation is allowed.
+        harness.advance(SignedDuration::from_hours(24) - SignedDuration::from_secs(600));
+        secrets.push(harness.webhooks.rotate("ada", id).await.unwrap());
+        let _running = harness.run();
+        harness.write("ada").await;
+        let got = harness.receiver.wait_for("a", 2).await.remove(1);
+        let verified: Vec<_> = secrets.iter().map(|secret| ours(secret, &got, harness.clock.now())).collect();
         assert_eq!(verified[0], NOT_OURS);
         assert_eq!(verified[1..], [Ok(()); 11]);
     }
 
-    async fn whoever_replaces_a_secret_at_the_same_time_has_one_that_signs(house: House) {
-        let (id, _) = house.subscribe("ada", "a").await;
-        let others = [house.another(), house.another()];
+    async fn concurrent_rotations_each_give_a_secret_that_signs(harness: Harness) {
+        let (id, _) = harness.subscribe("ada", "a").await;
+        let others = [harness.another(), harness.another()];
         let calls = (0..8).map(|n| {
             let webhooks = others[n % 2].clone();
             tokio::spawn(async move { webhooks.rotate("ada", id).await.unwrap() })
@@ -168,13 +168,13 @@ testkit::on_both_engines! {
         for call in calls.collect::<Vec<_>>() {
             secrets.push(call.await.unwrap());
         }
-        let _running = house.run();
-        house.write("ada").await;
-        let got = house.receiver.wait_for("a", 1).await.remove(0);
-        assert!(secrets.iter().all(|secret| ours(secret, &got, house.clock.now()).is_ok()));
+        let _running = harness.run();
+        harness.write("ada").await;
+        let got = harness.receiver.wait_for("a", 1).await.remove(0);
+        assert!(secrets.iter().all(|secret| ours(secret, &got, harness.clock.now()).is_ok()));
     }
 
-    async fn a_token_is_made_for_whose_event_it_is_and_where_it_goes(house: House) {
+    async fn token_is_made_for_the_owner_and_the_url(harness: Harness) {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let token_for: webhooks::TokenFor = Arc::new({
             let asked = asked.clone();
@@ -184,26 +184,26 @@ testkit::on_both_engines! {
                 Box::pin(async { token })
             }
         });
-        let webhooks = house.with(Settings { token_for: Some(token_for), ..settings() });
-        // A slash at its end makes no other address.
-        let url = format!("{}/", house.receiver.url("a")).parse().unwrap();
+        let webhooks = harness.with(Settings { token_for: Some(token_for), ..settings() });
+        // A slash at the end makes no difference.
+        let url = format!("{}/", harness.receiver.url("a")).parse().unwrap();
         let (subscription, _) = webhooks.subscribe("ada", &url).await.unwrap();
-        house.subscribe("bob", "b").await;
-        house.write("ada").await;
-        house.write("bob").await;
+        harness.subscribe("bob", "b").await;
+        harness.write("ada").await;
+        harness.write("bob").await;
         let _running = Running::new(&webhooks);
-        let got = house.receiver.wait_for("a", 1).await.remove(0);
+        let got = harness.receiver.wait_for("a", 1).await.remove(0);
         assert_eq!((got.path.as_str(), got.header("authorization")), ("/a/newBooking", "Bearer for-ada"));
-        assert_eq!(house.receiver.wait_for("b", 1).await[0].header("authorization"), "");
+        assert_eq!(harness.receiver.wait_for("b", 1).await[0].header("authorization"), "");
         let mut asked = asked.lock().unwrap().clone();
         asked.sort();
-        let b = house.receiver.url("b").to_string();
+        let b = harness.receiver.url("b").to_string();
         assert_eq!(asked, [("ada".to_owned(), subscription.url), ("bob".to_owned(), b)]);
     }
 }
 
 #[test]
-fn a_secret_is_read_as_it_is_shown_and_never_printed() {
+fn secret_is_parsed_from_its_text_and_never_printed() {
     for text in ["", "whsec_", "whsec_###", "whsec_é", "aGVsbG8=", "whsec_whsec_aGVsbG8="] {
         assert!(Secret::parse(text).is_err(), "{text}");
     }

@@ -1,4 +1,4 @@
-//! Webhooks on either engine, with a clock to move and a subscriber to look at.
+//! Webhooks on either engine, with a manual clock and a receiver.
 
 use db::{Db, Migrations};
 use jiff::{SignedDuration, Timestamp};
@@ -6,45 +6,51 @@ use testkit::{Engine, Fixture, Store};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 use web::{Clock, Random};
-use webhooks::{Attempt, Destinations, Secret, Settings, Subscription, Webhooks, by_system};
+use webhooks::{Attempt, Destinations, Secret, Settings, Subscription, Webhooks, system_resolver};
 
 pub(crate) use testkit::receiver::{Got, PATIENCE, Receiver, Reply, reply};
 
 pub(crate) const KIND: &str = "newBooking";
 
-pub(crate) struct House {
+pub(crate) struct Harness {
     pub(crate) db: Db,
     pub(crate) clock: Clock,
     pub(crate) webhooks: Webhooks,
     pub(crate) receiver: Receiver,
-    // Last, so that it is still there when the database is closed.
+    // Dropped last, after the database is closed.
     pub(crate) store: Store,
 }
 
-impl Fixture for House {
+impl Fixture for Harness {
     async fn start(engine: Engine) -> Self {
-        House::on(Store::new(engine), &[webhooks::MIGRATIONS]).await
+        Harness::on(Store::new(engine), &[webhooks::MIGRATIONS]).await
     }
 }
 
-impl House {
+impl Harness {
     pub(crate) async fn on(store: Store, migrations: &[Migrations]) -> Self {
-        // It stands at the time of the machine, since the independent check of signatures asks that.
+        // The time of the machine, which the independent check of signatures uses.
         let now = Timestamp::from_microsecond(Clock::system().now().as_microsecond()).unwrap();
         let clock = Clock::manual(now);
         let db = store.open("test", migrations);
         let webhooks = Webhooks::open(settings(), db.clone(), clock.clone(), Random::system()).unwrap();
-        House { db, clock, webhooks, receiver: Receiver::start().await, store }
+        Harness { db, clock, webhooks, receiver: Receiver::start().await, store }
     }
 }
 
-/// As in demo mode: deliveries may go to this machine.
+/// The settings of a demo: deliveries may go to this machine.
 pub(crate) fn settings() -> Settings {
     let destinations = Destinations { loopback: true, networks: Vec::new() };
-    Settings { destinations, look_up: by_system(), test_events_per_hour: 60, may_send: None, token_for: None }
+    Settings {
+        destinations,
+        resolver: system_resolver(),
+        test_events_per_hour: 60,
+        may_send: None,
+        token_for: None,
+    }
 }
 
-/// A sender that ends when this goes, as a process would.
+/// A sender that ends when this value is dropped, like a killed process.
 pub(crate) struct Running(JoinHandle<()>);
 
 impl Running {
@@ -52,7 +58,7 @@ impl Running {
         Running(tokio::spawn(webhooks.clone().run(std::future::pending())))
     }
 
-    /// Ends it in the middle of whatever it does.
+    /// Ends the sender at once.
     pub(crate) async fn kill(mut self) {
         self.0.abort();
         let _ = (&mut self.0).await;
@@ -65,7 +71,7 @@ impl Drop for Running {
     }
 }
 
-impl House {
+impl Harness {
     /// Starts sending.
     pub(crate) fn run(&self) -> Running {
         Running::new(&self.webhooks)
@@ -76,7 +82,7 @@ impl House {
         Webhooks::open(settings, self.db.clone(), self.clock.clone(), Random::system()).unwrap()
     }
 
-    /// The webhooks as another process on the same database has them.
+    /// The webhooks of another process on the same database.
     pub(crate) fn another(&self) -> Webhooks {
         let db = self.store.open("test", &[webhooks::MIGRATIONS]);
         Webhooks::open(settings(), db, self.clock.clone(), Random::system()).unwrap()
@@ -87,7 +93,7 @@ impl House {
         (subscription.id, secret)
     }
 
-    /// Writes an event whose payload is its own id, and says that there is something to send.
+    /// Writes an event whose payload is its id, and wakes the sender.
     pub(crate) async fn write(&self, owner: &str) -> Uuid {
         let event = Random::system().uuid(self.clock.now());
         let (webhooks, now, owner) = (self.webhooks.clone(), self.clock.now(), owner.to_owned());
@@ -102,7 +108,7 @@ impl House {
         self.webhooks.subscription(owner, id).await.unwrap().unwrap()
     }
 
-    /// Waits until so many attempts are written down, and gives them, the newest first.
+    /// Waits until `count` attempts are recorded, and gives them, the newest first.
     #[track_caller]
     pub(crate) fn attempts(&self, owner: &str, id: Uuid, count: usize) -> impl Future<Output = Vec<Attempt>> {
         let caller = std::panic::Location::caller();
@@ -123,7 +129,7 @@ impl House {
         }
     }
 
-    /// Waits until the newest attempt that is written down is one at this event, and gives it.
+    /// Waits until the newest recorded attempt is for this event, and gives it.
     pub(crate) async fn newest(&self, owner: &str, id: Uuid, event: Uuid) -> Attempt {
         let look = async {
             loop {
@@ -137,13 +143,13 @@ impl House {
         tokio::time::timeout(PATIENCE, look).await.expect("an attempt at this event")
     }
 
-    /// Waits until whatever is due by now has been taken on: two rounds of a marker, written after it, have gone out.
-    pub(crate) async fn settle(&self) {
-        self.settle_by(&self.webhooks).await;
+    /// Waits until all deliveries that are due are claimed: two later marker events, one after the other, have arrived.
+    pub(crate) async fn wait_for_claims(&self) {
+        self.wait_for_claims_of(&self.webhooks).await;
     }
 
     /// The same where another process sends.
-    pub(crate) async fn settle_by(&self, sender: &Webhooks) {
+    pub(crate) async fn wait_for_claims_of(&self, sender: &Webhooks) {
         if self.webhooks.subscriptions("marker").await.unwrap().is_empty() {
             self.subscribe("marker", "marker").await;
         }
@@ -155,7 +161,7 @@ impl House {
         }
     }
 
-    /// A delivery's status and when it is due, as they are written down.
+    /// The stored status of a delivery, and when it is due.
     pub(crate) async fn delivery(&self, id: Uuid, event: Uuid) -> Option<(String, Option<Timestamp>)> {
         let read = move |tx: &mut db::Tx<'_>| {
             tx.row(
@@ -167,7 +173,7 @@ impl House {
         self.db.read(read).await.unwrap()
     }
 
-    /// How many rows there are of a subscription, anywhere.
+    /// The number of rows of a subscription in all tables.
     pub(crate) async fn rows_of(&self, id: Uuid) -> i64 {
         let read = move |tx: &mut db::Tx<'_>| {
             tx.row(
@@ -198,7 +204,7 @@ pub(crate) fn payload(event: Uuid) -> String {
     format!(r#"{{"event":"{event}"}}"#)
 }
 
-/// An event's id as subscribers get it.
+/// The id of an event in a request.
 pub(crate) fn message(event: Uuid) -> String {
     format!("msg_{}", event.simple())
 }

@@ -1,4 +1,4 @@
-//! Names that lead where deliveries may not go, now or a moment later: nothing connects there.
+//! Host names with forbidden addresses, now or at the next connection: the sender does not connect.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -9,14 +9,14 @@ use std::{
     },
 };
 
-use crate::common::{House, Running, settings};
+use crate::common::{Harness, Running, settings};
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 use uuid::Uuid;
-use webhooks::{Destinations, LookUp, Settings, Webhooks};
+use webhooks::{Destinations, Resolver, Settings, Webhooks};
 
 const FORBIDDEN: &str = "the host does not lead to a public address";
 
-/// A listener that hangs up on whoever connects, and counts them.
+/// A listener that closes each connection at once, and counts them.
 struct Door {
     port: u16,
     knocks: watch::Sender<usize>,
@@ -48,8 +48,8 @@ impl Drop for Door {
     }
 }
 
-/// Leads each name to these addresses, each list once and the last one for ever.
-fn names<const N: usize>(names: [(&str, &[&[&str]]); N]) -> (LookUp, Arc<AtomicUsize>) {
+/// Resolves each name to these lists of addresses in turn; the last one stays.
+fn names<const N: usize>(names: [(&str, &[&[&str]]); N]) -> (Resolver, Arc<AtomicUsize>) {
     let list = |texts: &&[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<IpAddr>>();
     let names: HashMap<_, VecDeque<_>> = names
         .iter()
@@ -57,7 +57,7 @@ fn names<const N: usize>(names: [(&str, &[&[&str]]); N]) -> (LookUp, Arc<AtomicU
         .collect();
     let (names, asked) = (Mutex::new(names), Arc::new(AtomicUsize::new(0)));
     let counted = asked.clone();
-    let look_up: LookUp = Arc::new(move |name| {
+    let resolver: Resolver = Arc::new(move |name| {
         counted.fetch_add(1, Ordering::Relaxed);
         let mut names = names.lock().unwrap();
         let answer = names.get_mut(&name).map(|answers| match answers.len() {
@@ -67,7 +67,7 @@ fn names<const N: usize>(names: [(&str, &[&[&str]]); N]) -> (LookUp, Arc<AtomicU
         let unknown = || std::io::Error::other("no such name: secret.example.com");
         Box::pin(async move { answer.ok_or_else(unknown) })
     });
-    (look_up, asked)
+    (resolver, asked)
 }
 
 async fn subscribe(webhooks: &Webhooks, owner: &str, name: &str, port: u16) -> Uuid {
@@ -76,64 +76,64 @@ async fn subscribe(webhooks: &Webhooks, owner: &str, name: &str, port: u16) -> U
 }
 
 testkit::on_both_engines! {
-    async fn a_name_that_leads_to_a_private_address_is_not_connected_to(house: House) {
+    async fn name_with_a_private_address_is_not_connected_to(harness: Harness) {
         let door = Door::open(("127.0.0.1", 0)).await;
-        let (look_up, asked) = names([
+        let (resolver, asked) = names([
             ("private.example.com", &[&["127.0.0.1"]]),
             ("mixed.example.com", &[&["8.8.8.8", "127.0.0.1"]]),
             ("mapped.example.com", &[&["::ffff:127.0.0.1"]]),
             ("any.example.com", &[&["0.0.0.0"]]),
             ("nothing.example.com", &[&[]]),
         ]);
-        let webhooks = house.with(Settings { destinations: Destinations::default(), look_up, ..settings() });
+        let webhooks = harness.with(Settings { destinations: Destinations::default(), resolver, ..settings() });
         let hosts = ["private", "mixed", "mapped", "any", "nothing", "unknown"];
         let mut ids = Vec::new();
         for host in hosts {
             ids.push(subscribe(&webhooks, "ada", &format!("{host}.example.com"), door.port).await);
         }
-        let event = house.write("ada").await;
+        let event = harness.write("ada").await;
         let _running = Running::new(&webhooks);
         for (host, id) in hosts.iter().zip(ids) {
-            let attempt = house.attempts("ada", id, 1).await.remove(0);
+            let attempt = harness.attempts("ada", id, 1).await.remove(0);
             let expected = if *host == "unknown" { "could not connect" } else { FORBIDDEN };
             let found = (attempt.event, attempt.at, attempt.status, attempt.error.as_deref());
-            assert_eq!(found, (event, house.clock.now(), None, Some(expected)), "{host}");
-            assert_eq!(house.delivery(id, event).await.unwrap().0, "waiting", "{host}");
+            assert_eq!(found, (event, harness.clock.now(), None, Some(expected)), "{host}");
+            assert_eq!(harness.delivery(id, event).await.unwrap().0, "waiting", "{host}");
         }
         assert_eq!((door.knocks(), asked.load(Ordering::Relaxed)), (0, 6));
     }
 
-    async fn a_name_that_leads_elsewhere_at_the_next_connection_is_refused_there(house: House) {
+    async fn name_whose_address_changes_is_checked_at_the_next_connection(harness: Harness) {
         let allowed = Door::open(("127.0.0.1", 0)).await;
         let private = Door::open(("127.0.0.2", allowed.port)).await;
-        let (look_up, _) = names([("hooks.example.com", &[&["127.0.0.1"], &["127.0.0.2"]])]);
+        let (resolver, _) = names([("hooks.example.com", &[&["127.0.0.1"], &["127.0.0.2"]])]);
         let networks = vec!["127.0.0.1/32".parse().unwrap()];
         let destinations = Destinations { loopback: false, networks };
-        let webhooks = house.with(Settings { destinations, look_up, ..settings() });
+        let webhooks = harness.with(Settings { destinations, resolver, ..settings() });
         let id = subscribe(&webhooks, "ada", "hooks.example.com", allowed.port).await;
-        house.write("ada").await;
+        harness.write("ada").await;
         let _running = Running::new(&webhooks);
-        // It hangs up before any TLS; what counts is that it was connected to.
-        let first = house.attempts("ada", id, 1).await.remove(0);
+        // The listener closes before TLS; the test counts connections.
+        let first = harness.attempts("ada", id, 1).await.remove(0);
         assert_eq!((first.error.as_deref(), allowed.knocks()), (Some("could not connect"), 1));
-        house.seconds(6);
-        let second = house.attempts("ada", id, 2).await.remove(0);
+        harness.seconds(6);
+        let second = harness.attempts("ada", id, 2).await.remove(0);
         assert_eq!(second.error.as_deref(), Some(FORBIDDEN));
         assert_eq!((allowed.knocks(), private.knocks()), (1, 0));
     }
 
-    async fn what_was_good_when_it_was_subscribed_may_not_be_any_more(house: House) {
-        let (id, _) = house.subscribe("ada", "a").await;
-        house.write("ada").await;
-        let webhooks = house.with(Settings { destinations: Destinations::default(), ..settings() });
+    async fn destination_that_settings_no_longer_allow_is_not_connected_to(harness: Harness) {
+        let (id, _) = harness.subscribe("ada", "a").await;
+        harness.write("ada").await;
+        let webhooks = harness.with(Settings { destinations: Destinations::default(), ..settings() });
         let _running = Running::new(&webhooks);
-        let attempt = house.attempts("ada", id, 1).await.remove(0);
+        let attempt = harness.attempts("ada", id, 1).await.remove(0);
         assert_eq!(attempt.error.as_deref(), Some("the address must begin with https://"));
-        assert_eq!(house.receiver.count("a"), 0);
+        assert_eq!(harness.receiver.count("a"), 0);
     }
 
-    async fn an_unfit_address_is_not_subscribed(house: House) {
-        let webhooks = house.with(Settings { destinations: Destinations::default(), ..settings() });
+    async fn forbidden_destination_is_not_subscribed(harness: Harness) {
+        let webhooks = harness.with(Settings { destinations: Destinations::default(), ..settings() });
         let url = "https://169.254.169.254/latest".parse().unwrap();
         let refused = webhooks.subscribe("ada", &url).await.unwrap_err().to_string();
         let expected = "the address must lead to a public address, not to a private, local or reserved one";

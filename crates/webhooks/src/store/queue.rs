@@ -1,0 +1,199 @@
+//! The queue of deliveries: which are due, which are ready, and claiming them.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use db::{Error, Tx, WriteTx};
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
+
+use super::{
+    count,
+    subscriber::{Subscriber, SubscriberState, subscriber},
+};
+
+/// How many deliveries become ready, or fail with their subscription, in one transaction.
+const BATCH: usize = 200;
+
+/// Makes deliveries ready whose next attempt is due, or whose lease has expired.
+pub(crate) fn promote(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<(), Error> {
+    let mut due = tx.rows(
+        "SELECT subscription_id, event_id FROM webhook_delivery
+         WHERE status IN ('sending', 'waiting') AND due_at <= $1 ORDER BY due_at LIMIT $2",
+        &[now.into(), count(BATCH).into()],
+        |row| Ok((row.get::<Uuid>(0)?, row.get::<Uuid>(1)?)),
+    )?;
+    // Lock order: deliveries by subscription and event.
+    due.sort_unstable();
+    for (subscription, event) in &due {
+        tx.execute(
+            "UPDATE webhook_delivery SET status = 'ready'
+             WHERE subscription_id = $1 AND event_id = $2 AND status IN ('sending', 'waiting') AND due_at <= $3",
+            &[(*subscription).into(), (*event).into(), now.into()],
+        )?;
+    }
+    Ok(())
+}
+
+/// When the next delivery is due.
+pub(crate) fn next_due(tx: &mut Tx<'_>) -> Result<Option<Timestamp>, Error> {
+    tx.row(
+        "SELECT due_at FROM webhook_delivery WHERE status IN ('sending', 'waiting') ORDER BY due_at LIMIT 1",
+        &[],
+        |row| row.get(0),
+    )
+}
+
+/// A subscription that has ready deliveries.
+pub(crate) struct Ready {
+    pub(crate) subscription: Uuid,
+    /// `None` when the subscription was deleted.
+    pub(crate) owner: Option<String>,
+}
+
+/// Subscriptions with ready deliveries, slow ones or others, in the order of their ids. The recursion seeks from one
+/// subscription to the next in the index, so the cost does not depend on the number of deliveries.
+pub(crate) fn ready_subscriptions(
+    tx: &mut Tx<'_>,
+    slow: bool,
+    after: Uuid,
+    limit: usize,
+) -> Result<Vec<Ready>, Error> {
+    tx.rows(
+        "WITH RECURSIVE ready (id) AS (
+             SELECT (SELECT subscription_id FROM webhook_delivery
+                     WHERE status = 'ready' AND subscription_id > $1 ORDER BY subscription_id LIMIT 1)
+             UNION ALL
+             SELECT (SELECT subscription_id FROM webhook_delivery
+                     WHERE status = 'ready' AND subscription_id > ready.id ORDER BY subscription_id LIMIT 1)
+             FROM ready WHERE ready.id IS NOT NULL)
+         SELECT id, (SELECT owner FROM webhook_subscription WHERE webhook_subscription.id = ready.id)
+         FROM ready WHERE id IS NOT NULL
+         AND $2 = COALESCE((SELECT slow FROM webhook_subscription WHERE webhook_subscription.id = ready.id), FALSE)
+         LIMIT $3",
+        &[after.into(), slow.into(), count(limit).into()],
+        |row| Ok(Ready { subscription: row.get(0)?, owner: row.get(1)? }),
+    )
+}
+
+/// How many deliveries of a subscription may be sent.
+#[derive(Clone, Copy)]
+pub(crate) struct Grant {
+    pub(crate) permits: usize,
+    pub(crate) slow: bool,
+}
+
+/// The lease of a delivery. No other process sends the delivery before the lease expires.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lease {
+    pub(crate) subscription: Uuid,
+    pub(crate) event: Uuid,
+    /// How many attempts failed before this one.
+    pub(crate) attempts: i64,
+    /// When the lease expires. It also identifies the lease.
+    pub(crate) until: Timestamp,
+}
+
+/// A claimed delivery with all that is needed to send it.
+pub(crate) struct Message {
+    pub(crate) lease: Lease,
+    pub(crate) subscriber: Arc<Subscriber>,
+    pub(crate) slow: bool,
+    pub(crate) kind: String,
+    pub(crate) payload: String,
+}
+
+/// Claims ready deliveries, as many of each subscription as it has permits. Lock order: deliveries by subscription and event.
+pub(crate) fn claim(
+    tx: &mut WriteTx<'_>,
+    grants: &BTreeMap<Uuid, Grant>,
+    now: Timestamp,
+    lease: SignedDuration,
+) -> Result<Vec<Message>, Error> {
+    let mut messages = Vec::new();
+    let mut batch = BATCH;
+    for (subscription, grant) in grants {
+        match subscriber(tx, *subscription, now)? {
+            SubscriberState::Active(to) => claim_for(tx, to, *grant, now + lease, &mut messages)?,
+            SubscriberState::Disabled => batch -= fail_ready(tx, *subscription, batch)?,
+            SubscriberState::Deleted => batch -= delete_ready(tx, *subscription, batch)?,
+        }
+    }
+    Ok(messages)
+}
+
+fn claim_for(
+    tx: &mut WriteTx<'_>,
+    to: Subscriber,
+    grant: Grant,
+    until: Timestamp,
+    messages: &mut Vec<Message>,
+) -> Result<(), Error> {
+    let subscriber = Arc::new(to);
+    for event in ready_events(tx, subscriber.id, grant.permits)? {
+        // One statement decides which process has the lease.
+        let claimed = tx.row(
+            "UPDATE webhook_delivery SET status = 'sending', due_at = $3, redeliver = FALSE
+             WHERE subscription_id = $1 AND event_id = $2 AND status = 'ready'
+             RETURNING attempts, (SELECT kind FROM webhook_event WHERE id = event_id),
+                 (SELECT payload FROM webhook_event WHERE id = event_id)",
+            &[subscriber.id.into(), event.into(), until.into()],
+            |row| {
+                let lease = Lease { subscription: subscriber.id, event, attempts: row.get(0)?, until };
+                let (kind, payload) = (row.get(1)?, row.get(2)?);
+                Ok(Message { lease, subscriber: subscriber.clone(), slow: grant.slow, kind, payload })
+            },
+        )?;
+        messages.extend(claimed);
+    }
+    Ok(())
+}
+
+/// The ready events of a subscription that are due first, in lock order.
+fn ready_events(tx: &mut Tx<'_>, subscription: Uuid, limit: usize) -> Result<Vec<Uuid>, Error> {
+    let mut events = tx.rows(
+        "SELECT event_id FROM webhook_delivery WHERE subscription_id = $1 AND status = 'ready'
+         ORDER BY due_at LIMIT $2",
+        &[subscription.into(), count(limit).into()],
+        |row| row.get(0),
+    )?;
+    events.sort_unstable();
+    Ok(events)
+}
+
+/// Fails ready deliveries of a disabled subscription, and gives how many.
+fn fail_ready(tx: &mut WriteTx<'_>, subscription: Uuid, limit: usize) -> Result<usize, Error> {
+    // Its owner may enable it at the same time.
+    let disabled = tx.lock(
+        "SELECT 1 FROM webhook_subscription WHERE id = $1 AND disabled IS NOT NULL FOR NO KEY UPDATE",
+        &[subscription.into()],
+    )?;
+    if !disabled {
+        return Ok(0);
+    }
+    let events = ready_events(tx, subscription, limit)?;
+    for event in &events {
+        tx.execute(
+            "UPDATE webhook_delivery SET status = 'failed', due_at = NULL
+             WHERE subscription_id = $1 AND event_id = $2 AND status = 'ready'",
+            &[subscription.into(), (*event).into()],
+        )?;
+    }
+    Ok(events.len())
+}
+
+/// Deletes ready deliveries of a deleted subscription, and gives how many.
+fn delete_ready(tx: &mut WriteTx<'_>, subscription: Uuid, limit: usize) -> Result<usize, Error> {
+    let events = ready_events(tx, subscription, limit)?;
+    for event in &events {
+        delete(tx, subscription, *event)?;
+    }
+    Ok(events.len())
+}
+
+pub(super) fn delete(tx: &mut WriteTx<'_>, subscription: Uuid, event: Uuid) -> Result<(), Error> {
+    tx.execute(
+        "DELETE FROM webhook_delivery WHERE subscription_id = $1 AND event_id = $2",
+        &[subscription.into(), event.into()],
+    )
+    .map(drop)
+}
