@@ -43,7 +43,7 @@ pub fn quoted(path: &Path) -> String {
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
-/// Creates a database file that only its owner can read, whatever the umask of the process is. SQLite gives the same
+/// Creates a database file that only its owner can read, regardless of the umask. SQLite gives the same
 /// permissions to the WAL and its index; this function also corrects files of an earlier version.
 pub(crate) fn secure_files(database: &Path) -> io::Result<()> {
     let own = Permissions::from_mode(0o600);
@@ -71,7 +71,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn a_path_is_quoted_where_a_shell_needs_it() {
+    fn path_is_quoted_if_a_shell_needs_it() {
         for (path, quoted) in [
             ("/var/lib/triptych", "/var/lib/triptych"),
             ("my data", "'my data'"),

@@ -19,26 +19,26 @@ pub(crate) fn for_sqlite(sql: &str) -> Rewritten {
     let mut parameters = 0;
     let (mut rest, locks) = sql.strip_suffix(LOCK).map_or((sql, false), |select| (select, true));
     while let Some(at) = rest.find(['$', '\'', '"', '-']) {
-        let (before, here) = rest.split_at(at);
+        let (before, found) = rest.split_at(at);
         text.push_str(before);
-        let taken = match here.as_bytes() {
+        let taken = match found.as_bytes() {
             [b'$', digit, ..] if digit.is_ascii_digit() => {
-                let digits = here[1..].bytes().take_while(u8::is_ascii_digit).count();
-                let number = here[1..=digits].parse().unwrap_or(usize::MAX);
+                let digits = found[1..].bytes().take_while(u8::is_ascii_digit).count();
+                let number = found[1..=digits].parse().unwrap_or(usize::MAX);
                 parameters = parameters.max(number);
                 text.push('?');
-                text.push_str(&here[1..=digits]);
-                rest = &here[1 + digits..];
+                text.push_str(&found[1..=digits]);
+                rest = &found[1 + digits..];
                 continue;
             }
             [quote @ (b'\'' | b'"'), ..] => {
-                here[1..].find(char::from(*quote)).map_or(here.len(), |end| end + 2)
+                found[1..].find(char::from(*quote)).map_or(found.len(), |end| end + 2)
             }
-            [b'-', b'-', ..] => here.find('\n').unwrap_or(here.len()),
+            [b'-', b'-', ..] => found.find('\n').unwrap_or(found.len()),
             _ => 1,
         };
-        text.push_str(&here[..taken]);
-        rest = &here[taken..];
+        text.push_str(&found[..taken]);
+        rest = &found[taken..];
     }
     text.push_str(rest);
     Rewritten { text, parameters, locks }

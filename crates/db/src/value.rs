@@ -42,7 +42,7 @@ impl<'a> Value<'a> {
         Value::Json(text.into())
     }
 
-    /// The type that is sent where PostgreSQL has not told which it expects. PostgreSQL infers `UNKNOWN` itself.
+    /// The type that is sent with an unprepared statement. PostgreSQL infers `UNKNOWN` itself.
     pub(crate) fn postgres_type(&self) -> Type {
         match self {
             // JSON or JSONB.

@@ -1,4 +1,4 @@
-//! What a declaration can say.
+//! The attributes of a declaration.
 
 use darling::{
     FromDeriveInput, FromField,

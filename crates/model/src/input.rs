@@ -11,11 +11,11 @@ use crate::{
 
 /// How a view reads a member.
 pub(crate) enum Reading {
-    /// It must be there, or its default stands in.
+    /// It is required, or has a default.
     Required,
     /// It may be absent.
     Optional,
-    /// It must be there to say which resource is meant.
+    /// It is required, since it identifies the resource.
     Key,
     /// The view does not have it: for a check it is absent.
     Unread,

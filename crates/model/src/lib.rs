@@ -1,7 +1,7 @@
 //! One declaration for each member of a resource.
 //!
 //! A resource is a struct. Each member states its rule, its example and its shape in XML beside its type, and its doc comment is
-//! its description. From that declaration these macros make what reads it, describes it, answers it and stores it:
+//! its description. These macros generate the code that reads, describes, answers and stores it:
 //!
 //! ```text
 //! /// A pet in the store.
@@ -25,14 +25,14 @@
 //! }
 //! ```
 //!
-//! `crates/web/tests/model.rs` shows all that comes of such a declaration.
+//! `crates/web/tests/all/model.rs` shows the results of such a declaration.
 //!
 //! - [`Resource`] makes the answer in JSON (`Serialize`), its schema (`ToSchema`), and, where it is asked to: the answer in XML
 //!   (`xml = "root"`), what a client sends to create one (`new = NewPet`), to replace one (`replace = PetUpdate`) or to change
 //!   some members of one (`changes = PetChanges`), and the columns (`table`).
 //! - [`Input`] is for what is read and never answered, [`Parameters`] for a query string, [`Record`] for what is stored and
 //!   never answered, [`Words`] for an enumeration.
-//! - [`migrations!`] lists the migrations of a service.
+//! - [`migrations!`] reads the migrations of a component from the folder of the crate.
 //! - [`sql!`] names the columns of a record in a statement: `sql!("SELECT {Pet} FROM pet WHERE id = $1")`.
 //!
 //! # Attributes of a struct: `#[resource(…)]`
@@ -49,9 +49,9 @@
 //! | `changes = PetChanges` | all members optional: what a client sends to change some |
 //! | `readable` | it is read as it is answered, as a part of another |
 //! | `form` | a body may be a form |
-//! | `broken = UNPROCESSABLE` | what a body is refused as that is well formed and breaks a rule |
+//! | `broken = UNPROCESSABLE` | the status of a body that is well formed and breaks a rule |
 //! | `check = function` | called with what was read of each member and the [`Fields`](../web/input/struct.Fields.html), for rules that concern several members. A member that a view of the resource can leave out is an `Option` there |
-//! | `described = function` | makes its schema of the object that its members make, where an object cannot say it |
+//! | `described = function` | makes its schema from the object schema of its members, where that is not enough |
 //! | `table` | its members are columns |
 //!
 //! # Attributes of a member: `#[field(…)]`
@@ -86,7 +86,7 @@ use syn::{DeriveInput, parse_macro_input};
 
 use attributes::Resource as Declared;
 
-/// A resource: answered, and where it says so, read and stored. See the crate's documentation.
+/// A resource: answered, and optionally read and stored. See the documentation of the crate.
 #[proc_macro_derive(Resource, attributes(resource, field))]
 pub fn resource(item: TokenStream) -> TokenStream {
     derive(item, |declared| {

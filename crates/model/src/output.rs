@@ -1,4 +1,4 @@
-//! What is answered: JSON, XML, and the schema of both.
+//! Answers: JSON, XML, and the schema of both.
 
 use darling::Result;
 use proc_macro2::TokenStream;

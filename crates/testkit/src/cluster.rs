@@ -1,9 +1,8 @@
 //! A real PostgreSQL for the tests: one cluster per test run, started from the installed server binaries in a
 //! temporary folder, a database per test.
 //!
-//! A test run is whatever started this process (`cargo test`, which starts one process per test binary). The
-//! first process that needs the cluster starts it under a lock, the others find it, and a small watcher
-//! process stops it when the run is over, however it ended.
+//! A test run is the parent of this process (`cargo test`, which starts one process per test binary). The first process that
+//! needs the cluster starts it under a lock, and the others use it. A small watcher process stops it when the run has ended.
 
 use std::{
     fs::{self, File},
@@ -28,17 +27,17 @@ use postgres::{Client, NoTls};
 const MISSING: &str = "the tests need PostgreSQL's server: install it (Debian: apt-get install postgresql), or put \
                        initdb and postgres on the PATH";
 
-/// A database of its own for one test, dropped with it.
+/// A database that one test uses at a time.
 pub(crate) struct Database {
     pub(crate) url: String,
     pub(crate) name: String,
     pub(crate) port: u16,
 }
 
-/// Databases that their tests have left, empty again: making one takes longer than most tests.
+/// Empty databases of tests that have ended: creating one takes longer than most tests.
 static FREE: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Removes whatever a test made in its database.
+/// Deletes all schemas that a test made in its database.
 const EMPTY: &str = "
     DO $$
     DECLARE name TEXT;
@@ -64,8 +63,8 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         let (server, old, new) = (cluster(), &self.name, new_name());
-        // What the test started may still run for a moment. It must not reach the database when another test has it, so it gets
-        // another name while no session can begin.
+        // Processes of the test may still run for a moment. They must not reach the database of the next test, so the database
+        // gets another name while no session can start.
         server.run("postgres", &format!("ALTER DATABASE {old} WITH ALLOW_CONNECTIONS false"));
         let sessions =
             format!("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '{old}'");
@@ -87,7 +86,7 @@ fn new_name() -> String {
 
 pub(crate) struct Cluster {
     pub(crate) port: u16,
-    /// Where its socket is.
+    /// The folder of its socket.
     folder: PathBuf,
 }
 
@@ -98,22 +97,22 @@ impl Cluster {
 
     pub(crate) fn run(&self, database: &str, sql: &str) {
         let done = self.connected(database, |mut client| client.batch_execute(sql));
-        done.expect("the test cluster answers and does as it is told");
+        done.expect("the test cluster runs the statement");
     }
 
     fn answers(&self) -> bool {
         self.connected("postgres", |_| Ok(())).is_ok()
     }
 
-    /// On a thread of its own: the client waits in a runtime of its own, which may not be inside a test's.
+    /// Runs on a new thread: the client blocks, which must not happen in the runtime of a test.
     fn connected(
         &self,
         database: &str,
-        work: impl FnOnce(Client) -> Result<(), postgres::Error> + Send,
+        run: impl FnOnce(Client) -> Result<(), postgres::Error> + Send,
     ) -> Result<(), postgres::Error> {
         let mut config = postgres::Config::new();
         config.host_path(&self.folder).port(self.port).user("postgres").dbname(database);
-        let connect = || config.connect(NoTls).and_then(work);
+        let connect = || config.connect(NoTls).and_then(run);
         thread::scope(|scope| scope.spawn(connect).join()).expect("the client does not panic")
     }
 }
@@ -138,7 +137,7 @@ fn start() -> io::Result<Cluster> {
         }
     }
     if folder.exists() {
-        // Left by an earlier run whose process number came round again.
+        // From an earlier run with the same process number.
         fs::remove_dir_all(&folder)?;
     }
     let cluster = boot(&folder, run, &["--auth=trust"], &["listen_addresses=127.0.0.1"])?;
@@ -146,7 +145,7 @@ fn start() -> io::Result<Cluster> {
     Ok(cluster)
 }
 
-/// Makes a cluster in this folder and starts it, until the test run is over.
+/// Creates a cluster in this folder and starts it, until the test run ends.
 pub(crate) fn boot(folder: &Path, run: u32, initdb: &[&str], settings: &[&str]) -> io::Result<Cluster> {
     let binaries = binaries().unwrap_or_else(|| panic!("{MISSING}"));
     let owner = Owner::find()?;
@@ -155,7 +154,7 @@ pub(crate) fn boot(folder: &Path, run: u32, initdb: &[&str], settings: &[&str]) 
     let data = folder.join("data");
     let made = owner
         .command(&binaries.join("initdb"), folder)
-        // Words are ordered as people expect, not by byte, so that a query that relies on byte order unsaid fails.
+        // The order of a language, not of bytes, so that a query that silently relies on byte order fails.
         .args(["--encoding=UTF8", "--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US"])
         .args(["--username=postgres", "--no-sync"])
         .args(initdb)
@@ -173,7 +172,7 @@ pub(crate) fn boot(folder: &Path, run: u32, initdb: &[&str], settings: &[&str]) 
         .arg(&data)
         .arg("-k")
         .arg(folder)
-        // The tests kill our processes, not the machine: PostgreSQL's own files need not survive that.
+        // The tests kill processes, not the machine, so the files of PostgreSQL need no fsync.
         .args(["-c", "max_connections=500", "-c", "fsync=off", "-c", "full_page_writes=off"])
         .args(settings.iter().flat_map(|setting| ["-c", setting]))
         .args(["-p", &port.to_string()])
@@ -195,7 +194,7 @@ pub(crate) fn boot(folder: &Path, run: u32, initdb: &[&str], settings: &[&str]) 
     Ok(cluster)
 }
 
-/// Stops the server and removes its folder when the test run is over.
+/// Stops the server and deletes its folder when the test run ends.
 fn watch(run: u32, server: u32, folder: &Path) -> io::Result<()> {
     let script = r#"
         while kill -0 "$1" 2>/dev/null; do sleep 0.2; done
@@ -214,7 +213,7 @@ fn watch(run: u32, server: u32, folder: &Path) -> io::Result<()> {
         .map(drop)
 }
 
-/// Where `initdb` and `postgres` are: on the PATH, or where Debian puts them, the newest first.
+/// The folder of `initdb` and `postgres`: on the PATH, or of Debian, the newest version first.
 fn binaries() -> Option<PathBuf> {
     #[expect(clippy::disallowed_methods, reason = "a test tool, not a setting of the program")]
     let path = std::env::var("PATH").unwrap_or_default();
@@ -229,7 +228,7 @@ fn binaries() -> Option<PathBuf> {
     folders.find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file())
 }
 
-/// Who runs the server: ourselves, or another user where we are root, as whom PostgreSQL refuses to run.
+/// The user who runs the server: another user if the tests run as root, which PostgreSQL rejects.
 pub(crate) struct Owner(Option<(u32, u32)>);
 
 impl Owner {

@@ -1,11 +1,11 @@
-//! What is in a database, as text: to see that nothing changed, and that nothing is there that should not be.
+//! All rows of a database as text, to check that nothing changed and that no secret is stored.
 
 use db::Db;
 
 use crate::Engine;
 
-/// Every row of every table.
-pub async fn everything(db: &Db, engine: Engine) -> Vec<String> {
+/// All rows of all tables.
+pub async fn all_rows(db: &Db, engine: Engine) -> Vec<String> {
     let mut all = Vec::new();
     for table in db.tables() {
         all.extend(rows(db, engine, table).await);
@@ -28,7 +28,7 @@ pub async fn rows(db: &Db, engine: Engine, table: &str) -> Vec<String> {
 }
 
 async fn texts(db: &Db, query: &str) -> Vec<String> {
-    // The database takes no text that is not part of the program; here it is part of a test.
+    // Statements are `&'static str`.
     let query: &'static str = Box::leak(query.into());
     let rows = db.read(move |tx| tx.rows(query, &[], |row| row.get::<String>(0)));
     rows.await.unwrap_or_else(|error: db::Error| panic!("{query}: {error}"))

@@ -1,4 +1,4 @@
-//! One way of writing a test that runs it on both engines.
+//! Tests that run on both engines.
 
 use std::path::PathBuf;
 
@@ -12,12 +12,12 @@ pub enum Engine {
     Postgres,
 }
 
-/// An empty database of one test's own. It goes when this is dropped.
+/// An empty database for one test. It is deleted when this is dropped.
 pub struct Store {
     location: Location,
     engine: Engine,
     _folder: Option<tempfile::TempDir>,
-    // Dropped before the database that it has connections to.
+    // Dropped before the database, to which it has connections.
     _pooler: Option<Pooler>,
     database: Option<Database>,
 }
@@ -47,7 +47,7 @@ impl Store {
         Store { location: Location::Postgres(pooler.url.clone()), _pooler: Some(pooler), ..direct }
     }
 
-    /// The same database, without a pooler in between.
+    /// The same database, without the pooler.
     pub fn direct(&self) -> Location {
         let url = self.database.as_ref().map(|database| database.url.clone());
         url.map_or_else(|| self.location.clone(), Location::Postgres)
@@ -61,7 +61,7 @@ impl Store {
         &self.location
     }
 
-    /// The flags that point the program at this database.
+    /// The flags with which the program uses this database.
     pub fn flags(&self) -> Vec<String> {
         match &self.location {
             Location::Sqlite(folder) => vec!["--data".into(), folder.display().to_string()],
@@ -69,7 +69,7 @@ impl Store {
         }
     }
 
-    /// Opens it for a service of its own.
+    /// Opens the database of a service.
     pub fn open(&self, service: &'static str, migrations: &[Migrations]) -> Db {
         self.connect().open(service, migrations).expect("the test's database opens")
     }
@@ -77,7 +77,7 @@ impl Store {
     /// For several services in one process, with few connections: hundreds of tests share one server.
     pub fn connect(&self) -> Databases {
         let limits = Limits { connections: 4, ..Limits::default() };
-        Databases::connect(&self.location, limits).expect("the test's database is there")
+        Databases::connect(&self.location, limits).expect("the test's database accepts connections")
     }
 
     /// The folder of an embedded database.
@@ -95,7 +95,7 @@ pub fn private_folder() -> tempfile::TempDir {
     tempfile::Builder::new().permissions(own).tempdir().expect("a temporary folder")
 }
 
-/// What a test starts with, on the engine it is to run on.
+/// The fixture of a test, on the given engine.
 pub trait Fixture: Sized {
     fn start(engine: Engine) -> impl Future<Output = Self>;
 }
@@ -116,7 +116,7 @@ pub fn run<F: Fixture>(engine: Engine, test: impl AsyncFnOnce(F)) {
 ///
 /// ```text
 /// testkit::on_both_engines! {
-///     async fn a_row_is_kept(store: Store) { … }
+///     async fn row_is_stored(store: Store) { … }
 /// }
 /// ```
 #[macro_export]

@@ -1,4 +1,4 @@
-//! Calls a service over a real socket, and says what came back.
+//! Calls a service over a real socket.
 
 use std::net::SocketAddr;
 
@@ -22,14 +22,14 @@ impl Client {
         let http = reqwest::Client::builder()
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
-            // It calls nothing by TLS; reading the machine's certificates would cost every test.
+            // It does not use TLS; reading the certificates of the machine would slow down every test.
             .tls_certs_only([])
             .build()
             .expect("a client");
         Client { http, address, credentials: None }
     }
 
-    /// The same client, sending these with every request.
+    /// The same client, with these headers on every request.
     #[must_use]
     pub fn signed_in(&self, name: &str, password: &str) -> Self {
         Client { credentials: Some((name.into(), password.into())), ..self.clone() }
@@ -67,10 +67,10 @@ impl Client {
         Call(request)
     }
 
-    /// Sends these bytes as they are on a connection of their own, and reads until the service closes it.
+    /// Sends these bytes on a new connection, and reads until the service closes it.
     pub async fn raw(&self, bytes: &[u8]) -> String {
         let mut stream = TcpStream::connect(self.address).await.expect("the service accepts");
-        // The service may answer and close before it has read everything; the answer is what counts.
+        // The service may answer and close before it has read all bytes.
         let (mut read, mut write) = stream.split();
         let mut answer = Vec::new();
         let send = async {
@@ -85,7 +85,7 @@ impl Client {
     }
 }
 
-/// A request about to be sent.
+/// A request that is being built.
 pub struct Call(RequestBuilder);
 
 impl Call {
@@ -105,12 +105,12 @@ impl Call {
         Call(self.0.header("content-type", content_type).body(body))
     }
 
-    /// Sends it. The service is expected to answer.
+    /// Sends it, and panics without an answer.
     pub async fn send(self) -> Answer {
         self.try_send().await.expect("the service answers")
     }
 
-    /// Sends it to a service that may be gone.
+    /// Sends it to a service that may have stopped.
     pub async fn try_send(self) -> reqwest::Result<Answer> {
         let response = self.0.send().await?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
@@ -118,7 +118,7 @@ impl Call {
     }
 }
 
-/// What a service answered.
+/// The answer of a service.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -135,7 +135,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error} in {}", self.text()))
     }
 
-    /// A header's value, or nothing.
+    /// The value of a header, or an empty text.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap_or("unreadable"))
     }
@@ -147,14 +147,14 @@ impl Answer {
         assert_eq!(self.header("content-type"), "application/json");
     }
 
-    /// Asserts the status; for answers whose body a test looks at in another way.
+    /// Asserts the status, for a test that checks the body in another way.
     #[track_caller]
     pub fn has_status(&self, status: u16) -> &Self {
         assert_eq!(self.status, status, "{}", self.text());
         self
     }
 
-    /// Asserts a problem document of this status and kind, and that it is whole; gives its detail.
+    /// Asserts a complete problem document of this status and type, and gives its detail.
     #[track_caller]
     pub fn is_problem(&self, status: u16, kind: &str) -> String {
         let problem = self.json();
@@ -167,7 +167,7 @@ impl Answer {
         problem["detail"].as_str().unwrap_or_else(|| panic!("no detail in {problem}")).to_owned()
     }
 
-    /// Asserts that a problem comes as a page that runs nothing, with this detail.
+    /// Asserts that a problem is a page without scripts, with this detail.
     #[track_caller]
     pub fn is_problem_page(&self, status: u16, kind: &str, detail: &str) {
         let page = self.text();
@@ -184,7 +184,7 @@ impl Answer {
         assert!(page.contains(&format!("Status {status}")) && !page.contains("<script"), "{page}");
     }
 
-    /// Asserts a 400 that lists exactly these places and faults.
+    /// Asserts a 400 that lists exactly these pointers and errors.
     #[track_caller]
     pub fn is_invalid(&self, errors: &[(&str, &str)]) {
         self.is_problem(400, "invalid-request");
@@ -197,7 +197,7 @@ impl Answer {
         assert_eq!(found, errors, "{problem}");
     }
 
-    /// Asserts that an invalid request has this parameter among its errors, as one that the operation does not have.
+    /// Asserts that the errors list this parameter as unknown.
     #[track_caller]
     pub fn has_unknown_parameter(&self, name: &str) {
         self.is_problem(400, "invalid-request");

@@ -1,14 +1,14 @@
-//! For tests only: a service on either engine, with a clock to move and a client to call it.
+//! For tests only: a service on either engine, with a manual clock and a client.
 //!
 //! - [`on_both_engines!`] declares a test once and runs it on SQLite and on PostgreSQL.
-//! - [`Store`] is an empty database of one test's own; a service's tests build their [`Fixture`] on it.
+//! - [`Store`] is an empty database for one test; the tests of a service build their [`Fixture`] on it.
 //! - [`Server`] serves a router on a free port, [`Client`] calls it over a real socket.
-//! - [`Program`] is the program itself as a process, which can be killed.
-//! - [`receiver`] has a subscriber of webhooks.
-//! - [`Log`] keeps what is logged.
-//! - [`openapi`] looks into the documents of services.
-//! - [`xml`] reads XML answers by the names in these.
-//! - [`Browser`] is a real browser, for pages that people see.
+//! - [`Program`] is the program as a process, which can be killed.
+//! - [`receiver`] receives webhooks.
+//! - [`Log`] records log lines.
+//! - [`openapi`] reads OpenAPI documents.
+//! - [`xml`] reads XML answers by the schema of such a document.
+//! - [`Browser`] is a real browser.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! The log of a test program: all of its tests write to one, and each knows its lines by what they are about.
+//! The log of a test program. All its tests share one log, and each finds its lines by their content.
 
 use std::{
     io,
@@ -8,7 +8,7 @@ use std::{
 use serde_json::Value;
 use tracing_subscriber::filter::LevelFilter;
 
-/// What has been logged since the first call of [`Log::start`].
+/// The lines that were logged since the first call of [`Log::start`].
 #[derive(Clone, Default)]
 pub struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -23,12 +23,12 @@ impl io::Write for Log {
 }
 
 impl Log {
-    /// Keeps what is logged from now on, as the program would log it by default.
+    /// Records lines from now on, with the default filter of the program.
     pub fn start() -> &'static Log {
         Log::start_at(LevelFilter::INFO)
     }
 
-    /// Keeps everything, the libraries' lines included: for tests of what may be in no line.
+    /// Records all lines, also those of libraries, for tests that no line has a secret.
     pub fn start_with_everything() -> &'static Log {
         Log::start_at(LevelFilter::TRACE)
     }

@@ -1,10 +1,10 @@
-//! Looking into OpenAPI documents.
+//! Reads OpenAPI documents.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// What a `$ref` points at, or the thing itself.
+/// The target of a `$ref`, or the value itself.
 #[track_caller]
 pub fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     match value.get("$ref").and_then(Value::as_str) {
@@ -16,12 +16,12 @@ pub fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     }
 }
 
-/// The names of an object's members.
+/// The names of the members of an object.
 pub fn keys(value: &Value) -> Vec<&str> {
     value.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect()
 }
 
-/// Asserts that every reference leads somewhere, and that every component is used.
+/// Asserts that every reference has a target, and that every component is used.
 #[track_caller]
 pub fn is_whole(document: &Value) {
     let mut references = BTreeSet::new();

@@ -14,10 +14,10 @@ use crate::cluster::{Database, Owner};
 const MISSING: &str =
     "the tests need PgBouncer: install it (Debian: apt-get install pgbouncer), or put pgbouncer on the PATH";
 
-/// The first that can keep prepared statements.
+/// The first version that can keep prepared statements.
 const KEEPS_STATEMENTS: (u32, u32) = (1, 21);
 
-/// The values of `max_prepared_statements` to test with: those that the installed PgBouncer has.
+/// The values of `max_prepared_statements` to test with, as far as the installed PgBouncer supports them.
 pub fn max_prepared_statements() -> &'static [u32] {
     if version() >= KEEPS_STATEMENTS { &[0, 100] } else { &[0] }
 }
@@ -30,7 +30,7 @@ pub(crate) struct Pooler {
 }
 
 impl Pooler {
-    /// With few sessions, so that they get mixed up.
+    /// Starts it with few sessions, so that transactions change sessions.
     pub(crate) fn start(database: &Database, max_prepared_statements: u32) -> Self {
         let owner = Owner::find().expect("a user to run PgBouncer as");
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -38,7 +38,7 @@ impl Pooler {
         let port =
             TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
         let (name, server) = (&database.name, database.port);
-        // Older ones refuse a setting that they do not know.
+        // Older versions reject an unknown setting.
         let kept = if version() >= KEEPS_STATEMENTS {
             format!("max_prepared_statements = {max_prepared_statements}\n")
         } else {
@@ -79,15 +79,15 @@ impl Drop for Pooler {
 
 /// `(1, 18)` of `PgBouncer 1.18.0`.
 fn version() -> (u32, u32) {
-    let said = Command::new(program()).arg("--version").output().expect("PgBouncer runs").stdout;
-    let said = String::from_utf8_lossy(&said).into_owned();
+    let output = Command::new(program()).arg("--version").output().expect("PgBouncer runs").stdout;
+    let output = String::from_utf8_lossy(&output).into_owned();
     let mut numbers =
-        said.lines().next().and_then(|line| line.strip_prefix("PgBouncer ")).unwrap_or("").split('.');
+        output.lines().next().and_then(|line| line.strip_prefix("PgBouncer ")).unwrap_or("").split('.');
     let mut number = || numbers.next()?.parse().ok();
-    number().zip(number()).unwrap_or_else(|| panic!("PgBouncer has no version: {said}"))
+    number().zip(number()).unwrap_or_else(|| panic!("PgBouncer has no version: {output}"))
 }
 
-/// On the PATH, or where Debian puts it.
+/// On the PATH, or in the folder of Debian.
 fn program() -> PathBuf {
     #[expect(clippy::disallowed_methods, reason = "a test tool, not a setting of the program")]
     let path = std::env::var("PATH").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The program itself, started as a user would, and ended as a power cut would.
+//! The program as a process, which can be killed.
 
 use std::{
     fs::File,
@@ -10,17 +10,17 @@ use std::{
 
 use serde_json::Value;
 
-/// A running program that serves.
+/// A running server.
 pub struct Program {
     child: Child,
-    // Kept open: a program whose standard output is closed dies on its next line.
+    // Kept open: a program whose standard output is closed ends at its next line.
     stdout: BufReader<ChildStdout>,
     lines: Vec<String>,
     log: File,
 }
 
 impl Program {
-    /// Starts it and waits until it says that it is ready.
+    /// Starts it and waits until it prints that it is ready.
     pub fn start(command: &mut Command) -> Self {
         let log = tempfile::tempfile().expect("a file for its log");
         let mut child = command
@@ -46,7 +46,7 @@ impl Program {
         program
     }
 
-    /// What it said at the start.
+    /// What it printed at the start.
     pub fn said(&self) -> String {
         self.lines.concat()
     }
@@ -55,12 +55,12 @@ impl Program {
     pub fn logged(&self) -> String {
         let length = self.log.metadata().expect("its log").len();
         let mut bytes = vec![0; usize::try_from(length).expect("a short log")];
-        // Not by the position in the file: the program writes by that one.
+        // At offset 0: the program writes at the shared position of the file.
         self.log.read_exact_at(&mut bytes, 0).expect("its log can be read");
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// The address at which it serves this, as it logs it: what it says at the start is where others reach it.
+    /// The address on which a service listens, from the log. The output at the start has the public address.
     pub fn address(&self, service: &str) -> SocketAddr {
         let service = if service == "metrics" { "admin" } else { service };
         let logged = self.logged();
@@ -74,13 +74,13 @@ impl Program {
         self.child.id()
     }
 
-    /// SIGKILL: what a power cut leaves of a process.
+    /// Ends it with SIGKILL.
     pub fn kill(mut self) {
         self.child.kill().expect("it can be killed");
         self.child.wait().expect("it ends");
     }
 
-    /// SIGTERM, and what it exits with.
+    /// Ends it with SIGTERM, and gives its exit status.
     pub fn terminate(mut self) -> ExitStatus {
         let asked = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
         assert!(asked.expect("kill runs").success());

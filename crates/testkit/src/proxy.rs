@@ -11,14 +11,14 @@ use std::{
     thread,
 };
 
-/// What becomes of connections from now on.
+/// How connections are handled from now on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Forward,
-    /// They are taken, and nothing is passed on, ever.
-    Swallow,
+    /// They are accepted, and all data is dropped.
+    Drop,
     /// They are closed at once.
-    Refuse,
+    Close,
 }
 
 /// Forwards connections to a server on this machine.
@@ -31,20 +31,20 @@ pub struct Proxy {
 struct State {
     server: SocketAddr,
     mode: Mutex<Mode>,
-    /// One for each connection, with the port that the server sees: whether it is passed on.
-    passed_on: Mutex<Vec<(u16, Arc<AtomicBool>)>>,
+    /// For each connection, the port that the server sees and whether data is forwarded.
+    forwards: Mutex<Vec<(u16, Arc<AtomicBool>)>>,
     ended: AtomicBool,
 }
 
 impl Proxy {
-    /// Closes all connections until it is told to forward them.
+    /// Starts it in the mode that closes all connections.
     pub fn refusing(server: SocketAddr) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let address = listener.local_addr().expect("its address");
         let state = State {
             server,
-            mode: Mutex::new(Mode::Refuse),
-            passed_on: Mutex::default(),
+            mode: Mutex::new(Mode::Close),
+            forwards: Mutex::default(),
             ended: AtomicBool::new(false),
         };
         let state = Arc::new(state);
@@ -65,25 +65,24 @@ impl Proxy {
         self.attempts.recv().expect("the proxy runs");
     }
 
-    /// New connections lead to the server. Those that were cut off stay so.
+    /// Forwards new connections. Earlier ones stay as they are.
     pub fn forward(&self) {
         *self.state.mode.lock().expect("no panic") = Mode::Forward;
     }
 
-    /// From now on nothing gets through, on connections old and new, and none is closed.
+    /// Drops the data of all connections from now on, and closes none.
     pub fn swallow(&self) {
-        *self.state.mode.lock().expect("no panic") = Mode::Swallow;
-        for (_, passed_on) in self.state.passed_on.lock().expect("no panic").iter() {
-            passed_on.store(false, Ordering::SeqCst);
+        *self.state.mode.lock().expect("no panic") = Mode::Drop;
+        for (_, forwards) in self.state.forwards.lock().expect("no panic").iter() {
+            forwards.store(false, Ordering::SeqCst);
         }
     }
 
-    /// From now on nothing gets through on the connection that comes to the server from this port.
+    /// Drops the data of the connection that the server sees at this port.
     pub fn swallow_from(&self, port: u16) {
-        let passed_on = self.state.passed_on.lock().expect("no panic");
-        let (_, passed_on) =
-            passed_on.iter().find(|(from, _)| *from == port).expect("a connection from there");
-        passed_on.store(false, Ordering::SeqCst);
+        let forwards = self.state.forwards.lock().expect("no panic");
+        let (_, forwards) = forwards.iter().find(|(from, _)| *from == port).expect("a connection from there");
+        forwards.store(false, Ordering::SeqCst);
     }
 }
 
@@ -101,30 +100,30 @@ fn accept(listener: &TcpListener, state: &State, attempt: &Sender<()>) {
         }
         let _ = attempt.send(());
         let mode = *state.mode.lock().expect("no panic");
-        if mode == Mode::Refuse {
+        if mode == Mode::Close {
             continue;
         }
         let server = TcpStream::connect(state.server).expect("the server takes connections");
-        let passed_on = Arc::new(AtomicBool::new(mode == Mode::Forward));
+        let forwards = Arc::new(AtomicBool::new(mode == Mode::Forward));
         let port = server.local_addr().expect("its address").port();
-        state.passed_on.lock().expect("no panic").push((port, Arc::clone(&passed_on)));
+        state.forwards.lock().expect("no panic").push((port, Arc::clone(&forwards)));
         for (from, to) in [(&client, &server), (&server, &client)] {
             let (from, to) = (from.try_clone().expect("a handle"), to.try_clone().expect("a handle"));
-            let passed_on = Arc::clone(&passed_on);
-            thread::spawn(move || pass_on(from, to, &passed_on));
+            let forwards = Arc::clone(&forwards);
+            thread::spawn(move || pass_on(from, to, &forwards));
         }
     }
 }
 
-fn pass_on(mut from: TcpStream, mut to: TcpStream, passed_on: &AtomicBool) {
+fn pass_on(mut from: TcpStream, mut to: TcpStream, forwards: &AtomicBool) {
     let mut buffer = [0; 16 * 1024];
     while let Ok(read @ 1..) = from.read(&mut buffer) {
-        if passed_on.load(Ordering::SeqCst) && to.write_all(&buffer[..read]).is_err() {
+        if forwards.load(Ordering::SeqCst) && to.write_all(&buffer[..read]).is_err() {
             break;
         }
     }
-    // A connection whose data is dropped does not pass on a close either.
-    if passed_on.load(Ordering::SeqCst) {
+    // If data is dropped, a close is not forwarded either.
+    if forwards.load(Ordering::SeqCst) {
         let _ = to.shutdown(Shutdown::Both);
     }
 }

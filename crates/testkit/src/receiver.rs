@@ -1,4 +1,4 @@
-//! Subscribers of webhooks at one address, which write down what they get and answer as they are told.
+//! Receives webhooks for several subscribers at one address, with scripted answers.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -16,13 +16,13 @@ use futures_util::{StreamExt, stream};
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 use url::Url;
 
-/// How long a test waits for what must come before it says that it did not.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+/// How long a test waits for a delivery.
+pub const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A delivery as it arrived.
+/// A received delivery.
 #[derive(Debug, Clone)]
 pub struct Got {
-    /// The first part of its path: whom of the subscribers at this address it was for.
+    /// The first part of its path: the name of the subscriber.
     pub name: String,
     pub path: String,
     pub headers: HeaderMap,
@@ -40,7 +40,7 @@ impl Got {
     }
 }
 
-/// What a subscriber answers.
+/// The answer of a subscriber.
 #[derive(Debug, Clone)]
 pub struct Reply {
     status: u16,
@@ -60,17 +60,17 @@ impl Reply {
         self
     }
 
-    /// With a body of so many bytes.
+    /// With a body of this length.
     pub fn length(self, length: usize) -> Self {
         Reply { length, ..self }
     }
 
-    /// With a body that begins and does not go on.
+    /// With a body that starts and never ends.
     pub fn unending(self) -> Self {
         Reply { unending: true, ..self }
     }
 
-    /// Not before [`Receiver::release`].
+    /// Only after [`Receiver::release`].
     pub fn hangs(self) -> Self {
         Reply { hangs: true, ..self }
     }
@@ -81,7 +81,7 @@ struct Seen {
     got: Vec<Got>,
     counts: HashMap<String, usize>,
     scripts: HashMap<String, (VecDeque<Reply>, Reply)>,
-    /// By whom or what: how many are being answered, and how many were at the most.
+    /// The deliveries in progress, now and at most, by subscriber and by event.
     at_once: HashMap<String, (usize, usize)>,
 }
 
@@ -104,7 +104,7 @@ impl Receiver {
             arrived: watch::Sender::new(0),
             released: watch::Sender::new(false),
         });
-        // Not our own server, which would put our own words into refusals.
+        // Not the server of the program, which would write its own problem documents.
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let router = Router::new().fallback(receive).with_state(inner.clone());
@@ -112,23 +112,23 @@ impl Receiver {
         Receiver { inner, url, server }
     }
 
-    /// The address of one of the subscribers here.
+    /// The URL of a subscriber.
     pub fn url(&self, name: &str) -> Url {
         format!("{}/{name}", self.url).parse().unwrap()
     }
 
-    /// Has a subscriber answer these, one after another, and then the last one for ever. It is 204 unless told.
+    /// Sets the answers of a subscriber: these in order, and then always the last one. The default is 204.
     pub fn script(&self, name: &str, first: &[Reply], then: Reply) {
         let script = (first.iter().cloned().collect(), then);
         self.inner.seen.lock().unwrap().scripts.insert(name.to_owned(), script);
     }
 
-    /// Lets go of whatever hangs, now and later.
+    /// Releases all answers that hang, now and later.
     pub fn release(&self) {
         self.inner.released.send_replace(true);
     }
 
-    /// What arrived for a subscriber, or (`""`) for all, in order.
+    /// The deliveries to a subscriber, or (`""`) to all, in order.
     pub fn got(&self, name: &str) -> Vec<Got> {
         let is_for = |got: &&Got| name.is_empty() || got.name == name;
         self.inner.seen.lock().unwrap().got.iter().filter(is_for).cloned().collect()
@@ -138,18 +138,18 @@ impl Receiver {
         self.inner.seen.lock().unwrap().counts.get(name).copied().unwrap_or(0)
     }
 
-    /// How many deliveries were being answered at once at the most: of a subscriber, of an event, or (`""`) in all.
+    /// The most deliveries in progress at once: of a subscriber, of an event, or (`""`) in all.
     pub fn most_at_once(&self, of: &str) -> usize {
         self.inner.seen.lock().unwrap().at_once.get(of).map_or(0, |(_, most)| *most)
     }
 
-    /// Waits until so many have arrived for a subscriber, and gives them.
+    /// Waits for `count` deliveries to a subscriber, and gives them.
     #[track_caller]
     pub fn wait_for(&self, name: &str, count: usize) -> impl Future<Output = Vec<Got>> {
         self.wait_until(name, move || self.count(name) >= count)
     }
 
-    /// Waits until each of these events has arrived for a subscriber, however often.
+    /// Waits until a subscriber has got each of these events at least once.
     #[track_caller]
     pub fn wait_for_events(&self, name: &str, ids: &HashSet<String>) -> impl Future<Output = Vec<Got>> {
         let all = move || {
@@ -165,7 +165,7 @@ impl Receiver {
         let caller = std::panic::Location::caller();
         async move {
             let mut arrived = self.inner.arrived.subscribe();
-            let waited = tokio::time::timeout(PATIENCE, arrived.wait_for(|_| enough())).await.is_ok();
+            let waited = tokio::time::timeout(TIMEOUT, arrived.wait_for(|_| enough())).await.is_ok();
             assert!(waited, "{caller}: {} arrived for {name}", self.count(name));
             self.got(name)
         }
@@ -178,7 +178,7 @@ impl Drop for Receiver {
     }
 }
 
-/// One that is being answered; it counts until this goes, also when the sender hangs up.
+/// A delivery in progress. It counts until this is dropped, also when the sender closes the connection.
 struct Answering(Arc<Inner>, [String; 3]);
 
 impl Drop for Answering {

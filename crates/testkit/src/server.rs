@@ -6,14 +6,14 @@ use axum::Router;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 use web::{ConnectionLimits, Proxies, Random, Site};
 
-/// A running service. It stops when this is dropped; [`Server::stop`] waits until it has.
+/// A running service. It stops when this is dropped; [`Server::stop`] also waits for that.
 pub struct Server {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
 }
 
-/// An address to be served at: for a service that must know its own before it is put together.
+/// A bound address, for a service that needs its address before it is built.
 pub struct Address {
     listener: TcpListener,
     address: SocketAddr,
@@ -35,7 +35,7 @@ impl Address {
         self.serve_as("", limits, router)
     }
 
-    /// The same for a service that people reach at another address.
+    /// The same for a service with another public address.
     pub fn serve_as(self, address: &str, limits: ConnectionLimits, router: Router) -> Server {
         let (stop, stopped) = oneshot::channel();
         let site = Site { name: "test", address: address.into(), proxies: Proxies::default(), limits };
@@ -58,7 +58,7 @@ impl Server {
         self.address
     }
 
-    /// Asks it to stop, and waits until the requests that are running are done.
+    /// Stops it, and waits until the running requests have ended.
     pub async fn stop(mut self) {
         self.stop = None;
         let _ = (&mut self.task).await;

@@ -1,4 +1,4 @@
-//! A real PostgreSQL that is reached with TLS and a password only, and the certificates that go with it.
+//! A real PostgreSQL that requires TLS and a password, with its certificates.
 
 use std::{
     fs,
@@ -12,12 +12,12 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 use crate::cluster::{Cluster, Owner, boot};
 
-/// One per process, until the test run is over. Its certificate is for `localhost`, and for no address.
+/// One per process, until the test run ends. Its certificate is for `localhost`, and for no IP address.
 pub struct TlsPostgres {
     cluster: Cluster,
-    /// The authority that its certificate comes from.
+    /// The authority of its certificate.
     pub authority: PathBuf,
-    /// An authority that has nothing to do with it.
+    /// Another authority.
     pub other_authority: PathBuf,
 }
 
@@ -32,7 +32,7 @@ impl TlsPostgres {
     fn start() -> Self {
         let folder = std::env::temp_dir().join(format!("triptych-test-tls-{}", std::process::id()));
         if folder.exists() {
-            fs::remove_dir_all(&folder).expect("what an earlier run left goes");
+            fs::remove_dir_all(&folder).expect("the folder of an earlier run is deleted");
         }
         fs::create_dir(&folder).expect("a folder");
         let (issuer, authority) = authority(&folder, "authority");
@@ -68,7 +68,7 @@ impl TlsPostgres {
         TlsPostgres { cluster, authority, other_authority }
     }
 
-    /// The way to it through a host, which leads to this machine.
+    /// Its URL with a host name of this machine.
     pub fn url(&self, host: &str, query: &str) -> String {
         let (password, port) = (Self::PASSWORD, self.cluster.port);
         format!("postgres://postgres:{password}@{host}:{port}/postgres?{query}")
@@ -86,9 +86,9 @@ fn authority(folder: &Path, name: &str) -> (Issuer<'static, KeyPair>, PathBuf) {
     (Issuer::new(params, key), file)
 }
 
-/// An address of this machine that is not its loopback's: what is sent there could as well go to another machine.
+/// An address of this machine that is not loopback, so that it is treated like another machine.
 pub fn own_address() -> IpAddr {
-    // Nothing is sent: only the way there is looked up.
+    // Connecting a UDP socket sends nothing; it only chooses the local address.
     let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
     socket.connect("192.0.2.1:9").expect("this test needs a machine with a network");
     socket.local_addr().expect("an address").ip()

@@ -12,8 +12,8 @@ struct Element {
     children: Vec<Element>,
 }
 
-/// What an XML document says by a schema, as JSON. Panics where the root or any element is not named as the schema says, where a
-/// required one is missing, or where a value is not of its type.
+/// Converts an XML document to JSON by a schema. Panics if an element is not named as in the schema, if a required one is
+/// missing, or if a value is not of its type.
 #[track_caller]
 pub fn by_schema(document: &Value, schema: &Value, text: &str) -> Value {
     let root = parse(text);
@@ -44,7 +44,7 @@ fn members(document: &Value, schema: &Value, element: &Element) -> Map<String, V
     let mut members = Map::new();
     for child in &element.children {
         let properties = schema["properties"].as_object().unwrap();
-        // A list is one element of the property's name that holds its items.
+        // A list is one element with the name of the property, which contains its items.
         let named = |(name, property): &(&String, &Value)| {
             let property = resolve(document, property);
             let own = if property["type"] == "array" { &property["xml"]["name"] } else { &Value::Null };

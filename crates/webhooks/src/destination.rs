@@ -27,7 +27,7 @@ pub struct Destinations {
 const NOT_PUBLIC: &str = "must lead to a public address, not to a private, local or reserved one";
 
 impl Destinations {
-    /// Checks a URL without resolving its host. The error completes a sentence that starts with "the URL".
+    /// Checks a URL without resolving its host. The error completes a sentence that starts with "the address".
     pub fn check(&self, url: &Url) -> Result<(), &'static str> {
         if !url.username().is_empty() || url.password().is_some() {
             return Err("must not have a user name or a password");

@@ -5,7 +5,7 @@
 //! delivery before it sends it, outside of any transaction.
 //!
 //! - [`destination`]: allowed destinations
-//! - [`sign`]: signatures
+//! - [`sign`]: signatures of deliveries
 //! - [`sender`]: the order of deliveries
 //! - [`permits`]: limits on attempts in flight
 //! - [`attempt`]: sending, and the schedule of retries
@@ -126,9 +126,9 @@ pub struct Attempt {
 /// Why there is no subscription.
 #[derive(Debug, thiserror::Error)]
 pub enum SubscribeError {
-    #[error("the URL {0}")]
+    #[error("the address {0}")]
     Destination(&'static str),
-    #[error("there can be at most {MOST_SUBSCRIPTIONS} subscriptions")]
+    #[error("there can be {MOST_SUBSCRIPTIONS} subscriptions at the most")]
     TooMany,
     #[error("the owner was removed")]
     Removed,
@@ -141,7 +141,7 @@ pub enum SubscribeError {
 pub enum RotateError {
     #[error("there is no such subscription")]
     Unknown,
-    #[error("{MOST_OLD_SECRETS} secrets that were replaced in the last 24 hours still sign")]
+    #[error("{MOST_OLD_SECRETS} secrets that were replaced within 24 hours still sign")]
     TooOften,
     #[error(transparent)]
     Db(#[from] Error),

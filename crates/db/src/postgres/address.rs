@@ -1,4 +1,4 @@
-//! Where the server is and how it is spoken to: the URL, completed by PostgreSQL's own variables.
+//! The address of the server: the URL, completed by PostgreSQL's environment variables.
 
 use std::{
     net::IpAddr,
@@ -14,24 +14,24 @@ use tokio_postgres::{
 use super::passfile::{Login, Passfile};
 use crate::error::with_source;
 
-/// Where PostgreSQL's sockets are by default; a file of passwords calls them `localhost`.
-const SOCKETS: [&str; 3] = ["/run/postgresql", "/var/run/postgresql", "/tmp"];
+/// The default folders of PostgreSQL's sockets; a password file calls them `localhost`.
+const SOCKET_FOLDERS: [&str; 3] = ["/run/postgresql", "/var/run/postgresql", "/tmp"];
 
-/// What the URL says of TLS, in PostgreSQL's words.
+/// The `sslmode` of the URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tls {
     Disable,
-    /// If the server has it; within this machine only.
+    /// If the server offers it; only on this machine.
     Prefer,
-    /// Without looking at the server's certificate.
+    /// Without a check of the certificate.
     Require,
     /// The certificate must come from a known authority.
     VerifyCa,
-    /// And it must be this host's.
+    /// The certificate must also be for this host.
     VerifyFull,
 }
 
-/// Whose certificates are trusted.
+/// The trusted certificate authorities.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Roots {
     /// Those that the operating system trusts.
@@ -40,31 +40,30 @@ pub(super) enum Roots {
 }
 
 pub(super) struct Address {
-    /// Everything but the hosts.
+    /// All settings except the hosts.
     common: Config,
     pub(super) hosts: Vec<(Host, Option<IpAddr>, u16)>,
     pub(super) tls: Tls,
     pub(super) roots: Roots,
-    /// Has the password if nothing else has.
+    /// Used if neither the URL nor a variable has a password.
     passfile: Option<Passfile>,
 }
 
 impl Address {
-    /// What a URL leaves out, `variable` may know: `PGHOST`, `PGUSER` and so on. Errors do not quote the URL, which may
-    /// have a password in it.
+    /// `variable` reads environment variables, which set the parts that the URL does not contain: `PGHOST`, `PGUSER` and so
+    /// on. Errors do not quote the URL, which may contain a password.
     pub(super) fn parse(
         url: &str,
         wait: Duration,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, String> {
-        // Anything else is taken for a list of settings, and the message about it quotes all of it, password
-        // and all.
+        // The client library would parse other texts as a list of settings, and quote all of it in its error.
         if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
             return Err("it does not begin with postgres://".into());
         }
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let (url, mode, roots) = take_tls(url);
-        // Only the URL can turn encryption off: a variable that was set for another database must not.
+        // Only the URL can turn encryption off: the variable may be meant for another database.
         let mode = mode.or_else(|| variable("PGSSLMODE").filter(|mode| mode != "disable"));
         let roots = roots.or_else(|| variable("PGSSLROOTCERT"));
         let (tls, roots) = tls(mode.as_deref(), roots)?;
@@ -91,8 +90,7 @@ impl Address {
         Ok(Address { common, hosts: hosts(&given)?, tls, roots, passfile: None })
     }
 
-    /// Looks for the password in the file that `PGPASSFILE` names, or else in `~/.pgpass`, if neither the URL nor
-    /// `PGPASSWORD` has it.
+    /// Reads the password file, `PGPASSFILE` or `~/.pgpass`, if neither the URL nor `PGPASSWORD` has a password.
     pub(super) fn with_passfile(mut self, variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let home = || variable("HOME").map(|home| Path::new(&home).join(".pgpass"));
@@ -107,7 +105,9 @@ impl Address {
         let folder;
         let host = match host {
             Host::Tcp(name) => name,
-            Host::Unix(path) if SOCKETS.iter().any(|default| path == Path::new(default)) => "localhost",
+            Host::Unix(path) if SOCKET_FOLDERS.iter().any(|default| path == Path::new(default)) => {
+                "localhost"
+            }
             Host::Unix(path) => {
                 folder = path.display().to_string();
                 &folder
@@ -118,7 +118,7 @@ impl Address {
         self.passfile.as_ref()?.password(&Login { host, port, database, user })
     }
 
-    /// How to reach one host: at an address of its own, or through a socket in a folder.
+    /// The settings for one host: an IP address, or a Unix socket.
     pub(super) fn config(&self, host: &Host, address: Option<IpAddr>, port: u16) -> Config {
         let mut config = self.common.clone();
         config.port(port).ssl_mode(self.encryption(address));
@@ -133,14 +133,14 @@ impl Address {
         config
     }
 
-    /// A password or data goes unencrypted only to this machine, unless the URL says otherwise outright.
+    /// Passwords and data are sent unencrypted only on this machine, unless the URL has `sslmode=disable`.
     fn encryption(&self, address: Option<IpAddr>) -> SslMode {
-        let here = address.is_none_or(|address| address.to_canonical().is_loopback());
+        let is_local = address.is_none_or(|address| address.to_canonical().is_loopback());
         match self.tls {
             Tls::Disable => SslMode::Disable,
             // PostgreSQL has no TLS on Unix sockets.
             _ if address.is_none() => SslMode::Disable,
-            Tls::Prefer if here => SslMode::Prefer,
+            Tls::Prefer if is_local => SslMode::Prefer,
             _ => SslMode::Require,
         }
     }
@@ -164,8 +164,7 @@ fn hosts(given: &Config) -> Result<Vec<(Host, Option<IpAddr>, u16)>, String> {
     Ok((0..number).filter_map(host).collect())
 }
 
-/// The same settings for any host. Keepalives notice a server that vanishes while a
-/// connection is idle.
+/// The settings without the hosts. Keepalives detect a server that disappears while a connection is idle.
 fn without_hosts(given: &Config, wait: Duration) -> Config {
     let default = Config::new().get_keepalives_idle();
     let keepalives_idle = match given.get_keepalives_idle() {
@@ -188,10 +187,10 @@ fn without_hosts(given: &Config, wait: Duration) -> Config {
     config
 }
 
-/// Takes `sslmode` and `sslrootcert` out of a URL: the client's own parser does not know all of their values.
+/// Removes `sslmode` and `sslrootcert` from a URL: the parser of the client library does not know all their values.
 fn take_tls(url: &str) -> (String, Option<String>, Option<String>) {
     let (mut mode, mut roots) = (None, None);
-    let Some((place, parameters)) = url.split_once('?') else { return (url.to_owned(), mode, roots) };
+    let Some((address, parameters)) = url.split_once('?') else { return (url.to_owned(), mode, roots) };
     let mut rest = Vec::new();
     for parameter in parameters.split('&') {
         match parameter.split_once('=') {
@@ -200,10 +199,10 @@ fn take_tls(url: &str) -> (String, Option<String>, Option<String>) {
             _ => rest.push(parameter),
         }
     }
-    (format!("{place}?{}", rest.join("&")), mode, roots)
+    (format!("{address}?{}", rest.join("&")), mode, roots)
 }
 
-/// Text with `%2F` and the like resolved.
+/// Decodes percent-encoded text.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -223,7 +222,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What is asked of TLS. A certificate authority that is named is asked, as everywhere with PostgreSQL.
+/// The TLS mode. As in libpq, a given certificate authority is checked.
 fn tls(mode: Option<&str>, roots: Option<String>) -> Result<(Tls, Roots), String> {
     let roots = roots.map(|roots| if roots == "system" { Roots::System } else { Roots::File(roots.into()) });
     let tls = match (mode, &roots) {
@@ -231,7 +230,7 @@ fn tls(mode: Option<&str>, roots: Option<String>) -> Result<(Tls, Roots), String
         (Some("verify-ca" | "require" | "prefer"), Some(Roots::System)) => {
             return Err("sslrootcert=system needs sslmode=verify-full".into());
         }
-        // Any public authority vouches for any name: only its own certificates say who the server is.
+        // Without a check of the name, a certificate of any public authority would be accepted.
         (Some("verify-ca"), None) => return Err("sslmode=verify-ca needs an sslrootcert".into()),
         (Some("verify-ca"), _) | (Some("require"), Some(_)) => Tls::VerifyCa,
         (Some("require"), None) => Tls::Require,
@@ -260,8 +259,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_goes_unencrypted_beyond_this_machine_unless_asked_to() {
-        for (mode, here, elsewhere) in [
+    fn connections_to_other_machines_are_encrypted_unless_disabled() {
+        for (mode, local, remote) in [
             ("", SslMode::Prefer, SslMode::Require),
             ("?sslmode=prefer", SslMode::Prefer, SslMode::Require),
             ("?sslmode=require", SslMode::Require, SslMode::Require),
@@ -271,17 +270,17 @@ mod tests {
         ] {
             let url = format!("postgres://host/base{mode}");
             for address in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"] {
-                assert_eq!(encryption(&url, address), here, "{url} {address}");
+                assert_eq!(encryption(&url, address), local, "{url} {address}");
             }
             for address in ["10.0.0.1", "0.0.0.0", "192.0.2.1", "2001:db8::1", "::ffff:10.0.0.1"] {
-                assert_eq!(encryption(&url, address), elsewhere, "{url} {address}");
+                assert_eq!(encryption(&url, address), remote, "{url} {address}");
             }
             assert_eq!(parse(&url, &[]).unwrap().encryption(None), SslMode::Disable, "a socket");
         }
     }
 
     #[test]
-    fn variables_fill_what_the_url_leaves_out() {
+    fn variables_set_the_parts_that_the_url_does_not_contain() {
         let variables = [
             ("PGHOST", "db.example.com"),
             ("PGPORT", "6543"),
@@ -297,8 +296,8 @@ mod tests {
         assert_eq!(found.common.get_user(), Some("ada"));
         assert_eq!(found.common.get_password(), Some("s3cret".as_bytes()));
         assert_eq!(found.common.get_dbname(), Some("engines"));
-        let said = "postgres://me:mine@host:1/base?sslmode=verify-full&sslrootcert=%2Fmy%20ca.pem&channel_binding=require";
-        let found = parse(said, &variables).unwrap();
+        let url = "postgres://me:mine@host:1/base?sslmode=verify-full&sslrootcert=%2Fmy%20ca.pem&channel_binding=require";
+        let found = parse(url, &variables).unwrap();
         assert_eq!(found.hosts, [(Host::Tcp("host".into()), None, 1)]);
         assert_eq!((found.tls, found.roots), (Tls::VerifyFull, Roots::File("/my ca.pem".into())));
         assert_eq!(found.common.get_user(), Some("me"));
@@ -341,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authority_that_is_named_is_asked() {
+    fn given_authority_is_checked() {
         let of = |query: &str| parse(&format!("postgres://host/base?{query}"), &[]).map(|found| found.tls);
         assert_eq!(of("sslrootcert=/ca.pem"), Ok(Tls::VerifyFull));
         assert_eq!(of("sslmode=require&sslrootcert=/ca.pem"), Ok(Tls::VerifyCa));

@@ -130,7 +130,7 @@ impl Connection {
         self.wait(self.client.batch_execute(sql))
     }
 
-    /// Begins a transaction of this kind. Its commit is durable whatever the server's default is. The server cancels a
+    /// Begins a transaction of this kind. Its commit is durable, also if the server's default is another. The server cancels a
     /// statement that waits for a lock shortly before its deadline, and ends the transaction if this process stops.
     pub(super) fn begin(&self, kind: &str) -> Result<(), Error> {
         let (wait, rest) = (self.server.wait, self.end().saturating_duration_since(Instant::now()));

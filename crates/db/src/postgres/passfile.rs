@@ -1,4 +1,4 @@
-//! PostgreSQL's file of passwords, as its own tools read it: a line `host:port:database:user:password` each.
+//! PostgreSQL's password file, as its own tools read it: lines of `host:port:database:user:password`.
 
 use std::{
     fs::File,
@@ -9,7 +9,7 @@ use std::{
 
 use crate::private::quoted;
 
-/// What a line has to name, or leave open with `*`.
+/// The login to find. A line has the same values, or `*`.
 pub(super) struct Login<'a> {
     pub(super) host: &'a str,
     pub(super) port: u16,
@@ -20,8 +20,8 @@ pub(super) struct Login<'a> {
 pub(super) struct Passfile(Vec<u8>);
 
 impl Passfile {
-    /// `None` where there is no such file. PostgreSQL's tools ignore one that other users can read; here it is refused, so
-    /// that the missing password has a reason.
+    /// `None` if there is no such file. A file that other users can read is an error; PostgreSQL's tools ignore it, and then
+    /// do not explain why the password is missing.
     pub(super) fn read(path: &Path) -> Result<Option<Self>, String> {
         let failed =
             |error: std::io::Error| format!("cannot read the password file {}: {error}", path.display());
@@ -47,24 +47,24 @@ impl Passfile {
         Ok(Some(Passfile(text)))
     }
 
-    /// The password of the first line that fits.
-    pub(super) fn password(&self, wanted: &Login<'_>) -> Option<Vec<u8>> {
-        let port = wanted.port.to_string();
-        let wanted = [wanted.host, &port, wanted.database, wanted.user];
+    /// The password of the first line that matches.
+    pub(super) fn password(&self, login: &Login<'_>) -> Option<Vec<u8>> {
+        let port = login.port.to_string();
+        let login = [login.host, &port, login.database, login.user];
         let lines = self.0.split(|byte| *byte == b'\n');
         lines.filter(|line| !line.starts_with(b"#")).find_map(|line| {
             let mut rest = line.strip_suffix(b"\r").unwrap_or(line);
-            for wanted in wanted {
+            for expected in login {
                 let (field, more) = field(rest)?;
-                let fits = &rest[..rest.len() - more.len() - 1] == b"*" || field == wanted.as_bytes();
-                rest = Some(more).filter(|_| fits)?;
+                let matches = &rest[..rest.len() - more.len() - 1] == b"*" || field == expected.as_bytes();
+                rest = Some(more).filter(|_| matches)?;
             }
             Some(unescaped(rest)).filter(|password| !password.is_empty())
         })
     }
 }
 
-/// The text up to the next colon, and what comes after that.
+/// The text up to the next colon, and the rest after it.
 fn field(line: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut escaped = false;
     let end = line.iter().position(|byte| {
@@ -75,7 +75,7 @@ fn field(line: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     Some((unescaped(&line[..end]), &line[end + 1..]))
 }
 
-/// `\:` and `\\` stand for the character after the backslash.
+/// Removes the backslash of `\:` and `\\`.
 fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut bytes = text.iter().copied();
     let next = || match bytes.next()? {
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn first_line_that_fits_has_the_password() {
+    fn password_of_the_first_matching_line_is_used() {
         let text = "# host:5432:base:ada:comment\n\
             host:5432:base:ada:first\r\n\
             host:5432:base:ada:second\n\
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn file_that_others_can_read_is_refused() {
+    fn file_that_others_can_read_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("passwords");
         assert!(Passfile::read(&file).unwrap().is_none());
@@ -133,7 +133,10 @@ mod tests {
         }
         fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
         assert_eq!(Passfile::read(&file).unwrap().map(|found| found.0), Some(b"*:*:*:*:s3cret".to_vec()));
-        let refused = Passfile::read(folder.path()).err();
-        assert_eq!(refused, Some(format!("the password file {} is not a file", folder.path().display())));
+        let folder_error = Passfile::read(folder.path()).err();
+        assert_eq!(
+            folder_error,
+            Some(format!("the password file {} is not a file", folder.path().display()))
+        );
     }
 }

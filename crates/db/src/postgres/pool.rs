@@ -188,7 +188,7 @@ fn read(connection: &mut Connection, service: &Service, unit: &mut ReadUnit, sco
 }
 
 fn write(connection: &mut Connection, service: &Service, unit: &mut WriteUnit) -> Attempt {
-    // Explicit, whatever the server's default is: see the documentation of the crate.
+    // Explicit, since the server's default may differ: see the documentation of the crate.
     if let Err(error) = connection.begin("ISOLATION LEVEL READ COMMITTED, READ WRITE") {
         return begin_failed(error);
     }

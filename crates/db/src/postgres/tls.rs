@@ -1,4 +1,4 @@
-//! What is asked of the server's certificate.
+//! Checks of the server's certificate.
 
 use std::sync::Arc;
 
@@ -61,8 +61,8 @@ fn authorities(roots: &Roots, provider: &Arc<CryptoProvider>) -> Result<Arc<WebP
     verifier.map_err(|error| error.to_string())
 }
 
-/// A certificate of a trusted authority, for any name; without authorities, any certificate at all: what is sent is
-/// encrypted, to whom is not known.
+/// Accepts a certificate of a trusted authority for any name. Without authorities, it accepts any certificate: the connection
+/// is encrypted, but the server is not authenticated.
 #[derive(Debug)]
 struct AnyName {
     provider: Arc<CryptoProvider>,
@@ -80,7 +80,7 @@ impl ServerCertVerifier for AnyName {
     ) -> Result<ServerCertVerified, Error> {
         let Some(authorities) = &self.authorities else { return Ok(ServerCertVerified::assertion()) };
         match authorities.verify_server_cert(certificate, chain, name, ocsp, now) {
-            // The name is looked at last: everything else is fine.
+            // The name is checked last, so the rest of the certificate is valid.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),

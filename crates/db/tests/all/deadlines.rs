@@ -1,4 +1,4 @@
-//! How long PostgreSQL may take, and what becomes of a statement and its connection after that.
+//! Deadlines on PostgreSQL: statements that are cancelled, and connections that are replaced.
 
 use std::{
     net::SocketAddr,
@@ -176,7 +176,7 @@ fn time_in_the_queue_counts() {
     on_postgres(async |store| {
         let wait = Duration::from_secs(1);
         let db = open(store.location(), 1, wait);
-        // Both take no time. They come too late because they were queued for longer than the limit.
+        // Both are fast. They are too late because they were queued for longer than the limit.
         let read = queued_for(&db, wait * 2, run(&db, "SELECT 1")).await;
         assert!(matches!(read, Err(Error::Busy)), "{read:?}");
         let write = queued_for(&db, wait * 2, db.write(|tx| tx.execute("SELECT 1", &[]))).await;

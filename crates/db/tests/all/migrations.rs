@@ -1,4 +1,4 @@
-//! Schemas come to be what the code expects, or the database is not opened.
+//! Migrations bring a schema up to date, or the database is not opened.
 
 use std::{sync::Barrier, thread};
 
@@ -38,7 +38,7 @@ fn open(store: &Store, migrations: &[Migrations]) -> Result<Db, String> {
     Db::open(store.location(), "journal", migrations, limits).map_err(|error| error.to_string())
 }
 
-fn refusal(store: &Store, migrations: &[Migrations]) -> String {
+fn open_error(store: &Store, migrations: &[Migrations]) -> String {
     let text = open(store, migrations).err().expect("it is refused");
     assert!(!text.contains('\n'), "more than one line: {text}");
     let prefix = match store.engine() {
@@ -55,7 +55,7 @@ async fn steps(db: &Db) -> Vec<String> {
 }
 
 testkit::on_both_engines! {
-    async fn steps_are_applied_in_order_and_once(store: Store) {
+    async fn migrations_are_applied_in_order_and_once(store: Store) {
         assert_eq!(steps(&open(&store, &[log(&[CREATE])]).unwrap()).await, ["first"]);
         assert_eq!(steps(&open(&store, &[log(&[CREATE])]).unwrap()).await, ["first"]);
         let all = &[log(&[CREATE, EXTEND, FINISH])];
@@ -64,7 +64,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn components_are_counted_each_for_itself(store: Store) {
+    async fn each_component_has_its_own_version(store: Store) {
         let both = &[log(&[CREATE, EXTEND]), OTHER];
         assert_eq!(steps(&open(&store, both).unwrap()).await, ["first", "second", "other"]);
         let longer = &[log(&[CREATE, EXTEND, FINISH]), OTHER];
@@ -78,7 +78,7 @@ testkit::on_both_engines! {
         assert_eq!(steps(&diary).await, ["first", "second"]);
     }
 
-    async fn eight_may_start_at_once(store: Store) {
+    async fn eight_concurrent_starts_apply_migrations_once(store: Store) {
         let together = Barrier::new(8);
         let handles: Vec<_> = thread::scope(|scope| {
             let starts: Vec<_> = (0..8)
@@ -96,15 +96,15 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_newer_schema_is_refused(store: Store) {
+    async fn newer_schema_is_rejected(store: Store) {
         drop(open(&store, &[log(&[CREATE, EXTEND]), OTHER]).unwrap());
         assert_eq!(
-            refusal(&store, &[log(&[CREATE]), OTHER]),
+            open_error(&store, &[log(&[CREATE]), OTHER]),
             "its schema is newer than this program (log is at version 2, this program knows up to 1): use the \
              newer triptych that wrote it"
         );
         assert_eq!(
-            refusal(&store, &[log(&[CREATE, EXTEND])]),
+            open_error(&store, &[log(&[CREATE, EXTEND])]),
             "its schema is newer than this program (other is at version 1, this program knows up to 0): use \
              the newer triptych that wrote it"
         );
@@ -112,13 +112,13 @@ testkit::on_both_engines! {
         assert_eq!(steps(&db).await, ["first", "second", "other"]);
     }
 
-    async fn a_step_that_fails_leaves_nothing_behind(store: Store) {
-        let text = refusal(&store, &[log(&[CREATE, BROKEN])]);
+    async fn failed_migration_changes_nothing(store: Store) {
+        let text = open_error(&store, &[log(&[CREATE, BROKEN])]);
         assert!(text.starts_with("migration log/0002_broken failed: "), "{text}");
         assert!(text.contains("nothing"), "{text}");
-        // The first step is done anew, which it could not be if its table were there.
+        // The first migration runs again, which would fail if its table existed.
         assert_eq!(steps(&open(&store, &[log(&[CREATE])]).unwrap()).await, ["first"]);
-        let text = refusal(&store, &[log(&[CREATE, DUPLICATE, FINISH])]);
+        let text = open_error(&store, &[log(&[CREATE, DUPLICATE, FINISH])]);
         assert!(text.starts_with("migration log/0002_duplicate failed: "), "{text}");
         let db = open(&store, &[log(&[CREATE, EXTEND])]).unwrap();
         assert_eq!(steps(&db).await, ["first", "second"]);

@@ -1,4 +1,4 @@
-//! What is PostgreSQL's own: conflicts, lost connections, and what can be wrong with a URL.
+//! PostgreSQL only: conflicts, broken connections and invalid URLs.
 
 use std::{
     net::TcpListener,
@@ -62,7 +62,7 @@ async fn tries(db: &Db) -> i64 {
     db.read(|tx| tx.row("SELECT last_value FROM tries", &[], |row| row.get(0))).await.unwrap().unwrap()
 }
 
-/// Somebody else with one connection, which is the one that [`end_connections`] spares.
+/// Another client with one connection, which [`end_connections`] does not end.
 fn killer(store: &Store) -> Db {
     let limits = Limits { connections: 1, ..Limits::default() };
     Db::open(store.location(), "killer", &[], limits).unwrap()
@@ -78,7 +78,7 @@ async fn end_connections(killer: &Db) -> usize {
 }
 
 #[test]
-fn a_write_that_loses_a_conflict_is_run_again() {
+fn write_is_retried_after_a_conflict() {
     on_postgres(async |store| {
         let db = store.open("accounts", SCHEMA);
         assert_eq!(open_losing(&db, 1, 3, "40001").await.unwrap(), Some(4));
@@ -89,7 +89,7 @@ fn a_write_that_loses_a_conflict_is_run_again() {
 }
 
 #[test]
-fn a_conflict_that_only_the_commit_notices_is_run_again() {
+fn write_is_retried_after_a_conflict_at_the_commit() {
     on_postgres(async |store| {
         let db = store.open("accounts", SCHEMA);
         let insert = "INSERT INTO late (id) VALUES (1)";
@@ -101,7 +101,7 @@ fn a_conflict_that_only_the_commit_notices_is_run_again() {
 }
 
 #[test]
-fn a_write_that_always_loses_is_told_so() {
+fn write_that_always_conflicts_fails_after_ten_tries() {
     on_postgres(async |store| {
         let db = store.open("accounts", SCHEMA);
         let answer = open_losing(&db, 1, i64::MAX, "40001").await;
@@ -115,7 +115,7 @@ fn a_write_that_always_loses_is_told_so() {
 }
 
 #[test]
-fn other_failures_are_not_tried_again() {
+fn other_errors_are_not_retried() {
     on_postgres(async |store| {
         let db = store.open("accounts", SCHEMA);
         let late = open_losing(&db, 1, i64::MAX, "57014").await;
@@ -129,7 +129,7 @@ fn other_failures_are_not_tried_again() {
 }
 
 #[test]
-fn a_real_deadlock_is_resolved() {
+fn deadlock_is_resolved_by_a_retry() {
     on_postgres(async |store| {
         let db = store.open("accounts", SCHEMA);
         db.write(|tx| Ok::<_, Error>(open_account(tx, 1)? + open_account(tx, 2)?)).await.unwrap();
@@ -140,7 +140,7 @@ fn a_real_deadlock_is_resolved() {
             let add = "UPDATE account SET balance = balance + 1 WHERE id = $1";
             db.write(move |tx| {
                 tx.execute(add, &[first.into()])?;
-                // The run after the deadlock finds the other gone.
+                // The retry after the deadlock finds that the other transaction has ended.
                 if runs.fetch_add(1, Ordering::SeqCst) < 2 {
                     both_hold_one.wait();
                 }
@@ -151,23 +151,23 @@ fn a_real_deadlock_is_resolved() {
         let (one, other) = tokio::join!(pay(1, 2), pay(2, 1));
         assert_eq!((one.unwrap(), other.unwrap()), (1, 1));
         assert_eq!(accounts(&db).await, [(1, 2), (2, 2)]);
-        // Three at least: the one that lost may take its row again before the other wakes, and meet it once more.
+        // At least three: the retry may lock its row before the other transaction wakes, and deadlock again.
         assert!(runs.load(Ordering::SeqCst) >= 3, "{runs:?}");
     });
 }
 
 #[test]
-fn ended_connections_heal_by_themselves() {
+fn closed_connections_are_replaced() {
     on_postgres(async |store| {
         let db = store.open("accounts", SCHEMA);
         let killer = killer(&store);
         for round in 0..3 {
-            // All four at once, so that every thread has a connection to lose.
+            // All four at once, so that every thread has a connection.
             let all_connected = Arc::new(Barrier::new(4));
             let connect = (0..4).map(|_| {
                 let all_connected = Arc::clone(&all_connected);
                 db.read(move |tx| {
-                    // A connection that was ended is noticed here, and the read is run again on another.
+                    // The read detects a closed connection, and is retried on another one.
                     let one = tx.row("SELECT 1", &[], |row| row.get::<i64>(0))?;
                     all_connected.wait();
                     Ok::<_, Error>(one)
@@ -189,7 +189,7 @@ fn ended_connections_heal_by_themselves() {
 }
 
 #[test]
-fn a_connection_lost_within_a_write_is_healed_before_the_commit() {
+fn write_is_retried_when_its_connection_breaks_before_the_commit() {
     on_postgres(async |store| {
         let db = store.open("accounts", SCHEMA);
         let killer = killer(&store);
@@ -214,7 +214,7 @@ fn a_connection_lost_within_a_write_is_healed_before_the_commit() {
 }
 
 #[test]
-fn the_defaults_of_the_server_do_not_matter() {
+fn server_defaults_do_not_change_transactions() {
     on_postgres(async |store| {
         let settle = "DO $$ BEGIN
             EXECUTE 'ALTER DATABASE ' || current_database() || ' SET default_transaction_isolation = serializable';
@@ -260,7 +260,7 @@ async fn read_at_once(services: &[(&Db, usize)]) {
 }
 
 #[test]
-fn all_services_of_a_process_share_its_connections() {
+fn services_of_a_process_share_its_connections() {
     on_postgres(async |store| {
         let limits = Limits { connections: 3, ..Limits::default() };
         let databases = Databases::connect(store.location(), limits).unwrap();
@@ -273,7 +273,7 @@ fn all_services_of_a_process_share_its_connections() {
 }
 
 #[test]
-fn a_service_with_a_full_queue_does_not_hold_up_another() {
+fn full_queue_of_one_service_does_not_delay_another() {
     on_postgres(async |store| {
         let limits = Limits { connections: 2, ..Limits::default() };
         let databases = Databases::connect(store.location(), limits).unwrap();
@@ -295,7 +295,7 @@ fn a_service_with_a_full_queue_does_not_hold_up_another() {
             }
         });
         entered.recv().unwrap();
-        // Would take the other connection if it were its own.
+        // Would use the other connection if it were not reserved.
         let waiting = tokio::spawn({
             let busy = busy.clone();
             async move { busy.write(|tx| open_account(tx, 2)).await }
@@ -311,15 +311,15 @@ fn a_service_with_a_full_queue_does_not_hold_up_another() {
 }
 
 #[test]
-fn services_behind_a_pooler_keep_to_their_schemas() {
+fn services_behind_a_pooler_use_their_own_schemas() {
     on_postgres(async |_| {
         for &most in testkit::max_prepared_statements() {
-            keep_to_their_schemas(Store::pooled(most)).await;
+            use_their_own_schemas(Store::pooled(most)).await;
         }
     });
 }
 
-async fn keep_to_their_schemas(store: Store) {
+async fn use_their_own_schemas(store: Store) {
     let databases = store.connect();
     let one = databases.open("accounts", SCHEMA).unwrap();
     const OTHER: &[Migrations] = &[Migrations::new(
@@ -344,7 +344,7 @@ async fn keep_to_their_schemas(store: Store) {
     assert_eq!(accounts(&other).await, (1..200).step_by(2).map(|id| (id, 0)).collect::<Vec<_>>());
 }
 
-fn refusal(url: &str) -> String {
+fn open_error(url: &str) -> String {
     let limits = Limits { start: Duration::ZERO, ..Limits::default() };
     let opened = Db::open(&Location::Postgres(url.to_owned()), "accounts", SCHEMA, limits);
     let text = opened.err().expect("it is refused").to_string();
@@ -354,25 +354,25 @@ fn refusal(url: &str) -> String {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told_in_one_line() {
+fn missing_server_is_reported_in_one_line() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let text = refusal(&format!("postgres://someone:s3cret@127.0.0.1:{port}/somewhere"));
+    let text = open_error(&format!("postgres://someone:s3cret@127.0.0.1:{port}/somewhere"));
     assert!(text.starts_with(&format!("cannot connect to the database at 127.0.0.1:{port}: ")), "{text}");
     assert!(text.contains("refused"), "{text}");
 }
 
 #[test]
-fn a_database_that_is_not_there_is_told_in_one_line() {
+fn missing_database_is_reported_in_one_line() {
     on_postgres(async |store| {
         let Location::Postgres(url) = store.location() else { panic!("not PostgreSQL") };
-        let text = refusal(&format!("{url}_missing"));
+        let text = open_error(&format!("{url}_missing"));
         assert!(text.starts_with("cannot connect to the database at 127.0.0.1:"), "{text}");
         assert!(text.contains("_missing\" does not exist"), "{text}");
     });
 }
 
 #[test]
-fn a_url_that_is_wrong_is_told_without_its_password() {
+fn invalid_url_is_reported_without_its_password() {
     for url in [
         "postgres://someone:s3cret@host:port/somewhere",
         "postgres://someone:s3cret@host/somewhere?sslmode=perhaps",
@@ -382,11 +382,11 @@ fn a_url_that_is_wrong_is_told_without_its_password() {
         "host=localhost pass=s3cret",
         "s3cret=password",
     ] {
-        let text = refusal(url);
+        let text = open_error(url);
         assert!(text.starts_with("the database URL is not valid: "), "{text}");
     }
     assert_eq!(
-        refusal("postgres://someone:s3cret@host:port/somewhere"),
+        open_error("postgres://someone:s3cret@host:port/somewhere"),
         "the database URL is not valid: invalid connection string: invalid value for option `port`"
     );
 }

@@ -1,4 +1,4 @@
-//! Queues are bounded: what does not fit is told so at once.
+//! Queues are bounded: a unit that does not fit gets an error at once.
 
 use std::{
     num::NonZero,
@@ -95,7 +95,7 @@ async fn release(held: Vec<Held>) {
 }
 
 testkit::on_both_engines! {
-    async fn a_full_queue_answers_busy_at_once(store: Store) {
+    async fn full_queue_answers_busy_at_once(store: Store) {
         let db = Db::open(store.location(), "queues", SCHEMA, LIMITS).unwrap();
         let writers = match store.engine() {
             Engine::Sqlite => 1,
@@ -109,7 +109,7 @@ testkit::on_both_engines! {
                 assert!(write.now_or_never().is_none());
             }
             for id in base + 20..base + 40 {
-                // Asked once, it has its answer: it did not wait for anything.
+                // It is ready after one poll: it did not wait.
                 let refused = add(&db, id).now_or_never();
                 assert!(matches!(refused, Some(Err(Error::Busy))), "{refused:?}");
             }
@@ -130,7 +130,7 @@ testkit::on_both_engines! {
         assert_eq!(pages(&db).await, expected);
     }
 
-    async fn a_write_that_was_given_up_in_the_queue_is_not_started(store: Store) {
+    async fn queued_write_of_a_dropped_caller_is_not_started(store: Store) {
         let db = Db::open(store.location(), "queues", SCHEMA, Limits { connections: 1, ..LIMITS }).unwrap();
         let (release, held) = hold_a_write(&db, 1);
         let mut given_up = add(&db, 2);
@@ -142,7 +142,7 @@ testkit::on_both_engines! {
         assert_eq!(pages(&db).await, [1, 3]);
     }
 
-    async fn a_reader_does_not_wait_for_a_writer(store: Store) {
+    async fn read_does_not_wait_for_a_write(store: Store) {
         let db = store.open("queues", SCHEMA);
         let (release, held) = hold_a_write(&db, 1);
         assert_eq!(pages(&db).await, [0; 0]);
@@ -158,7 +158,7 @@ testkit::on_both_engines! {
         assert_eq!(pages(&db).await, [1]);
     }
 
-    async fn what_is_queued_when_the_database_is_closed_is_still_written(store: Store) {
+    async fn queued_writes_are_written_when_the_database_closes(store: Store) {
         let db = Db::open(store.location(), "queues", SCHEMA, Limits { connections: 1, ..LIMITS }).unwrap();
         let (release, held) = hold_a_write(&db, 1);
         let queued = tokio::spawn(add(&db, 2));

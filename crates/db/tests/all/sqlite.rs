@@ -1,4 +1,4 @@
-//! What is SQLite's own: its file, its journal, and what can be wrong with where they are.
+//! SQLite only: its file, its journal, its permissions and errors of opening them.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
@@ -8,7 +8,7 @@ use testkit::{Engine, Store};
 const SCHEMA: &[Migrations] =
     &[Migrations::new("shelf", &[("0001_books", "CREATE TABLE book (id INTEGER PRIMARY KEY) STRICT", "")])];
 
-fn refusal(folder: &Path) -> String {
+fn open_error(folder: &Path) -> String {
     let opened = Db::open(&Location::Sqlite(folder.to_owned()), "shelf", SCHEMA, Limits::default());
     let text = opened.err().expect("it is refused").to_string();
     assert!(!text.contains('\n'), "more than one line: {text}");
@@ -16,7 +16,7 @@ fn refusal(folder: &Path) -> String {
 }
 
 #[test]
-fn the_journal_is_a_wal_and_is_folded_back_on_closing() {
+fn journal_is_a_wal_that_is_checkpointed_on_close() {
     testkit::run(Engine::Sqlite, async |store: Store| {
         let db = store.open("shelf", SCHEMA);
         for id in 0..100_i64 {
@@ -42,7 +42,7 @@ fn the_journal_is_a_wal_and_is_folded_back_on_closing() {
 }
 
 #[test]
-fn readers_of_many_threads_are_closed_too() {
+fn read_connections_of_all_threads_are_closed() {
     testkit::run(Engine::Sqlite, async |store: Store| {
         let db = store.open("shelf", SCHEMA);
         let reads = (0..8).map(|_| {
@@ -61,7 +61,7 @@ fn readers_of_many_threads_are_closed_too() {
 }
 
 #[test]
-fn the_folder_is_made_with_its_parents() {
+fn data_folder_is_created_with_its_parents() {
     let folder = tempfile::tempdir().unwrap();
     let nested = folder.path().join("one/two/three");
     drop(Db::open(&Location::Sqlite(nested.clone()), "shelf", SCHEMA, Limits::default()).unwrap());
@@ -69,35 +69,35 @@ fn the_folder_is_made_with_its_parents() {
 }
 
 #[test]
-fn a_data_folder_that_is_a_file_is_refused() {
+fn data_folder_that_is_a_file_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "not a folder").unwrap();
     let at = |path: &Path| format!("cannot use the data folder {}: it is not a folder", path.display());
-    assert_eq!(refusal(&file), at(&file));
+    assert_eq!(open_error(&file), at(&file));
     let below = file.join("below");
-    assert_eq!(refusal(&below), at(&below));
+    assert_eq!(open_error(&below), at(&below));
     assert_eq!(fs::read_to_string(&file).unwrap(), "not a folder");
 }
 
 #[test]
-fn a_file_that_is_not_a_database_is_refused_and_left_alone() {
+fn file_that_is_not_a_database_is_rejected_and_unchanged() {
     let folder = testkit::private_folder();
     let file = folder.path().join("shelf.db");
     let text = "this is a letter, and not a database at all\n".repeat(100);
     fs::write(&file, &text).unwrap();
     let expected =
         format!("cannot open {}: the database is unavailable: file is not a database", file.display());
-    assert_eq!(refusal(folder.path()), expected);
+    assert_eq!(open_error(folder.path()), expected);
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
 }
 
 #[test]
-fn a_database_file_that_is_a_folder_is_refused() {
+fn database_file_that_is_a_folder_is_rejected() {
     let folder = testkit::private_folder();
     let file = folder.path().join("shelf.db");
     fs::create_dir(&file).unwrap();
-    let text = refusal(folder.path());
+    let text = open_error(folder.path());
     assert!(text.starts_with(&format!("cannot open {}: ", file.display())), "{text}");
 }
 
@@ -106,7 +106,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn files_are_their_owners_only_from_the_start() {
+fn files_are_created_for_their_owner_only() {
     let folder = testkit::private_folder();
     let files = ["shelf.db", "shelf.db-wal", "shelf.db-shm"].map(|name| folder.path().join(name));
     let location = Location::Sqlite(folder.path().to_owned());
@@ -119,7 +119,7 @@ fn files_are_their_owners_only_from_the_start() {
     let db = open();
     add(&db, 1);
     assert_eq!(files.each_ref().map(|file| mode(file)), [0o600; 3]);
-    // As an earlier version left them, in use by another process.
+    // Files of an earlier version, in use by another process.
     for file in &files {
         fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
     }
@@ -129,7 +129,7 @@ fn files_are_their_owners_only_from_the_start() {
 }
 
 #[test]
-fn a_data_folder_that_is_open_to_others_is_refused_with_the_command_that_mends_it() {
+fn data_folder_open_to_others_is_rejected_with_the_command_to_fix_it() {
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("my data");
     fs::create_dir(&folder).unwrap();
@@ -137,7 +137,7 @@ fn a_data_folder_that_is_open_to_others_is_refused_with_the_command_that_mends_i
         fs::set_permissions(&folder, fs::Permissions::from_mode(open)).unwrap();
         let shown = folder.display();
         let expected = format!("the data folder {shown} is open to other users: run chmod 700 '{shown}'");
-        assert_eq!(refusal(&folder), expected, "{open:o}");
+        assert_eq!(open_error(&folder), expected, "{open:o}");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is made in it");
     }
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();

@@ -1,4 +1,4 @@
-//! What single statements answer, and what a read may and may not do.
+//! Results of single statements, and the limits of reads.
 
 use std::{sync::Arc, thread};
 
@@ -48,7 +48,7 @@ fn is_miscounted<T: std::fmt::Debug>(answer: &Result<T, Error>, named: usize, gi
 }
 
 testkit::on_both_engines! {
-    async fn rows_come_in_order_and_a_row_is_the_first(store: Store) {
+    async fn rows_are_in_order_and_row_is_the_first(store: Store) {
         let db = store.open("statements", SCHEMA);
         let none = db.read(|tx| tx.row("SELECT id FROM pet", &[], |row| row.get::<i64>(0))).await;
         assert_eq!(none.unwrap(), None);
@@ -66,7 +66,7 @@ testkit::on_both_engines! {
         assert_eq!(changed.unwrap(), 2);
     }
 
-    async fn a_returning_statement_changes_all_its_rows(store: Store) {
+    async fn returning_statement_changes_all_its_rows(store: Store) {
         let db = store.open("statements", SCHEMA);
         for id in 1..=3 {
             add(&db, id).await;
@@ -78,7 +78,7 @@ testkit::on_both_engines! {
         assert_eq!(legs.unwrap(), [4, 4, 4]);
     }
 
-    async fn the_number_of_parameters_must_fit(store: Store) {
+    async fn wrong_number_of_parameters_is_an_error(store: Store) {
         let db = store.open("statements", SCHEMA);
         let insert = "INSERT INTO pet (id, name, legs) VALUES (1, $1, $2)";
         let execute = db.write(move |tx| tx.execute(insert, &["Rex".into()])).await;
@@ -106,7 +106,7 @@ testkit::on_both_engines! {
         assert_eq!(fits.unwrap(), Vec::<i64>::new());
     }
 
-    async fn constraints_are_told_apart(store: Store) {
+    async fn constraint_errors_are_distinguished(store: Store) {
         let db = store.open("statements", SCHEMA);
         add(&db, 1).await;
         let insert = "INSERT INTO pet (id, name, legs, owner) VALUES ($1, $2, $3, $4)";
@@ -127,7 +127,7 @@ testkit::on_both_engines! {
         assert_eq!(pets(&db).await, 2);
     }
 
-    async fn a_statement_that_makes_no_sense_is_an_engine_error(store: Store) {
+    async fn invalid_statement_is_an_engine_error(store: Store) {
         let db = store.open("statements", SCHEMA);
         let read = db.read(|tx| tx.row("SELECT nothing FROM pet", &[], |row| row.get::<i64>(0))).await;
         assert!(matches!(&read, Err(Error::Engine(_))), "{read:?}");
@@ -136,7 +136,7 @@ testkit::on_both_engines! {
         assert_eq!(pets(&db).await, 0);
     }
 
-    async fn a_read_cannot_write(store: Store) {
+    async fn write_in_a_read_is_rejected(store: Store) {
         let db = store.open("statements", SCHEMA);
         let insert = "INSERT INTO pet (id, name) VALUES (1, 'Rex') RETURNING id";
         let one = db.read(move |tx| tx.row(insert, &[], |row| row.get::<i64>(0))).await;
@@ -200,7 +200,7 @@ testkit::on_both_engines! {
         assert_eq!(db.write(move |tx| tx.execute(delete, &[4.into()])).await.unwrap(), 0);
     }
 
-    async fn a_read_that_hides_a_failure_is_refused(store: Store) {
+    async fn read_that_ignores_an_error_fails(store: Store) {
         let db = store.open("statements", SCHEMA);
         for _ in 0..2 {
             let hidden = db
@@ -217,7 +217,7 @@ testkit::on_both_engines! {
         assert_eq!(pets(&db).await, 0);
     }
 
-    async fn a_read_that_panics_is_its_own_fault(store: Store) {
+    async fn panic_in_a_read_is_its_own_error(store: Store) {
         let db = store.open("statements", SCHEMA);
         for _ in 0..8 {
             let answer = db
@@ -235,7 +235,7 @@ testkit::on_both_engines! {
         assert_eq!(pets(&db).await, 1);
     }
 
-    async fn second_statement_of_a_read_is_refused(store: Store) {
+    async fn second_statement_of_a_read_is_rejected(store: Store) {
         let db = store.open("statements", SCHEMA);
         let answer = db.read(|tx| Ok::<_, Error>((count(tx)?, count(tx)?))).await;
         assert_eq!(answer.unwrap_err().to_string(), "a read has one statement: several need a snapshot");
@@ -256,7 +256,7 @@ testkit::on_both_engines! {
     }
 }
 
-/// Adds a pet from another thread, unless it is there already, and returns when it is committed.
+/// Adds a pet from another thread, unless it exists, and returns when it is committed.
 fn disturb(db: &Db, id: i64) -> Arc<dyn Fn() + Send + Sync> {
     let db = db.clone();
     Arc::new(move || {

@@ -1,4 +1,4 @@
-//! TLS to PostgreSQL: what each sslmode asks for, and that no password goes unencrypted beyond this machine.
+//! TLS to PostgreSQL: each sslmode, and that no password is sent to another machine without encryption.
 
 use std::{
     io::{Read, Write},
@@ -16,7 +16,7 @@ fn open(url: &str) -> Result<Db, OpenError> {
 }
 
 #[track_caller]
-fn refusal(url: &str) -> String {
+fn open_error(url: &str) -> String {
     let text = open(url).err().expect("it is refused").to_string();
     assert!(!text.contains('\n') && !text.contains(TlsPostgres::PASSWORD), "{text}");
     text
@@ -35,7 +35,7 @@ fn is_encrypted(url: &str) {
 }
 
 #[test]
-fn it_is_used_where_the_server_has_it() {
+fn tls_is_used_if_the_server_offers_it() {
     let server = TlsPostgres::get();
     for query in ["", "sslmode=prefer", "sslmode=require"] {
         is_encrypted(&server.url("127.0.0.1", query));
@@ -44,7 +44,7 @@ fn it_is_used_where_the_server_has_it() {
 }
 
 #[test]
-fn the_right_authority_and_name_are_accepted() {
+fn right_authority_and_name_are_accepted() {
     let server = TlsPostgres::get();
     let authority = server.authority.display();
     for mode in ["require", "verify-ca", "verify-full"] {
@@ -54,60 +54,60 @@ fn the_right_authority_and_name_are_accepted() {
 }
 
 #[test]
-fn the_password_is_bound_to_the_connection() {
+fn password_is_bound_to_the_connection() {
     let server = TlsPostgres::get();
     is_encrypted(&server.url("localhost", "sslmode=require&channel_binding=require"));
 }
 
 #[test]
-fn another_authority_is_refused() {
+fn unknown_authority_is_rejected() {
     let server = TlsPostgres::get();
     let other = server.other_authority.display();
     for mode in ["require", "verify-ca", "verify-full"] {
-        let text = refusal(&server.url("localhost", &format!("sslmode={mode}&sslrootcert={other}")));
+        let text = open_error(&server.url("localhost", &format!("sslmode={mode}&sslrootcert={other}")));
         assert!(text.starts_with("cannot connect to the database at localhost:"), "{text}");
         assert!(text.ends_with("invalid peer certificate: UnknownIssuer"), "{text}");
     }
-    // What the machine trusts does not include an authority that was made for a test.
-    let text = refusal(&server.url("localhost", "sslmode=verify-full"));
+    // The machine does not trust an authority that was made for a test.
+    let text = open_error(&server.url("localhost", "sslmode=verify-full"));
     assert!(text.contains("UnknownIssuer") || text.contains("no certificates to trust"), "{text}");
 }
 
 #[test]
-fn another_name_is_refused() {
+fn wrong_name_is_rejected() {
     let server = TlsPostgres::get();
     let authority = server.authority.display();
-    let text = refusal(&server.url("127.0.0.1", &format!("sslmode=verify-full&sslrootcert={authority}")));
+    let text = open_error(&server.url("127.0.0.1", &format!("sslmode=verify-full&sslrootcert={authority}")));
     assert!(text.contains("certificate not valid for name \"127.0.0.1\""), "{text}");
     is_encrypted(&server.url("127.0.0.1", &format!("sslmode=verify-ca&sslrootcert={authority}")));
 }
 
 #[test]
-fn an_authority_that_cannot_be_read_is_told() {
+fn unreadable_authority_file_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing.pem");
-    let text = refusal(&format!("postgres://me:s3cret@localhost/x?sslrootcert={}", missing.display()));
+    let text = open_error(&format!("postgres://me:s3cret@localhost/x?sslrootcert={}", missing.display()));
     assert!(text.starts_with(&format!("cannot use the sslrootcert {}: ", missing.display())), "{text}");
     let empty = folder.path().join("empty.pem");
     std::fs::write(&empty, "").unwrap();
-    let text = refusal(&format!("postgres://me:s3cret@localhost/x?sslrootcert={}", empty.display()));
+    let text = open_error(&format!("postgres://me:s3cret@localhost/x?sslrootcert={}", empty.display()));
     assert_eq!(text, format!("cannot use the sslrootcert {}: it has no certificate in it", empty.display()));
 }
 
 #[test]
-fn a_server_that_wants_it_refuses_to_go_without() {
-    let text = refusal(&TlsPostgres::get().url("127.0.0.1", "sslmode=disable"));
+fn server_that_requires_tls_rejects_a_connection_without() {
+    let text = open_error(&TlsPostgres::get().url("127.0.0.1", "sslmode=disable"));
     assert!(text.contains("no pg_hba.conf entry") && text.contains("no encryption"), "{text}");
 }
 
 /// A server without TLS that asks for the password in the clear. Gives all that one client sends.
-fn listen_in(address: IpAddr) -> (u16, JoinHandle<Vec<u8>>) {
+fn listen(address: IpAddr) -> (u16, JoinHandle<Vec<u8>>) {
     let listener = TcpListener::bind((address, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
-    (port, thread::spawn(move || overhear(listener.accept().unwrap().0)))
+    (port, thread::spawn(move || record_traffic(listener.accept().unwrap().0)))
 }
 
-fn overhear(mut client: TcpStream) -> Vec<u8> {
+fn record_traffic(mut client: TcpStream) -> Vec<u8> {
     const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
     let mut heard = vec![0; 8];
     client.read_exact(&mut heard).unwrap();
@@ -119,7 +119,7 @@ fn overhear(mut client: TcpStream) -> Vec<u8> {
             read => heard = more[..read].to_vec(),
         }
     }
-    // The start, then the password.
+    // The startup message, then the password.
     let length = u32::from_be_bytes([heard[0], heard[1], heard[2], heard[3]]) as usize;
     let mut rest = vec![0; length - heard.len()];
     client.read_exact(&mut rest).unwrap();
@@ -132,9 +132,9 @@ fn overhear(mut client: TcpStream) -> Vec<u8> {
 }
 
 fn heard(address: IpAddr, query: &str) -> (String, Vec<u8>) {
-    let (port, listener) = listen_in(address);
+    let (port, listener) = listen(address);
     let url = format!("postgres://ada:s3cret@{address}:{port}/base?{query}");
-    (refusal(&url).replace(&format!("{address}:{port}"), "HOST"), listener.join().unwrap())
+    (open_error(&url).replace(&format!("{address}:{port}"), "HOST"), listener.join().unwrap())
 }
 
 fn contains_password(heard: &[u8]) -> bool {
@@ -142,7 +142,7 @@ fn contains_password(heard: &[u8]) -> bool {
 }
 
 #[test]
-fn beyond_this_machine_no_password_goes_to_a_server_without_it() {
+fn password_is_not_sent_to_another_machine_without_tls() {
     let verify_ca = format!("sslmode=verify-ca&sslrootcert={}", TlsPostgres::get().authority.display());
     for query in ["", "sslmode=prefer", "sslmode=require", &verify_ca, "sslmode=verify-full"] {
         let (text, heard) = heard(own_address(), query);
@@ -157,7 +157,7 @@ fn beyond_this_machine_no_password_goes_to_a_server_without_it() {
 }
 
 #[test]
-fn where_the_url_asks_for_it_a_password_goes_unencrypted() {
+fn sslmode_disable_sends_the_password_without_tls() {
     assert!(contains_password(&heard(own_address(), "sslmode=disable").1));
     for query in ["", "sslmode=prefer", "sslmode=disable"] {
         assert!(contains_password(&heard(Ipv4Addr::LOCALHOST.into(), query).1), "{query}");

@@ -1,4 +1,4 @@
-//! A write happens whole or not at all, whatever goes wrong in it or beside it.
+//! A write is complete or absent, also when it or another write fails.
 
 use std::{panic::resume_unwind, sync::mpsc};
 
@@ -25,16 +25,16 @@ const SCHEMA: &[Migrations] = &[Migrations::new(
     )],
 )];
 
-/// A service's own error, which the database's become part of.
+/// An error of a service, which includes errors of the database.
 #[derive(Debug)]
-enum Refusal {
+enum BookingError {
     SoldOut,
     Database(Error),
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for BookingError {
     fn from(error: Error) -> Self {
-        Refusal::Database(error)
+        BookingError::Database(error)
     }
 }
 
@@ -46,8 +46,8 @@ async fn seats(db: &Db) -> Vec<i64> {
     db.read(|tx| tx.rows("SELECT id FROM seat ORDER BY id", &[], |row| row.get(0))).await.unwrap()
 }
 
-/// Runs these at once. On SQLite they are all in the queue while the writer is held up, so they share
-/// batches, with the write that holds it up too: that one may be run again.
+/// Runs these at once. On SQLite they are all queued while a first write blocks the writer, so they share batches with that
+/// write, which may run again.
 async fn at_once<T>(db: &Db, writes: impl IntoIterator<Item = impl Future<Output = T>>) -> Vec<T> {
     let (enter, entered) = mpsc::channel();
     let (release, released) = mpsc::channel::<()>();
@@ -69,30 +69,30 @@ async fn at_once<T>(db: &Db, writes: impl IntoIterator<Item = impl Future<Output
 }
 
 testkit::on_both_engines! {
-    async fn a_write_that_answers_an_error_leaves_nothing(store: Store) {
+    async fn write_that_returns_an_error_changes_nothing(store: Store) {
         let db = store.open("writes", SCHEMA);
-        let answer: Result<(), Refusal> = db
+        let answer: Result<(), BookingError> = db
             .write(|tx| {
                 take(tx, 1)?;
                 take(tx, 2)?;
-                Err(Refusal::SoldOut)
+                Err(BookingError::SoldOut)
             })
             .await;
-        assert!(matches!(answer, Err(Refusal::SoldOut)), "{answer:?}");
+        assert!(matches!(answer, Err(BookingError::SoldOut)), "{answer:?}");
         assert_eq!(seats(&db).await, [0; 0]);
-        let answer: Result<u64, Refusal> = db.write(|tx| Ok(take(tx, 1)? + take(tx, 2)?)).await;
+        let answer: Result<u64, BookingError> = db.write(|tx| Ok(take(tx, 1)? + take(tx, 2)?)).await;
         assert_eq!(answer.unwrap(), 2);
         assert_eq!(seats(&db).await, [1, 2]);
     }
 
-    async fn a_write_whose_second_statement_fails_leaves_nothing(store: Store) {
+    async fn write_whose_second_statement_fails_changes_nothing(store: Store) {
         let db = store.open("writes", SCHEMA);
-        let answer: Result<u64, Refusal> = db.write(|tx| Ok(take(tx, 1)? + take(tx, 1)?)).await;
-        assert!(matches!(answer, Err(Refusal::Database(Error::Unique(_)))), "{answer:?}");
+        let answer: Result<u64, BookingError> = db.write(|tx| Ok(take(tx, 1)? + take(tx, 1)?)).await;
+        assert!(matches!(answer, Err(BookingError::Database(Error::Unique(_)))), "{answer:?}");
         assert_eq!(seats(&db).await, [0; 0]);
     }
 
-    async fn a_write_that_panics_is_its_own_fault(store: Store) {
+    async fn panic_in_a_write_is_its_own_error(store: Store) {
         let db = store.open("writes", SCHEMA);
         for _ in 0..8 {
             let answer: Result<(), Error> = db
@@ -133,7 +133,7 @@ testkit::on_both_engines! {
         assert_eq!(n.unwrap(), Some(200));
     }
 
-    async fn nothing_runs_after_a_failed_statement_and_hiding_it_does_not_help(store: Store) {
+    async fn statements_after_a_failed_one_are_rejected_and_the_write_fails(store: Store) {
         let db = store.open("writes", SCHEMA);
         let answer: Result<(), Error> = db
             .write(|tx| {
@@ -151,7 +151,7 @@ testkit::on_both_engines! {
         assert_eq!(seats(&db).await, [0; 0]);
     }
 
-    async fn a_row_that_cannot_be_read_fails_the_write(store: Store) {
+    async fn unreadable_row_fails_the_write(store: Store) {
         let db = store.open("writes", SCHEMA);
         let insert = "INSERT INTO seat (id) VALUES (1) RETURNING guest";
         let answer = db.write(move |tx| tx.row(insert, &[], |row| row.get::<i64>(0))).await;
@@ -159,7 +159,7 @@ testkit::on_both_engines! {
         assert_eq!(seats(&db).await, [0; 0]);
     }
 
-    async fn five_hundred_at_once_stand_and_fall_alone(store: Store) {
+    async fn five_hundred_concurrent_writes_succeed_or_fail_alone(store: Store) {
         let db = store.open("writes", SCHEMA);
         db.write(|tx| take(tx, 10_000)).await.unwrap();
         let answers = at_once(&db, (0..500_i64).map(|seat| book(&db, seat))).await;
@@ -171,9 +171,9 @@ testkit::on_both_engines! {
                     assert_eq!(answered, seat);
                     booked.push(seat);
                 }
-                (Fate::SoldOut, Err(Refusal::SoldOut)) => {}
-                (Fate::Taken, Err(Refusal::Database(Error::Unique(_)))) => {}
-                (Fate::Panics, Err(Refusal::Database(Error::Fault(text)))) => {
+                (Fate::SoldOut, Err(BookingError::SoldOut)) => {}
+                (Fate::Taken, Err(BookingError::Database(Error::Unique(_)))) => {}
+                (Fate::Panics, Err(BookingError::Database(Error::Fault(text)))) => {
                     assert_eq!(text, format!("a unit of work panicked: seat {seat}"));
                 }
                 (fate, answer) => panic!("seat {seat}: {answer:?}, expected {fate:?}"),
@@ -183,7 +183,7 @@ testkit::on_both_engines! {
         assert_eq!(seats(&db).await, booked);
     }
 
-    async fn a_row_that_cannot_be_read_harms_no_other(store: Store) {
+    async fn unreadable_row_does_not_affect_other_writes(store: Store) {
         let db = store.open("writes", SCHEMA);
         let insert = "INSERT INTO seat (id) VALUES ($1) RETURNING id";
         let answers = at_once(&db, (0..20_i64).map(|seat| {
@@ -207,12 +207,12 @@ testkit::on_both_engines! {
         assert_eq!(seats(&db).await, [0, 3, 4, 5, 8, 9, 10, 13, 14, 15, 18, 19]);
     }
 
-    async fn a_constraint_that_fails_at_the_commit_harms_no_other(store: Store) {
+    async fn deferred_constraint_does_not_affect_other_writes(store: Store) {
         let db = store.open("writes", SCHEMA);
         let answers = at_once(&db, (0..20_i64).map(|seat| {
             db.write(move |tx| {
                 take(tx, seat)?;
-                // The badge of a guest without a seat: only the commit notices.
+                // The badge of a guest without a seat: the constraint is checked at the commit.
                 let guest = if seat == 7 { 99 } else { seat };
                 tx.execute("INSERT INTO badge (guest) VALUES ($1)", &[guest.into()])
             })
@@ -228,7 +228,7 @@ testkit::on_both_engines! {
         assert_eq!(seats(&db).await, (0..20).filter(|seat| *seat != 7).collect::<Vec<_>>());
     }
 
-    async fn an_answered_write_is_there_for_everyone(store: Store) {
+    async fn answered_write_is_visible_to_all_readers(store: Store) {
         let db = store.open("writes", SCHEMA);
         let other = store.open("writes", SCHEMA);
         for seat in 1..=50 {
@@ -237,7 +237,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn two_processes_count_to_the_exact_sum(store: Store) {
+    async fn two_processes_increment_to_the_exact_sum(store: Store) {
         let handles = [store.open("writes", SCHEMA), store.open("writes", SCHEMA)];
         let tasks: Vec<_> = (0..64)
             .map(|task| {
@@ -259,7 +259,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn writes_nobody_waits_for_any_more_are_still_whole(store: Store) {
+    async fn writes_of_dropped_callers_are_complete_or_absent(store: Store) {
         let db = store.open("writes", SCHEMA);
         let task = tokio::spawn({
             let db = db.clone();
@@ -295,13 +295,13 @@ impl Fate {
 }
 
 /// Takes a seat, and then meets its fate.
-async fn book(db: &Db, seat: i64) -> Result<i64, Refusal> {
+async fn book(db: &Db, seat: i64) -> Result<i64, BookingError> {
     db.write(move |tx| {
         take(tx, seat)?;
         match Fate::of(seat) {
             Fate::Booked => Ok(seat),
-            Fate::SoldOut => Err(Refusal::SoldOut),
-            Fate::Taken => take(tx, 10_000).map(|_| seat).map_err(Refusal::from),
+            Fate::SoldOut => Err(BookingError::SoldOut),
+            Fate::Taken => take(tx, 10_000).map(|_| seat).map_err(BookingError::from),
             Fate::Panics => resume_unwind(Box::new(format!("seat {seat}"))),
         }
     })

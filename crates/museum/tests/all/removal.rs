@@ -15,7 +15,7 @@ fn purchase() -> Value {
 
 impl Open {
     async fn everything(&self) -> Vec<String> {
-        testkit::dump::everything(&self.db, self.store.engine()).await
+        testkit::dump::all_rows(&self.db, self.store.engine()).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! The processes: chromedriver, and the browser that it starts for us.
+//! The processes: chromedriver, and the browser that it starts.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -12,7 +12,7 @@ use std::{
 const MISSING: &str = "the tests need a browser: install Chromium and its WebDriver (Debian: apt-get install chromium \
                        chromium-driver), or put chromium and chromedriver on the PATH";
 
-/// Runs chromedriver until our end of its input is closed, which it is however we end, and then ends all that came of it.
+/// Runs chromedriver until its standard input is closed, which happens when this process ends, and then ends its process group.
 const LEASH: &str = r#"
     "$1" --port=0 </dev/null &
     exec >/dev/null
@@ -20,16 +20,16 @@ const LEASH: &str = r#"
     kill -KILL 0
 "#;
 
-/// A chromedriver of one test's own.
+/// A chromedriver for one test.
 pub(super) struct Driver {
     child: Child,
     pub(super) port: u16,
-    // Kept open: a program whose standard output is closed dies on its next line.
+    // Kept open: a program whose standard output is closed ends at its next line.
     stdout: BufReader<ChildStdout>,
 }
 
 impl Driver {
-    /// Starts one at a free port, which it chooses itself and tells.
+    /// Starts it on a free port, which it chooses and prints.
     pub(super) fn start() -> Self {
         let program = on_path(&["chromedriver"]).unwrap_or_else(|| panic!("{MISSING}"));
         let mut child = Command::new("sh")
@@ -43,19 +43,19 @@ impl Driver {
             .expect("chromedriver starts");
         let stdout = BufReader::new(child.stdout.take().expect("its output"));
         let mut driver = Driver { child, port: 0, stdout };
-        let mut said = String::new();
+        let mut output = String::new();
         while driver.port == 0 {
-            let start = said.len();
-            let read = driver.stdout.read_line(&mut said).expect("its output is text");
-            assert!(read > 0, "chromedriver ended before it was ready; it said: {said}");
-            let port = said[start..].split("started successfully on port ").nth(1);
+            let start = output.len();
+            let read = driver.stdout.read_line(&mut output).expect("its output is text");
+            assert!(read > 0, "chromedriver ended before it was ready; it printed: {output}");
+            let port = output[start..].split("started successfully on port ").nth(1);
             driver.port =
                 port.and_then(|rest| rest.trim_end().trim_end_matches('.').parse().ok()).unwrap_or(0);
         }
         driver
     }
 
-    /// Ends a session, and with it the browser. Without a runtime: it happens while a test is dropped.
+    /// Ends a session and its browser. It uses no runtime, since it runs while a test is dropped.
     pub(super) fn quit(&self, session: &str) {
         let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)) else { return };
         let _ = stream.set_read_timeout(Some(Duration::from_secs(10)));
@@ -64,7 +64,7 @@ impl Driver {
             self.port
         );
         let _ = stream.write_all(request.as_bytes());
-        // It answers when the browser has ended, and then keeps the connection.
+        // It answers when the browser has ended, and keeps the connection open.
         let _ = stream.read(&mut [0; 512]);
     }
 }
@@ -76,7 +76,7 @@ impl Drop for Driver {
     }
 }
 
-/// The browser that chromedriver is to start.
+/// The browser that chromedriver starts.
 pub(super) fn chromium() -> PathBuf {
     on_path(&["chromium", "google-chrome"]).unwrap_or_else(|| panic!("{MISSING}"))
 }

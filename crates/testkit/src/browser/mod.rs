@@ -1,7 +1,7 @@
 //! A real browser, driven over WebDriver as a person would use it.
 //!
-//! A client of our own: it is these few calls over the HTTP client that is here anyway, where the crates for it bring
-//! two dozen others, and features that change how our own JSON is written.
+//! A small client of its own: the crates for WebDriver have two dozen dependencies, and features that change how JSON is
+//! written.
 
 mod driver;
 
@@ -12,8 +12,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long an element may take to appear. Only a test that fails waits as long.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long an element may take to appear. Only a failing test waits this long.
+const ELEMENT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The name that WebDriver gives to references to elements.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
@@ -23,7 +23,7 @@ pub const ENTER: char = '\u{E007}';
 
 /// A browser with an empty profile. It is closed when this is dropped.
 ///
-/// Elements are named by CSS selectors. What looks for one waits until it is there.
+/// Elements are found by CSS selectors. Each search waits until there is one.
 pub struct Browser {
     http: reqwest::Client,
     driver: Driver,
@@ -47,9 +47,9 @@ impl Browser {
         let profile = format!("--user-data-dir={}", browser._profile.path().display());
         let mut all = vec![
             "--headless=new",
-            // A sandbox needs rights that containers lack; the pages are our own.
+            // A sandbox needs permissions that containers lack; the pages are trusted.
             "--no-sandbox",
-            // Shared memory is scarce there too.
+            // Containers have little shared memory.
             "--disable-dev-shm-usage",
             "--disable-gpu",
             "--disable-quic",
@@ -64,7 +64,7 @@ impl Browser {
         all.extend(arguments);
         let capabilities = json!({
             "browserName": "chrome",
-            "timeouts": {"implicit": PATIENCE.as_millis(), "pageLoad": 30_000, "script": 30_000},
+            "timeouts": {"implicit": ELEMENT_TIMEOUT.as_millis(), "pageLoad": 30_000, "script": 30_000},
             "unhandledPromptBehavior": "ignore",
             "goog:loggingPrefs": {"browser": "ALL"},
             "goog:chromeOptions": {"binary": binary, "args": all},
@@ -74,7 +74,7 @@ impl Browser {
         browser
     }
 
-    /// Opens an address, and waits until its page is loaded.
+    /// Opens a URL, and waits until its page is loaded.
     pub async fn go(&self, url: &str) {
         self.post("/url", json!({"url": url})).await;
     }
@@ -95,7 +95,7 @@ impl Browser {
         self.post("/forward", json!({})).await;
     }
 
-    /// Waits until there is an element of this kind with exactly this text: that the page meant is the one shown.
+    /// Waits until there is an element of this kind with exactly this text, to check which page is shown.
     pub async fn shows(&self, tag: &str, content: &str) {
         assert!(!content.contains('\''), "a text that XPath can quote");
         let path = format!("//{tag}[normalize-space()='{content}']");
@@ -112,7 +112,7 @@ impl Browser {
 
     /// Whether there is such an element now.
     pub async fn has(&self, css: &str) -> bool {
-        // Finding none of many would wait for the first one.
+        // A search for one element would wait for it.
         let count = self.run(&format!("return document.querySelectorAll({}).length", json!(css))).await;
         count != json!(0)
     }
@@ -122,7 +122,7 @@ impl Browser {
         self.post(&format!("{element}/click"), json!({})).await;
     }
 
-    /// Types into a field, after what is in it.
+    /// Types at the end of a field.
     pub async fn fill(&self, css: &str, content: &str) {
         let element = self.find(css).await;
         self.post(&format!("{element}/value"), json!({"text": content})).await;
@@ -140,19 +140,19 @@ impl Browser {
         text(&self.get(&format!("{element}/text")).await)
     }
 
-    /// What a field holds, or another property of an element.
+    /// The value of a field, or another property of an element.
     pub async fn property(&self, css: &str, name: &str) -> Value {
         let element = self.find(css).await;
         self.get(&format!("{element}/property/{name}")).await
     }
 
-    /// What assistive technology calls an element.
+    /// The accessible name of an element.
     pub async fn spoken_name(&self, css: &str) -> String {
         let element = self.find(css).await;
         text(&self.get(&format!("{element}/computedlabel")).await)
     }
 
-    /// Presses keys one after the other, wherever the focus is.
+    /// Presses keys one after the other in the focused element.
     pub async fn press(&self, keys: &str) {
         let strokes: Vec<_> = keys
             .chars()
@@ -164,14 +164,14 @@ impl Browser {
             .await;
     }
 
-    /// Runs a script in the page, whatever the page's policy says about scripts, and gives what it returns.
+    /// Runs a script in the page, regardless of its content security policy, and gives the result.
     pub async fn run(&self, script: &str) -> Value {
         self.post("/execute/sync", json!({"script": script, "args": []})).await
     }
 
-    /// Runs a script until it returns this, and gives what it returned last.
+    /// Runs a script until it returns this value, and gives the last result.
     pub async fn settles(&self, script: &str, wanted: &Value) -> Value {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + ELEMENT_TIMEOUT;
         loop {
             let found = self.run(script).await;
             if found == *wanted || Instant::now() > deadline {
@@ -180,20 +180,20 @@ impl Browser {
         }
     }
 
-    /// The window in use.
+    /// The current window.
     pub async fn window(&self) -> String {
         text(&self.get("/window").await)
     }
 
-    /// Opens another window with the same cookies, and uses that.
+    /// Opens another window with the same cookies, and makes it the current one.
     pub async fn open_window(&self) {
         let opened = self.post("/window/new", json!({"type": "tab"})).await;
         self.go_to_window(&text(&opened["handle"])).await;
     }
 
-    /// All windows, once there are so many.
+    /// All windows, when there are `count` of them.
     pub async fn windows(&self, count: usize) -> Vec<String> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + ELEMENT_TIMEOUT;
         loop {
             let handles = self.get("/window/handles").await;
             let windows: Vec<_> = handles.as_array().into_iter().flatten().map(text).collect();
@@ -208,7 +208,7 @@ impl Browser {
         self.post("/window", json!({"handle": window})).await;
     }
 
-    /// The cookies of the page shown, also those hidden from scripts.
+    /// The cookies of the current page, also those hidden from scripts.
     pub async fn cookies(&self) -> Vec<Value> {
         self.get("/cookie").await.as_array().cloned().expect("a list of cookies")
     }
@@ -217,42 +217,37 @@ impl Browser {
         text(&self.get("/source").await)
     }
 
-    /// What the browser has reported since this was last asked, as (source, message): "security" is where it says
-    /// what a content security policy forbade.
+    /// The messages of the browser since the last call, as (source, message). Violations of a content security policy have the
+    /// source "security".
     pub async fn reports(&self) -> Vec<(String, String)> {
         let entries = self.post("/se/log", json!({"type": "browser"})).await;
         let entries = entries.as_array().expect("a list of entries");
         entries.iter().map(|entry| (text(&entry["source"]), text(&entry["message"]))).collect()
     }
 
-    /// From the next page on, pages run no scripts of theirs.
+    /// Disables scripts from the next page on.
     pub async fn disable_scripts(&self) {
         self.devtools("Emulation.setScriptExecutionDisabled", json!({"value": true})).await;
     }
 
-    /// The size of the page as if on such a screen, however small.
+    /// Emulates a screen of this size.
     pub async fn resize(&self, width: u32, height: u32) {
         let screen = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
         self.devtools("Emulation.setDeviceMetricsOverride", screen).await;
     }
 
-    /// Whether the person prefers light text on dark.
+    /// Emulates a preference for dark colours.
     pub async fn prefer_dark(&self, dark: bool) {
         let scheme = if dark { "dark" } else { "light" };
         let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
         self.devtools("Emulation.setEmulatedMedia", media).await;
     }
 
-    /// A picture of the page as it is seen: base64 of a PNG.
-    pub async fn screenshot(&self) -> String {
-        text(&self.get("/screenshot").await)
-    }
-
     async fn devtools(&self, command: &str, parameters: Value) {
         self.post("/goog/cdp/execute", json!({"cmd": command, "params": parameters})).await;
     }
 
-    /// The path of an element, once there is one.
+    /// The path of an element, when there is one.
     async fn find(&self, css: &str) -> String {
         match self.try_post("/element", json!({"using": "css selector", "value": css})).await {
             Ok(found) => format!("/element/{}", text(&found[ELEMENT])),

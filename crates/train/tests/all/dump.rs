@@ -17,7 +17,7 @@ impl Open {
 
     /// Every row of every table.
     pub(crate) async fn everything(&self) -> Vec<String> {
-        testkit::dump::everything(&self.db, self.store.engine()).await
+        testkit::dump::all_rows(&self.db, self.store.engine()).await
     }
 
     /// The rows of a table.

@@ -9,7 +9,7 @@ use axum::{
 };
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, jwk::JwkSet};
 use serde_json::{Value, json};
-use testkit::{Engine, Fixture, Server, Store, receiver::PATIENCE};
+use testkit::{Engine, Fixture, Server, Store, receiver::TIMEOUT};
 use tokio::{sync::mpsc, task::JoinHandle};
 use uuid::Uuid;
 use web::ConnectionLimits;
@@ -66,7 +66,7 @@ impl Told {
     }
 
     async fn next(&mut self) -> Message {
-        tokio::time::timeout(PATIENCE, self.messages.recv()).await.expect("something is told").unwrap()
+        tokio::time::timeout(TIMEOUT, self.messages.recv()).await.expect("something is told").unwrap()
     }
 
     /// The subscription once it tells of so many deliveries: what was sent is written down a moment later.

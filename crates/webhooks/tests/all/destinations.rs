@@ -211,7 +211,7 @@ fn demo_allows_loopback_and_no_other_local_address() {
         "https://localhost",
     ];
     all(&demo, Ok(()), &here);
-    let elsewhere = [
+    let others = [
         "http://example.com",
         "http://8.8.8.8",
         "http://10.0.0.1",
@@ -221,7 +221,7 @@ fn demo_allows_loopback_and_no_other_local_address() {
         "http://metadata.google.internal",
         "http://intranet",
     ];
-    all(&demo, Err(HTTPS), &elsewhere);
+    all(&demo, Err(HTTPS), &others);
     let private = [
         "https://10.0.0.1",
         "https://169.254.169.254",

@@ -1,8 +1,8 @@
-//! Statements with their tables' schema.
+//! Adds the schema to the table names of a statement.
 //!
-//! Which schema a service has is said in every statement, not in a setting of the session: a pooler between us and
-//! the server (PgBouncer in transaction mode) gives each transaction another session. The services write their SQL
-//! without schemas, since SQLite has none; here each name of a table gets one, once per service and statement.
+//! Every statement names the schema of its service, instead of a setting of the session: a pooler (PgBouncer in transaction
+//! mode) gives each transaction another session. The services write SQL without schemas, since SQLite has none; this module
+//! adds the schema to each table name, once per service and statement.
 
 mod token;
 
@@ -16,12 +16,12 @@ pub(crate) struct Qualified {
     pub(crate) text: String,
     /// How many parameters it names.
     pub(crate) parameters: usize,
-    /// Whether nothing in it can write, so that it needs no read-only transaction around it.
+    /// Whether it cannot write, so that it needs no read-only transaction.
     pub(crate) reads: bool,
 }
 
-/// Puts the schema before every name of a table. A table that the schema does not have is an error, as is one that a
-/// `WITH` hides: either would reach another table than the one that is meant.
+/// Puts the schema before every table name. An unknown table is an error, and so is a table that a `WITH` hides: both could
+/// reach the wrong table.
 pub(crate) fn qualify(sql: &str, schema: &str, tables: &HashSet<String>) -> Result<Qualified, String> {
     let tokens = tokens(sql);
     let common = common_tables(&tokens);
@@ -48,7 +48,7 @@ pub(crate) fn qualify(sql: &str, schema: &str, tables: &HashSet<String>) -> Resu
     Ok(Qualified { text, parameters: parameters.max().unwrap_or(0), reads: reads(&tokens) })
 }
 
-/// Whether a statement has no word in it that writes.
+/// Whether a statement contains no keyword that writes.
 fn reads(tokens: &[Token<'_>]) -> bool {
     const START: &[&str] = &["SELECT", "WITH", "VALUES"];
     const WRITE: &[&str] = &["INSERT", "UPDATE", "DELETE", "MERGE", "INTO"];
@@ -64,7 +64,7 @@ fn is_symbol(token: Option<&Token<'_>>, symbol: char) -> bool {
     token.is_some_and(|token| token.kind == Kind::Symbol(symbol))
 }
 
-/// A name as PostgreSQL understands it.
+/// A name as PostgreSQL reads it: lower case, unless quoted.
 fn name(token: &Token<'_>) -> Option<String> {
     match token.kind {
         Kind::Word(word) => Some(word.to_lowercase()),
@@ -91,7 +91,7 @@ fn common_tables(tokens: &[Token<'_>]) -> HashSet<String> {
     found
 }
 
-/// What may come next.
+/// What may follow.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     /// The name of a table.
@@ -101,16 +101,16 @@ enum Next {
     Other,
 }
 
-/// What is known within a pair of parentheses.
+/// The state within a pair of parentheses.
 #[derive(Default)]
 struct Level {
-    /// There is a statement here whose FROM names tables. `EXTRACT(YEAR FROM date)` is none.
+    /// A `FROM` at this level names tables, unlike that of `EXTRACT(YEAR FROM date)`.
     statement: bool,
-    /// A comma here leads to another table.
+    /// A comma at this level is followed by another table.
     list: bool,
 }
 
-/// Where tables are named: the start of each name, and the name. Names with a schema are left out.
+/// The start of each table name, and the name. Names with a schema are left out.
 fn table_names(tokens: &[Token<'_>]) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut levels = vec![Level::default()];

@@ -1,4 +1,4 @@
-//! Every construct that the services' statements have, and the ones beside them that are easily confused.
+//! All constructs in the statements of the services, and similar ones.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ fn becomes(sql: &str, expected: &str) {
 }
 
 #[test]
-fn tables_get_their_schema_wherever_one_is_named() {
+fn every_table_name_gets_its_schema() {
     for (sql, expected) in [
         ("SELECT id FROM pet WHERE id = $1", "SELECT id FROM store.pet WHERE id = $1"),
         ("select id from PET", "select id from store.PET"),
@@ -76,7 +76,7 @@ fn tables_get_their_schema_wherever_one_is_named() {
 }
 
 #[test]
-fn what_only_looks_like_a_table_stays_as_it_is() {
+fn other_names_are_unchanged() {
     for sql in [
         "SELECT 1",
         "SELECT pet, owner",
@@ -96,7 +96,7 @@ fn what_only_looks_like_a_table_stays_as_it_is() {
 }
 
 #[test]
-fn names_that_with_gives_are_no_tables() {
+fn names_of_common_table_expressions_are_not_tables() {
     becomes(
         "WITH RECURSIVE ready (id) AS (SELECT min(id) FROM pet UNION ALL SELECT (SELECT min(id) FROM pet) FROM ready), \
          rest AS NOT MATERIALIZED (DELETE FROM owner RETURNING id) SELECT id FROM ready, rest, pet_tag",
@@ -112,7 +112,7 @@ fn names_that_with_gives_are_no_tables() {
 }
 
 #[test]
-fn an_unknown_table_is_an_error() {
+fn unknown_table_is_an_error() {
     for sql in
         ["SELECT 1 FROM dog", "INSERT INTO dog (id) VALUES (1)", "UPDATE dog SET id = 1", "DELETE FROM dog"]
     {
@@ -123,7 +123,7 @@ fn an_unknown_table_is_an_error() {
 }
 
 #[test]
-fn parameters_are_counted_and_writes_are_noticed() {
+fn parameters_are_counted_and_writes_are_detected() {
     for (sql, parameters, reads) in [
         ("SELECT 1", 0, true),
         ("SELECT $2, '$9' FROM pet WHERE id = $1", 2, true),

@@ -1,6 +1,6 @@
-//! A statement in pieces: just enough of PostgreSQL's lexical rules to tell names from everything else.
+//! A tokenizer with just enough of PostgreSQL's lexical rules to find names.
 
-/// A piece of a statement, with where it starts.
+/// A token of a statement, and its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Token<'s> {
     pub(super) kind: Kind<'s>,
@@ -20,7 +20,7 @@ pub(super) enum Kind<'s> {
     Symbol(char),
 }
 
-/// The pieces of a statement in order. Blanks and comments are left out.
+/// The tokens of a statement, without blanks and comments.
 pub(super) fn tokens(sql: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -34,7 +34,7 @@ pub(super) fn tokens(sql: &str) -> Vec<Token<'_>> {
     found
 }
 
-/// The piece that `rest` begins with, and its length.
+/// The first token of `rest`, and its length.
 fn token(rest: &str, first: char) -> (Option<Kind<'_>>, usize) {
     let literal = |length| (Some(Kind::Literal), length);
     match rest.as_bytes() {
@@ -64,12 +64,12 @@ fn token(rest: &str, first: char) -> (Option<Kind<'_>>, usize) {
     }
 }
 
-/// How long a quoted piece is. The quote itself stands twice within it.
+/// The length of a quoted token. Within it, the quote is doubled.
 fn quoted(rest: &str, quote: char) -> usize {
     rest[1..].find(quote).map_or(rest.len(), |end| end + 2)
 }
 
-/// How long text in quotes is in which a backslash escapes.
+/// The length of a quoted text with backslash escapes.
 fn escaped(rest: &str) -> usize {
     let mut backslash = false;
     let end = rest.bytes().skip(1).position(|byte| {
@@ -80,7 +80,7 @@ fn escaped(rest: &str) -> usize {
     end.map_or(rest.len(), |end| end + 2)
 }
 
-/// How long `$tag$ … $tag$` is, if this is such a piece.
+/// The length of `$tag$ … $tag$`, if `rest` starts with one.
 fn dollar_quoted(rest: &str) -> Option<usize> {
     let tag = rest[1..].find('$').map(|end| &rest[..end + 2])?;
     let name = &tag[1..tag.len() - 1];
@@ -88,7 +88,7 @@ fn dollar_quoted(rest: &str) -> Option<usize> {
     name.chars().all(|letter| letter == '_' || letter.is_alphanumeric()).then_some(end)
 }
 
-/// How long a comment is. Comments may contain comments.
+/// The length of a comment. Comments may be nested.
 fn comment(rest: &str) -> usize {
     let (mut depth, mut at) = (0, 0);
     while at < rest.len() {
@@ -109,7 +109,7 @@ mod tests {
     use super::{Kind::*, tokens};
 
     #[test]
-    fn names_literals_parameters_and_comments_are_told_apart() {
+    fn names_literals_parameters_and_comments_are_distinguished() {
         let cases = [
             ("SELECT a_1", vec![Word("SELECT"), Word("a_1")]),
             ("'it''s' x", vec![Literal, Literal, Word("x")]),

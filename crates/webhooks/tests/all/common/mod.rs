@@ -8,7 +8,7 @@ use uuid::Uuid;
 use web::{Clock, Random};
 use webhooks::{Attempt, Destinations, Secret, Settings, Subscription, Webhooks, system_resolver};
 
-pub(crate) use testkit::receiver::{Got, PATIENCE, Receiver, Reply, reply};
+pub(crate) use testkit::receiver::{Got, Receiver, Reply, TIMEOUT, reply};
 
 pub(crate) const KIND: &str = "newBooking";
 
@@ -122,7 +122,7 @@ impl Harness {
                     tokio::task::yield_now().await;
                 }
             };
-            let found = tokio::time::timeout(PATIENCE, look).await;
+            let found = tokio::time::timeout(TIMEOUT, look).await;
             let found = found.unwrap_or_else(|_| panic!("{caller}: fewer than {count} attempts"));
             assert_eq!(found.len(), count, "{caller}: {found:?}");
             found
@@ -140,7 +140,7 @@ impl Harness {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, look).await.expect("an attempt at this event")
+        tokio::time::timeout(TIMEOUT, look).await.expect("an attempt at this event")
     }
 
     /// Waits until all deliveries that are due are claimed: two later marker events, one after the other, have arrived.
