@@ -14,12 +14,13 @@ use std::{
 
 use db::{Db, Limits, Location};
 use petstore::Petstore;
+use service::Instance;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
     runtime::Runtime,
 };
-use web::{Clock, Random, RequestLimits};
+use web::{Clock, Random};
 
 use crate::load;
 
@@ -122,22 +123,13 @@ async fn fill(db: &Db) {
 
 /// Serves the pet store as the program does, and makes a token for it.
 async fn serve(db: &Db) -> (SocketAddr, String) {
-    let settings = petstore::Settings {
-        address: ADDRESS.into(),
-        issuer: None,
-        registration_token: None,
-        calls_per_hour: u32::MAX,
-        open_sign_up: false,
-        sign_ups_per_hour: 20,
-        demo: true,
-    };
-    let (clock, random) = (Clock::system(), Random::system());
-    let petstore = Petstore::open(settings, db.clone(), clock.clone(), random.clone()).await.unwrap();
-    let address = load::listen(petstore.router(RequestLimits::default())).await;
-    let accounts = petstore::accounts(db.clone(), true, clock.clone(), random.clone()).unwrap();
-    let demo = accounts.find("demo").await.unwrap().unwrap();
-    let server =
-        petstore::authorization_server(ADDRESS.into(), true, db.clone(), clock, random).await.unwrap();
+    let settings = petstore::Settings { calls_per_hour: u32::MAX, ..petstore::Settings::default() };
+    let instance = Instance::new(db.clone(), Clock::system(), Random::system()).at(ADDRESS);
+    let instance = Instance { demo: true, ..instance };
+    let petstore = Petstore::open(&settings, instance.clone()).await.unwrap();
+    let address = load::listen(petstore.router()).await;
+    let demo = petstore.accounts().find("demo").await.unwrap().unwrap();
+    let server = petstore::SERVICE.authorization_server(&instance).await.unwrap();
     (address, server.token_for(demo, None).await.unwrap())
 }
 

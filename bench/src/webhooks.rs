@@ -8,15 +8,16 @@ use std::{
 
 use axum::{Router, body::Bytes, extract::Path, extract::State, http::StatusCode, routing::post};
 use db::{Db, Limits};
-use jiff::{SignedDuration, ToSpan, tz::TimeZone};
+use jiff::{ToSpan, tz::TimeZone};
 use serde_json::{Value, json};
+use service::Instance;
 use testkit::{Engine, Store};
 use tokio::{
     runtime::Runtime,
     sync::{mpsc, watch},
 };
-use train::{Settings, Train};
-use web::{Clock, Random, RequestLimits};
+use train::{SERVICE, Settings, Train};
+use web::{Clock, Random};
 
 use crate::{
     load::{self, Load},
@@ -98,19 +99,14 @@ fn measure(runtime: &Runtime, engine: Engine, rate: Option<f64>) -> Webhooks {
     runtime.block_on(async {
         let (clock, random) = (Clock::system(), Random::system());
         let settings = Settings {
-            address: ADDRESS.into(),
-            issuer: None,
-            registration_token: None,
             calls_per_hour: u32::MAX,
-            hold: SignedDuration::from_hours(1),
-            limits: train::Limits { unpaid_holds: u32::MAX, ..train::Limits::default() },
-            secret: web::InstallationSecret::new(&[7; 32]),
+            unpaid_holds: u32::MAX,
             webhook_networks: vec!["127.0.0.0/8".parse().unwrap()],
-            webhooks_to_this_machine: false,
-            demo: false,
+            ..Settings::default()
         };
-        let train = Train::open(settings, db.clone(), clock.clone(), random.clone()).await.unwrap();
-        let mut load = Load::connect(load::listen(train.router(RequestLimits::default())).await).await;
+        let instance = Instance::new(db.clone(), clock.clone(), random).at(ADDRESS);
+        let train = Train::open(settings, instance.clone()).await.unwrap();
+        let mut load = Load::connect(load::listen(train.router()).await).await;
         let working = tokio::spawn(train.run(std::future::pending()));
         let (tell, mut heard) = mpsc::unbounded_channel();
         let end = watch::Sender::new(false);
@@ -118,10 +114,8 @@ fn measure(runtime: &Runtime, engine: Engine, rate: Option<f64>) -> Webhooks {
         let router = Router::new().route("/{person}/newBooking", post(receive)).with_state(subscribers);
         let subscribers = load::listen(router).await;
 
-        let accounts = train::accounts(db.clone(), false, clock.clone(), random.clone()).unwrap();
-        let server = train::authorization_server(ADDRESS.into(), false, db.clone(), clock.clone(), random)
-            .await
-            .unwrap();
+        let accounts = SERVICE.accounts(&instance).unwrap();
+        let server = SERVICE.authorization_server(&instance).await.unwrap();
         let mut tokens = Vec::new();
         for person in 0..PEOPLE {
             let account = accounts.add(&format!("person-{person}"), "correct horse".into()).await.unwrap();

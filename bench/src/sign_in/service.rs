@@ -102,7 +102,8 @@ pub(super) async fn serve(db: &Db, server: &AuthorizationServer) -> SocketAddr {
         background: Background::new("bench", Clock::system()),
         limits: RequestLimits::default(),
         xml: false,
-        beside: Router::new(),
+        extra_routes: Router::new(),
+        address: "",
         exposed: &[],
         documentation_client: None,
     };

@@ -6,12 +6,13 @@ mod timetable;
 use std::{net::SocketAddr, path::Path, time::Duration};
 
 use db::{Db, Limits, Location};
-use jiff::{SignedDuration, ToSpan, civil::Date, tz::TimeZone};
+use jiff::{ToSpan, civil::Date, tz::TimeZone};
 use serde_json::{Value, json};
+use service::Instance;
 use tokio::runtime::Runtime;
-use train::{Sandbox, Settings, Timetable, Train};
+use train::{SERVICE, Sandbox, Settings, Timetable, Train};
 use uuid::Uuid;
-use web::{Clock, Random, RequestLimits};
+use web::{Clock, Random};
 
 use crate::{
     load::{self, Load},
@@ -93,28 +94,16 @@ impl Installation {
         let today = TimeZone::UTC.to_datetime(clock.now()).date();
         let location = Location::Sqlite(folder.to_owned());
         let db = Db::open(&location, "train", train::MIGRATIONS, Limits::default()).unwrap();
-        let settings = Settings {
-            address: ADDRESS.into(),
-            issuer: None,
-            registration_token: None,
-            calls_per_hour: u32::MAX,
-            hold: SignedDuration::from_hours(1),
-            limits: train::Limits { unpaid_holds: u32::MAX, ..train::Limits::default() },
-            secret: web::InstallationSecret::new(&[7; 32]),
-            webhook_networks: Vec::new(),
-            webhooks_to_this_machine: false,
-            demo: false,
-        };
+        let settings = Settings { calls_per_hour: u32::MAX, unpaid_holds: u32::MAX, ..Settings::default() };
+        let instance = Instance::new(db.clone(), clock.clone(), random).at(ADDRESS);
         let timetable = Timetable::of_services(&timetable::of(TRAINS, trains)).unwrap();
         let processor = Box::new(Sandbox::new(db.clone(), clock.clone()));
-        let train =
-            Train::open_with(settings, timetable, processor, db.clone(), clock.clone(), random.clone()).await;
-        let address = load::listen(train.unwrap().router(RequestLimits::default())).await;
+        let train = Train::open_with(settings, timetable, processor, instance.clone()).await.unwrap();
+        let address = load::listen(train.router()).await;
 
-        let accounts = train::accounts(db.clone(), false, clock.clone(), random.clone()).unwrap();
+        let accounts = SERVICE.accounts(&instance).unwrap();
         let ada = accounts.add("ada", "correct horse".into()).await.unwrap();
-        let server =
-            train::authorization_server(ADDRESS.into(), false, db.clone(), clock, random).await.unwrap();
+        let server = SERVICE.authorization_server(&instance).await.unwrap();
         let token = server.token_for(ada, None).await.unwrap();
         let mut here = Installation { address, token, today };
         let trips = here.trips().await;

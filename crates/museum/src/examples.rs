@@ -5,17 +5,9 @@ use serde_json::json;
 use utoipa::openapi::OpenApi;
 use web::openapi::{body_example, body_examples, parameter_example};
 
-use crate::{Settings, SettingsError, demo, hours::Hours};
+use crate::{demo, hours::Hours};
 
-/// The document with examples for this moment.
-pub fn with_examples(
-    document: OpenApi,
-    settings: &Settings,
-    now: Timestamp,
-) -> Result<OpenApi, SettingsError> {
-    Ok(add(document, &Hours::new(settings)?, now))
-}
-
+/// The document with examples for this time.
 pub(crate) fn add(mut document: OpenApi, hours: &Hours, now: Timestamp) -> OpenApi {
     let today = hours.today(now);
     let (event, days) = demo::example(today, hours);

@@ -1,18 +1,21 @@
 //! The museum: opening hours, special events, tickets.
 //!
 //! A folder per resource: [`hours`], [`event`], [`ticket`], each with the type and its rules (`mod.rs`), the
-//! operations (`api.rs`) and the SQL (`store.rs`). [`Museum::open`] puts them together.
+//! operations (`api.rs`) and the SQL (`store.rs`). [`service`] describes the museum to
+//! the program that runs it, and [`Museum::open`] puts it together.
 
 mod caller;
 mod demo;
 mod event;
 mod examples;
 mod hours;
+mod service;
 mod settings;
 mod ticket;
 
+use ::service::Instance;
 use axum::{Extension, Router, extract::FromRef};
-use db::{Db, Migrations};
+use db::Db;
 use identity::{Accounts, Quota};
 use utoipa::{
     Modify, OpenApi,
@@ -22,21 +25,12 @@ use utoipa::{
     },
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
-use web::{Background, Clock, Facts, Random, RequestLimits, Service, openapi::Speaks};
+use web::{Background, Clock, Facts, Random, RequestLimits, openapi::Speaks};
 
 pub use demo::ACCOUNT as DEMO_ACCOUNT;
-pub use examples::with_examples;
 pub use hours::SettingsError;
+pub use service::{MIGRATIONS, SERVICE};
 pub use settings::{Settings, WeekSettings};
-
-/// Where the paths of the API begin.
-pub const PREFIX: &str = "/v1.1";
-
-/// The tables of this service.
-pub const MIGRATIONS: &[Migrations] =
-    &[identity::MIGRATIONS, identity::quota::MIGRATIONS, model::migrations!("museum")];
-
-const REALM: &str = "Museum";
 
 /// The name of this version of the museum's description.
 const VERSION_LABEL: &str = "@yummy-bear";
@@ -45,6 +39,7 @@ const VERSION_LABEL: &str = "@yummy-bear";
 #[derive(Clone)]
 pub struct Museum {
     address: std::sync::Arc<str>,
+    limits: RequestLimits,
     hours: std::sync::Arc<hours::Hours>,
     demo: bool,
     db: Db,
@@ -67,20 +62,15 @@ pub enum OpenError {
 }
 
 impl Museum {
-    /// The service over its database, with demo data if `demo` is set.
-    pub async fn open(
-        settings: &Settings,
-        db: Db,
-        demo: bool,
-        clock: Clock,
-        random: Random,
-    ) -> Result<Self, OpenError> {
+    /// Opens an instance, with demo data if it is a demo.
+    pub async fn open(settings: &Settings, instance: Instance) -> Result<Self, OpenError> {
         let hours = std::sync::Arc::new(hours::Hours::new(settings)?);
-        let accounts = accounts(db.clone(), demo, clock.clone(), random.clone())?;
-        let address = settings.address.as_str().into();
-        let background = Background::new("museum", clock.clone());
+        let accounts = SERVICE.accounts(&instance)?;
+        let Instance { db, clock, random, address, limits, demo, .. } = instance;
+        let background = Background::new(SERVICE.name, clock.clone());
         let quota = Quota::new(settings.calls_per_hour, db.clone(), clock.clone());
-        let museum = Museum { quota, address, hours, demo, db, clock, random, accounts, background };
+        let address = address.into();
+        let museum = Museum { quota, address, limits, hours, demo, db, clock, random, accounts, background };
         if demo {
             let (name, password) = DEMO_ACCOUNT;
             museum.accounts.add_demo(name, password).await?;
@@ -89,11 +79,14 @@ impl Museum {
         Ok(museum)
     }
 
-    /// Work that goes on beside the requests for as long as the service runs, if there is any.
-    pub async fn run(self) {
+    /// Works in the background until `stop` ends, if there is work.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
         if self.demo {
             let work = |_| self.clone().keep_demo_fresh_for_ever();
-            self.background.keep("demo events", std::future::pending(), work).await;
+            tokio::select! {
+                () = self.background.keep("demo events", std::future::pending(), work) => {}
+                () = stop => {}
+            }
         }
     }
 
@@ -108,40 +101,31 @@ impl Museum {
 
     /// Where something below the API's prefix is.
     pub(crate) fn location(&self, path: &str) -> String {
-        format!("{}{PREFIX}{path}", self.address)
+        format!("{}{}{path}", self.address, SERVICE.prefix)
     }
 
     /// The router to serve.
-    pub fn router(&self, limits: RequestLimits) -> Router {
+    pub fn router(&self) -> Router {
         let (api, openapi) = routes_and_document(&self.address);
         let openapi = examples::add(openapi, &self.hours, self.clock.now());
-        Service {
-            title: "Museum",
+        web::Service {
+            title: SERVICE.title,
             about: "Opening hours, special events and tickets of an imaginary museum, kept for real.",
             api: api.layer(Extension(Facts::new(self.clone()))).with_state(self.clone()),
-            prefix: PREFIX,
+            prefix: SERVICE.prefix,
+            address: &self.address,
             openapi,
             problems: &[],
             db: self.db.clone(),
             background: self.background.clone(),
-            limits,
+            limits: self.limits,
             xml: false,
-            beside: Router::new(),
+            extra_routes: Router::new(),
             exposed: &[],
             documentation_client: None,
         }
         .into_router()
     }
-}
-
-/// The accounts of this service, for whoever manages them without serving.
-pub fn accounts(db: Db, demo: bool, clock: Clock, random: Random) -> Result<Accounts, identity::ChangeError> {
-    Accounts::new(REALM, demo, db, clock, random)
-}
-
-/// Removes an account, in one transaction with the email addresses in the tickets it bought; the tickets stay.
-pub async fn remove_user(accounts: &Accounts, name: &str) -> Result<(), identity::ChangeError> {
-    accounts.remove_with(name, ticket::store::strip_emails).await
 }
 
 /// The OpenAPI document of the service at an address; without one, wherever the document comes from.

@@ -1,14 +1,17 @@
 //! What an operator can set about the museum.
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 use serde::{Deserialize, Serialize};
 
-use crate::hours::{Hours, SettingsError};
-
-/// The museum's settings as they stand in `triptych.toml`, under `[museum]`.
+/// The settings of the museum: the section `[museum]` of the settings file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Where people and programs reach it, without a slash at the end; if it is empty, answers name paths only.
+    /// Where it listens.
+    #[serde(deserialize_with = "service::listen")]
+    pub listen: SocketAddr,
+    /// The public address, without a slash at the end; if it is empty, answers name paths only.
     pub address: String,
     /// How many calls an hour an account may make.
     pub calls_per_hour: u32,
@@ -32,17 +35,11 @@ pub struct WeekSettings {
     pub sunday: String,
 }
 
-impl Settings {
-    /// Whether the museum can be opened with these.
-    pub fn check(&self) -> Result<(), SettingsError> {
-        Hours::new(self).map(drop)
-    }
-}
-
 impl Default for Settings {
     fn default() -> Self {
         let usual = || "09:00-18:00".to_owned();
         Settings {
+            listen: (Ipv4Addr::LOCALHOST, 8082).into(),
             address: String::new(),
             calls_per_hour: 100_000,
             timezone: "Europe/Amsterdam".into(),

@@ -8,10 +8,10 @@ use utoipa::{
     },
 };
 
-use crate::SCOPES;
+use crate::service::SCOPES;
 
 /// The name of the scheme by which access tokens are described.
-pub const OAUTH: &str = "petstore_auth";
+pub(crate) const OAUTH: &str = "petstore_auth";
 
 /// The document without its operations, of a service at this address.
 pub(crate) fn empty(address: &str) -> utoipa::openapi::OpenApi {

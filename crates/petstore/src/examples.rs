@@ -6,7 +6,7 @@ use utoipa::openapi::OpenApi;
 use web::openapi::{body_example, parameter_example};
 
 /// The document with examples for this moment.
-pub fn with_examples(mut document: OpenApi, now: Timestamp) -> OpenApi {
+pub(crate) fn with_examples(mut document: OpenApi, now: Timestamp) -> OpenApi {
     parameter_example(&mut document, "petId", 10);
     parameter_example(&mut document, "orderId", 10);
     parameter_example(&mut document, "username", "user1");

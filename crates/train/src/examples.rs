@@ -13,7 +13,7 @@ const ORIGIN: Uuid = uuid!("efdbb9d1-02c2-4bc3-afb7-6788d8782b1e");
 const DESTINATION: Uuid = uuid!("b2e783e1-c824-4d63-b37a-d8d698862f1d");
 
 /// The document with examples for this moment.
-pub fn with_examples(mut document: OpenApi, timetable: &Timetable, now: Timestamp) -> OpenApi {
+pub(crate) fn with_examples(mut document: OpenApi, timetable: &Timetable, now: Timestamp) -> OpenApi {
     let today = now.to_zoned(TimeZone::UTC).date();
     parameter_example(&mut document, "stationId", ORIGIN.to_string());
     if let Some(trip) = next_trip(timetable, now) {

@@ -8,7 +8,7 @@ use crate::{booking, idempotency, payment, traveller};
 
 /// Removes a user, in one transaction: the account with its sessions and grants, webhook subscriptions and what is on its way to
 /// them, holds and remembered answers. Bookings and payments stay without an owner and without names.
-pub async fn remove_user(accounts: &Accounts, name: &str) -> Result<(), ChangeError> {
+pub(crate) async fn remove_user(accounts: &Accounts, name: &str) -> Result<(), ChangeError> {
     accounts.remove_with(name, |tx, account: Uuid| remove(tx, &account.to_string())).await
 }
 

@@ -22,7 +22,7 @@ use person::Person;
 use serde_json::{Value, json};
 use testkit::{Answer, Client, Log, Server, Store};
 use train::Train;
-use web::{ConnectionLimits, Random, RequestLimits};
+use web::ConnectionLimits;
 
 /// Each of these decides otherwise; the last two are no card's.
 const CARDS: [&str; 7] = [
@@ -75,10 +75,8 @@ impl Open {
 
     /// Another process on the same database, with this secret; and Ada as she calls it.
     async fn another(&self, secret: [u8; 32]) -> (Server, Person) {
-        let settings = fixture::settings(&Setup { secret, ..Setup::default() });
-        let train =
-            Train::open(settings, self.db.clone(), self.clock.clone(), Random::system()).await.unwrap();
-        let router = train.router(RequestLimits::default());
+        let instance = fixture::instance(&Setup { secret, ..Setup::default() }, &self.db, &self.clock);
+        let router = Train::open(train::Settings::default(), instance).await.unwrap().router();
         let server = Server::start(ConnectionLimits::default(), |_| router).await;
         let client = Client::new(server.address());
         (server, Person { client, ..self.ada.clone() })

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, builder::PossibleValuesParser};
 use serde::{Serialize, Serializer};
+use service::Description;
 
-use crate::Failure;
+use crate::{Failure, service_flags::ServiceFlags, settings::Settings};
 
 /// Three well-known sample APIs, implemented for real.
 ///
@@ -24,12 +25,14 @@ pub(crate) enum Command {
     /// Start services: all of them, or those named
     Serve {
         /// Which services to start; all if none is named
-        services: Vec<ServiceName>,
+        #[arg(value_parser = names(|_| true))]
+        services: Vec<String>,
     },
     /// Print a service's OpenAPI document as JSON
     Openapi {
-        /// Whose document
-        service: ServiceName,
+        /// Which service's document
+        #[arg(value_parser = names(|_| true))]
+        service: String,
         /// In which version of OpenAPI
         #[arg(long, value_name = "VERSION", default_value = "3.1", value_parser = ["3.0", "3.1"])]
         version: String,
@@ -39,8 +42,9 @@ pub(crate) enum Command {
     /// It is valid for ten minutes, and can do what its scopes allow in the user's name.
     Token {
         /// Which service the token is for
-        service: OauthServiceName,
-        /// Whose token; in a demo it is demo's if nobody is named
+        #[arg(value_parser = names(has_oauth))]
+        service: String,
+        /// The user of the token [default: demo, in a demo]
         #[arg(long, value_name = "NAME")]
         user: Option<String>,
         /// What it allows, with blanks between several [default: everything]
@@ -62,12 +66,12 @@ pub(crate) enum Command {
         #[command(subcommand)]
         action: WebhookAction,
     },
-    /// Manage who can sign in to a service
+    /// Manage the users of a service
     User {
         #[command(subcommand)]
         action: UserAction,
     },
-    /// Print the settings in force, as a file
+    /// Print the settings in effect, as a file
     Config,
 }
 
@@ -84,7 +88,8 @@ pub(crate) enum UserAction {
 #[derive(Args)]
 pub(crate) struct UserArguments {
     /// Which service's user
-    pub(crate) service: ServiceName,
+    #[arg(value_parser = names(|_| true))]
+    pub(crate) service: String,
     /// The user's name
     pub(crate) name: String,
 }
@@ -94,10 +99,11 @@ pub(crate) enum ClientAction {
     /// Register a client; its id, and its secret if it has one, are printed
     Add {
         /// Which service's client
-        service: OauthServiceName,
-        /// What people read when the client asks for their consent
+        #[arg(value_parser = names(has_oauth))]
+        service: String,
+        /// The name that users see when the client asks for their consent
         name: String,
-        /// Where people are sent back to; may be given several times
+        /// Where users are sent back to; may be given several times
         #[arg(long = "redirect", value_name = "URL")]
         redirects: Vec<String>,
         /// What it may ask for, with blanks between several [default: everything]
@@ -110,10 +116,11 @@ pub(crate) enum ClientAction {
         #[arg(long, value_name = "URL", conflicts_with_all = ["redirects", "scope", "confidential"])]
         resource: Option<String>,
     },
-    /// Remove a client and all it was ever allowed
+    /// Remove a client, its grants and its tokens
     Remove {
         /// Which service's client
-        service: OauthServiceName,
+        #[arg(value_parser = names(has_oauth))]
+        service: String,
         /// The client's id
         id: String,
     },
@@ -136,36 +143,28 @@ pub(crate) enum WebhookAction {
 pub(crate) enum KeyAction {
     /// Make a key and print it; it can be seen only this once
     Add(KeyArguments),
-    /// Remove a key; it lets nobody in any more
+    /// Remove a key; it is not accepted any more
     Remove(KeyArguments),
 }
 
 #[derive(Args)]
 pub(crate) struct KeyArguments {
     /// Which service's key
-    pub(crate) service: KeyServiceName,
+    #[arg(value_parser = names(|service| service.has_api_keys))]
+    pub(crate) service: String,
     /// A name to know the key by
     pub(crate) name: String,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ServiceName {
-    Petstore,
-    Train,
-    Museum,
+/// The names of the services that an argument can have.
+fn names(filter: impl Fn(&Description) -> bool) -> PossibleValuesParser {
+    let defaults = Settings::defaults();
+    let all = defaults.services().map(|service| service.description());
+    PossibleValuesParser::new(all.into_iter().filter(|service| filter(service)).map(|service| service.name))
 }
 
-/// The services that speak OAuth.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OauthServiceName {
-    Petstore,
-    Train,
-}
-
-/// The services that know API keys.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum KeyServiceName {
-    Petstore,
+fn has_oauth(service: &Description) -> bool {
+    service.oauth.is_some()
 }
 
 /// Settings. Every command takes all of them, before or after its name, so that a script can give the same to each.
@@ -184,21 +183,8 @@ pub(crate) struct SettingFlags {
     /// A settings file [default: ./triptych.toml, if it is there]
     #[arg(long, value_name = "FILE", env = "TRIPTYCH_CONFIG", global = true)]
     config: Option<PathBuf>,
-    /// Where the pet store listens [default: 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDR", global = true)]
-    petstore_listen: Option<String>,
-    /// An issuer elsewhere whose access tokens the pet store takes instead of its own
-    #[arg(long, value_name = "URL", global = true)]
-    petstore_issuer: Option<String>,
-    /// Where the train service listens [default: 127.0.0.1:8081]
-    #[arg(long, value_name = "ADDR", global = true)]
-    train_listen: Option<String>,
-    /// An issuer elsewhere whose access tokens the train service takes instead of its own
-    #[arg(long, value_name = "URL", global = true)]
-    train_issuer: Option<String>,
-    /// Where the museum listens [default: 127.0.0.1:8082]
-    #[arg(long, value_name = "ADDR", global = true)]
-    museum_listen: Option<String>,
+    #[command(flatten)]
+    services: ServiceFlags,
     /// Where metrics are served [default: 127.0.0.1:8090]
     #[arg(long, value_name = "ADDR", global = true)]
     admin_listen: Option<String>,
@@ -225,32 +211,8 @@ pub(crate) struct Flags {
     admin_listen: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "on_or_off")]
     demo: Option<bool>,
-    #[serde(skip_serializing_if = "ServiceFlags::is_empty")]
-    petstore: ServiceFlags,
-    #[serde(skip_serializing_if = "ServiceFlags::is_empty")]
-    train: ServiceFlags,
-    #[serde(skip_serializing_if = "ServiceFlags::is_empty")]
-    museum: ServiceFlags,
-}
-
-#[derive(Serialize)]
-struct ServiceFlags {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    listen: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    oauth: Option<OauthFlags>,
-}
-
-impl ServiceFlags {
-    /// An empty section would take the place of what the file has under its name, should that be no section.
-    fn is_empty(&self) -> bool {
-        self.listen.is_none() && self.oauth.is_none()
-    }
-}
-
-#[derive(Serialize)]
-struct OauthFlags {
-    issuer: String,
+    #[serde(flatten)]
+    services: ServiceFlags,
 }
 
 #[expect(clippy::ref_option, reason = "serde hands it over this way")]
@@ -270,10 +232,7 @@ impl TryFrom<SettingFlags> for Flags {
             (false, true) => Some(false),
             (false, false) => None,
         };
-        let oauth = |issuer: Option<String>| issuer.map(|issuer| OauthFlags { issuer });
-        let petstore = ServiceFlags { listen: flags.petstore_listen, oauth: oauth(flags.petstore_issuer) };
-        let train = ServiceFlags { listen: flags.train_listen, oauth: oauth(flags.train_issuer) };
-        let museum = ServiceFlags { listen: flags.museum_listen, oauth: None };
-        Ok(Flags { config, data, database, database_file, admin_listen, demo, petstore, train, museum })
+        let services = flags.services;
+        Ok(Flags { config, data, database, database_file, admin_listen, demo, services })
     }
 }

@@ -1,22 +1,23 @@
-//! `triptych key …`: programs that are let in by a key of their own.
+//! `triptych key …`: the API keys of a service.
 
 use identity::ApiKeys;
-use web::{Clock, Random};
+use service::Instance;
 
 use crate::{
     Failure,
-    cli::{KeyAction, KeyArguments, KeyServiceName},
+    cli::{KeyAction, KeyArguments},
     print, serve,
     settings::Settings,
 };
 
 pub(crate) fn run(action: &KeyAction, settings: &Settings) -> Result<(), Failure> {
     let (KeyAction::Add(key) | KeyAction::Remove(key)) = action;
-    let KeyArguments { service: KeyServiceName::Petstore, name } = key;
+    let KeyArguments { service, name } = key;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let db = serve::open_existing("petstore", petstore::MIGRATIONS, settings).await?;
-        let keys = ApiKeys::new(settings.demo(), db, Clock::system(), Random::system());
+        let service = settings.service(service)?;
+        let Instance { db, clock, random, demo, .. } = serve::open_existing(service, settings).await?;
+        let keys = ApiKeys::new(demo, db, clock, random);
         match action {
             KeyAction::Add(_) if name.trim().is_empty() || name.chars().count() > 100 => {
                 Err("a key's name must have 1 to 100 characters".into())

@@ -1,7 +1,8 @@
 //! The program: command line, settings, start-up and shut-down, one listener per service.
 //!
-//! `cli` is what can be said to it, `settings` what holds, `serve` starts and stops the services, `user`, `oauth` and `key`
-//! manage who is let in. An error that keeps a command from doing its work is one line on standard error and exit code 2.
+//! `cli` is the command line, `settings` has the settings in effect and the list of services, `serve` starts and stops the
+//! services; `user`, `oauth` and `key` manage users, clients, tokens and API keys. A command that fails prints one line on
+//! standard error and exits with code 2.
 
 mod cli;
 mod key;
@@ -10,6 +11,7 @@ mod metrics;
 mod oauth;
 mod secret;
 mod serve;
+mod service_flags;
 mod settings;
 mod start_page;
 mod user;
@@ -21,19 +23,20 @@ use std::{
 };
 
 use clap::Parser;
-use cli::{Cli, Command, ServiceName, WebhookAction};
+use cli::{Cli, Command, WebhookAction};
+use service::public_address;
 use settings::Settings;
 
-/// What keeps a command from doing its work.
+/// Why a command failed.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever read this has gone, and with them what there was to do.
+        // The reader has closed the pipe: there is nothing left to do.
         Err(failure) if is_broken_pipe(&failure) => ExitCode::SUCCESS,
         Err(failure) => {
-            // Nobody to tell when standard error is closed too.
+            // Standard error may be closed, too.
             let _ = writeln!(io::stderr(), "triptych: {failure}");
             ExitCode::from(2)
         }
@@ -46,9 +49,9 @@ fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         None => serve::run(&settings()?, &[]),
         Some(Command::Serve { services }) => serve::run(&settings()?, &services),
-        Some(Command::Openapi { service, version }) => print(&document(service, &version, &settings()?)?),
+        Some(Command::Openapi { service, version }) => print(&document(&service, &version, &settings()?)?),
         Some(Command::Token { service, user, scope }) => {
-            oauth::print_token(service, user.as_deref(), scope.as_deref(), &settings()?)
+            oauth::print_token(&service, user.as_deref(), scope.as_deref(), &settings()?)
         }
         Some(Command::Client { action }) => oauth::client(action, &settings()?),
         Some(Command::Key { action }) => key::run(&action, &settings()?),
@@ -60,29 +63,14 @@ fn run(cli: Cli) -> Result<(), Failure> {
     }
 }
 
-/// A service's OpenAPI document, for readers who did not get it from the service: it names where the service is.
-fn document(service: ServiceName, version: &str, settings: &Settings) -> Result<String, Failure> {
-    let now = web::Clock::system().now();
-    let (mut document, address, issuer) = match service {
-        ServiceName::Petstore => {
-            let petstore::Settings { address, issuer, .. } = settings.petstore(settings.petstore.listen);
-            let document = petstore::with_examples(petstore::openapi(&address), now);
-            (document, address, issuer.map(|issuer| (issuer, petstore::OAUTH)))
-        }
-        ServiceName::Train => {
-            let train::Settings { address, issuer, hold, .. } = settings.train(settings.train.listen);
-            let timetable = train::Timetable::built_in()?;
-            let document = train::with_examples(train::openapi(&address, hold), &timetable, now);
-            (document, address, issuer.map(|issuer| (issuer, train::OAUTH)))
-        }
-        ServiceName::Museum => {
-            let address = settings::address(&settings.museum.address, settings.museum.listen);
-            let document = museum::with_examples(museum::openapi(&address), &settings.museum(), now)?;
-            (document, address, None)
-        }
-    };
-    if let Some((issuer, scheme)) = issuer {
-        issuer.issued_by().write(&mut document, scheme);
+/// A service's OpenAPI document for readers who did not get it from the service: it has the service's address.
+fn document(service: &str, version: &str, settings: &Settings) -> Result<String, Failure> {
+    let service = settings.service(service)?;
+    let address = public_address(service.address(), service.listen());
+    let mut document = service.openapi(&address, web::Clock::system().now())?;
+    let issuer = service.oauth().and_then(|oauth| oauth.external_issuer());
+    if let (Some(issuer), Some(oauth)) = (issuer, &service.description().oauth) {
+        issuer.issued_by().write(&mut document, oauth.scheme);
     }
     let document = web::openapi::at_address(document, &address);
     Ok(if version == "3.0" { web::document_text_3_0(&document) } else { web::document_text(&document) })

@@ -4,20 +4,14 @@ use identity::{
     Accounts,
     oauth::{self, AuthorizationServer, NewClient},
 };
-use web::{Clock, Random};
 
-use crate::{
-    Failure,
-    cli::{ClientAction, OauthServiceName},
-    print, serve,
-    settings::Settings,
-};
+use crate::{Failure, cli::ClientAction, print, serve, settings::Settings};
 
-/// Whose token it is, in a demo, if nobody is named.
+/// The user of a token, in a demo, if none is named.
 const DEMO_USER: &str = "demo";
 
 pub(crate) fn print_token(
-    service: OauthServiceName,
+    service: &str,
     user: Option<&str>,
     scope: Option<&str>,
     settings: &Settings,
@@ -25,7 +19,7 @@ pub(crate) fn print_token(
     let user = match user {
         Some(user) => user,
         None if settings.demo() => DEMO_USER,
-        None => return Err("say whose token it is to be, with --user".into()),
+        None => return Err("name the user of the token, with --user".into()),
     };
     block_on(async {
         let (server, accounts) = open(service, settings).await?;
@@ -41,7 +35,7 @@ pub(crate) fn client(action: ClientAction, settings: &Settings) -> Result<(), Fa
             let scopes = scope.unwrap_or_default().split_ascii_whitespace().map(str::to_owned).collect();
             let new = NewClient { name, redirect_uris: redirects, scopes, confidential };
             block_on(async {
-                let (server, _) = open(service, settings).await?;
+                let (server, _) = open(&service, settings).await?;
                 let (client, secret) = match resource {
                     Some(resource) => server.add_resource_server(&new.name, &resource).await?,
                     None => server.add_client(new).await?,
@@ -51,7 +45,7 @@ pub(crate) fn client(action: ClientAction, settings: &Settings) -> Result<(), Fa
             })
         }
         ClientAction::Remove { service, id } => block_on(async {
-            let (server, _) = open(service, settings).await?;
+            let (server, _) = open(&service, settings).await?;
             match server.remove_client(&id).await? {
                 true => print(&format!("{id}: removed\n")),
                 false => Err(format!("there is no client {id:?}").into()),
@@ -65,37 +59,17 @@ fn block_on(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failu
 }
 
 /// A service's authorization server and accounts, on the database that a running service may be using too.
-async fn open(
-    service: OauthServiceName,
-    settings: &Settings,
-) -> Result<(AuthorizationServer, Accounts), Failure> {
-    let (clock, random, demo) = (Clock::system(), Random::system(), settings.demo());
-    let (name, migrations, said, own, issuer) = match service {
-        OauthServiceName::Petstore => {
-            let own = settings.petstore(settings.petstore.listen);
-            ("petstore", petstore::MIGRATIONS, &settings.petstore.address, own.address, own.issuer)
-        }
-        OauthServiceName::Train => {
-            let own = settings.train(settings.train.listen);
-            ("train", train::MIGRATIONS, &settings.train.address, own.address, own.issuer)
-        }
-    };
-    if let Some(issuer) = issuer {
+async fn open(service: &str, settings: &Settings) -> Result<(AuthorizationServer, Accounts), Failure> {
+    let service = settings.service(service)?;
+    if let Some(issuer) = service.oauth().and_then(|oauth| oauth.external_issuer()) {
         return Err(format!("the tokens of this service come from {}; ask there", issuer.url).into());
     }
-    let db = serve::open_existing(name, migrations, settings).await?;
-    let address = match said.as_str() {
-        "" => oauth::last_address(&db).await?.unwrap_or(own),
-        said => said.to_owned(),
+    let instance = serve::open_existing(service, settings).await?;
+    let address = match service.address() {
+        "" => oauth::last_address(&instance.db).await?,
+        address => Some(address.to_owned()),
     };
-    Ok(match service {
-        OauthServiceName::Petstore => (
-            petstore::authorization_server(address, demo, db.clone(), clock.clone(), random.clone()).await?,
-            petstore::accounts(db, demo, clock, random)?,
-        ),
-        OauthServiceName::Train => (
-            train::authorization_server(address, demo, db.clone(), clock.clone(), random.clone()).await?,
-            train::accounts(db, demo, clock, random)?,
-        ),
-    })
+    let instance = instance.at(address.unwrap_or_else(|| service.instance_address(service.listen())));
+    let description = service.description();
+    Ok((description.authorization_server(&instance).await?, description.accounts(&instance)?))
 }

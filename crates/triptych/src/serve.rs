@@ -4,52 +4,44 @@ use std::{future::pending, net::SocketAddr, time::Duration};
 
 use axum::Router;
 use db::{Databases, Db, Limits, Location, Migrations};
-use museum::Museum;
-use petstore::Petstore;
+use futures_util::{FutureExt, future::BoxFuture};
+use service::{Description, Instance, Service, public_address};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
     sync::watch,
     task::JoinSet,
 };
-use train::Train;
-use web::{Background, Clock, Proxies, Random, Site};
+use web::{Background, Clock, InstallationSecret, Proxies, Random, Site};
 
 use crate::{
-    Failure,
-    cli::ServiceName,
-    log, metrics, print, secret,
-    settings::{self, Settings},
+    Failure, log, metrics, print, secret,
+    settings::Settings,
     start_page::{self, Started},
 };
 
-/// Runs until it is told to stop. No service named means all of them.
-pub(crate) fn run(settings: &Settings, services: &[ServiceName]) -> Result<(), Failure> {
+/// Runs until a signal stops it. No service named means all of them.
+pub(crate) fn run(settings: &Settings, named: &[String]) -> Result<(), Failure> {
     log::start(settings)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let wanted = |service| services.is_empty() || services.contains(&service);
+    let is_named = |service: &&dyn Service| {
+        named.is_empty() || named.iter().any(|name| name == service.description().name)
+    };
+    let services: Vec<_> = settings.services().into_iter().filter(is_named).collect();
     runtime.block_on(async {
-        for (service, name) in [(ServiceName::Petstore, "petstore"), (ServiceName::Train, "train")] {
-            if wanted(service) {
-                settings.check_shared(name)?;
-            }
+        for service in &services {
+            settings.check_shared(*service)?;
         }
-        let mut house = House::new(settings).await?;
-        if wanted(ServiceName::Petstore) {
-            house.open_petstore().await?;
+        let mut program = Program::new(settings).await?;
+        for service in services {
+            program.open(service).await?;
         }
-        if wanted(ServiceName::Train) {
-            house.open_train().await?;
-        }
-        if wanted(ServiceName::Museum) {
-            house.open_museum().await?;
-        }
-        house.serve().await
+        program.serve().await
     })
 }
 
-/// The services that run, and what they have in common.
-struct House<'s> {
+/// The services that run, and what they share.
+struct Program<'s> {
     settings: &'s Settings,
     databases: Databases,
     clock: Clock,
@@ -62,9 +54,9 @@ struct House<'s> {
     admin: SocketAddr,
 }
 
-impl<'s> House<'s> {
+impl<'s> Program<'s> {
     async fn new(settings: &'s Settings) -> Result<Self, Failure> {
-        let mut house = House {
+        let mut program = Program {
             settings,
             databases: connect(settings.location(), settings.limits.database()).await?,
             clock: Clock::system(),
@@ -77,82 +69,49 @@ impl<'s> House<'s> {
             admin: settings.admin_listen,
         };
         let listener = bind("metrics", "--admin-listen", settings.admin_listen).await?;
-        house.admin = listener.local_addr()?;
+        program.admin = listener.local_addr()?;
         let handle = metrics::start()?;
-        let upkeep = Background::new("admin", house.clock.clone());
-        house.spawn("admin", "", listener, metrics::router(handle.clone(), upkeep.clone()));
-        house.background.spawn(async move {
+        let upkeep = Background::new("admin", program.clock.clone());
+        program.spawn("admin", "", listener, metrics::router(handle.clone(), upkeep.clone()));
+        program.background.spawn(async move {
             upkeep.keep("metrics upkeep", pending(), |_| metrics::keep_up(handle.clone())).await;
         });
-        Ok(house)
+        Ok(program)
     }
 
-    async fn open_petstore(&mut self) -> Result<(), Failure> {
+    /// Opens a service and listens for it.
+    async fn open(&mut self, service: &dyn Service) -> Result<(), Failure> {
         let settings = self.settings;
-        let listener = bind("the pet store", "--petstore-listen", settings.petstore.listen).await?;
-        let address = listener.local_addr()?;
-        let db = open(&self.databases, "petstore", petstore::MIGRATIONS).await?;
-        warn_of_another(&db, "petstore", &settings.petstore(address).address).await?;
-        let petstore =
-            Petstore::open(settings.petstore(address), db, self.clock.clone(), self.random.clone()).await?;
-        self.spawn(
-            "petstore",
-            &settings.petstore.address,
-            listener,
-            petstore.router(settings.limits.request()),
-        );
-        let (name, password) = petstore::DEMO_USERS[0];
-        let key = petstore::DEMO_API_KEY;
-        let sign_in = match (settings.petstore.oauth.issuer.as_str(), settings.demo()) {
-            ("", demo) => demo.then(|| format!("OAuth or log-in, {name} / {password}; API key, {key}")),
-            (issuer, true) => {
-                Some(format!("tokens of {issuer}; log-in, {name} / {password}; API key, {key}"))
-            }
-            (issuer, false) => Some(format!("tokens of {issuer}")),
+        let Description { name, title_in_a_sentence, prefix, .. } = *service.description();
+        let listener = bind(title_in_a_sentence, &format!("--{name}-listen"), service.listen()).await?;
+        let listening = listener.local_addr()?;
+        let secret = match service.needs_secret() {
+            true => secret::read(settings, &self.random)?,
+            false => InstallationSecret::new(&[]),
         };
-        let address = settings::address(&settings.petstore.address, address);
-        self.started.push(Started { name: "petstore", address, prefix: petstore::PREFIX, sign_in });
-        Ok(())
-    }
-
-    async fn open_train(&mut self) -> Result<(), Failure> {
-        let settings = self.settings;
-        let listener = bind("the train service", "--train-listen", settings.train.listen).await?;
-        let address = listener.local_addr()?;
-        let secret = secret::read(settings, &self.random)?;
-        let db = open(&self.databases, "train", train::MIGRATIONS).await?;
-        warn_of_another(&db, "train", &settings.train(address).address).await?;
-        let of_train = train::Settings { secret, ..settings.train(address) };
-        let train = Train::open(of_train, db, self.clock.clone(), self.random.clone()).await?;
-        self.spawn("train", &settings.train.address, listener, train.router(settings.limits.request()));
-        let stop = self.stopped();
-        self.tasks.spawn(train.run(stop));
-        let (name, password) = train::DEMO_USERS[0];
-        let sign_in = match settings.train.oauth.issuer.as_str() {
-            "" => settings.demo().then(|| format!("OAuth, {name} / {password}")),
-            issuer => Some(format!("tokens of {issuer}")),
+        let instance = Instance {
+            db: open(&self.databases, service.description()).await?,
+            clock: self.clock.clone(),
+            random: self.random.clone(),
+            address: service.instance_address(listening),
+            limits: settings.limits.request(),
+            demo: settings.demo(),
+            is_local: settings.opened_by().is_none(),
+            secret,
         };
-        let address = settings::address(&settings.train.address, address);
-        self.started.push(Started { name: "train", address, prefix: train::PREFIX, sign_in });
-        Ok(())
-    }
-
-    async fn open_museum(&mut self) -> Result<(), Failure> {
-        let settings = self.settings;
-        let listener = bind("the museum", "--museum-listen", settings.museum.listen).await?;
-        let address = listener.local_addr()?;
-        let db = open(&self.databases, "museum", museum::MIGRATIONS).await?;
-        let demo = settings.demo();
-        let museum =
-            Museum::open(&settings.museum(), db, demo, self.clock.clone(), self.random.clone()).await?;
-        self.spawn("museum", &settings.museum.address, listener, museum.router(settings.limits.request()));
-        if demo {
-            self.background.spawn(museum.run());
+        if service.oauth().is_some() {
+            warn_of_another(&instance, name).await?;
         }
-        let (name, password) = museum::DEMO_ACCOUNT;
-        let sign_in = demo.then(|| format!("HTTP Basic, {name} / {password}"));
-        let address = settings::address(&settings.museum.address, address);
-        self.started.push(Started { name: "museum", address, prefix: museum::PREFIX, sign_in });
+        let running = service.open(instance).await?;
+        self.spawn(name, service.address(), listener, running.router());
+        let stop = self.stopped();
+        self.tasks.spawn(running.run(stop));
+        self.started.push(Started {
+            name,
+            address: public_address(service.address(), listening),
+            prefix,
+            sign_in: service.sign_in_help(settings.demo()),
+        });
         Ok(())
     }
 
@@ -165,16 +124,17 @@ impl<'s> House<'s> {
         self.tasks.spawn(web::serve(site, listener, router, self.random.clone(), stop));
     }
 
-    /// Ends when the program is to stop.
-    fn stopped(&self) -> impl Future<Output = ()> + use<> {
+    /// Ends when the program stops.
+    fn stopped(&self) -> BoxFuture<'static, ()> {
         let mut stopped = self.stop.subscribe();
         async move {
-            // The sender going away means the same.
+            // A closed channel means the same.
             let _ = stopped.wait_for(|stop| *stop).await;
         }
+        .boxed()
     }
 
-    /// Says where everything is, and runs until it is told to stop.
+    /// Prints the start page, and runs until a signal stops it.
     async fn serve(mut self) -> Result<(), Failure> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
@@ -182,12 +142,12 @@ impl<'s> House<'s> {
         if let Some(because) = self.settings.opened_by().filter(|_| demo) {
             tracing::warn!(because, "other machines can sign in to the demo, whose passwords are well known");
         }
-        // Not earlier: what keeps it from starting is said in one line.
+        // Not earlier: an error at start is one line, without log lines before it.
         for (service, listen) in &self.listening {
             tracing::info!(service, %listen, "listening");
         }
-        // It serves whether or not anybody reads this.
-        let _ = print(&start_page::page(&self.started, self.admin, &self.settings.place(), demo));
+        // It serves even if standard output is closed.
+        let _ = print(&start_page::page(&self.started, self.admin, &self.settings.data_location(), demo));
         tracing::info!(version = env!("CARGO_PKG_VERSION"), demo, "started");
         tokio::select! {
             _ = interrupt.recv() => {}
@@ -217,18 +177,16 @@ async fn connect(location: Location, limits: Limits) -> Result<Databases, Failur
 }
 
 /// Opens a service's database, which may wait for another process to migrate it.
-async fn open(
-    databases: &Databases,
-    service: &'static str,
-    migrations: &'static [Migrations],
-) -> Result<Db, Failure> {
+async fn open(databases: &Databases, service: &Description) -> Result<Db, Failure> {
     let databases = databases.clone();
-    Ok(tokio::task::spawn_blocking(move || databases.open(service, migrations)).await??)
+    let (name, migrations): (_, &'static [Migrations]) = (service.name, service.migrations);
+    Ok(tokio::task::spawn_blocking(move || databases.open(name, migrations)).await??)
 }
 
-/// Says so if another process was started on a shared database at another address: the two refuse each other's tokens. Only a
+/// Warns if another process was started on a shared database at another address: the two refuse each other's tokens. Only a
 /// demo is started without an address on such a database.
-async fn warn_of_another(db: &Db, service: &str, address: &str) -> Result<(), Failure> {
+async fn warn_of_another(instance: &Instance, service: &str) -> Result<(), Failure> {
+    let Instance { db, address, .. } = instance;
     let last = if db.is_shared() { identity::oauth::last_address(db).await? } else { None };
     if let Some(last) = last.filter(|last| last != address) {
         tracing::warn!(
@@ -239,17 +197,17 @@ async fn warn_of_another(db: &Db, service: &str, address: &str) -> Result<(), Fa
     Ok(())
 }
 
-/// Opens the database of a service that has been started before, for commands: in a folder whose name was mistyped they are to
-/// make nothing, and they do not wait for a server that is not there.
-pub(crate) async fn open_existing(
-    service: &'static str,
-    migrations: &'static [Migrations],
-    settings: &Settings,
-) -> Result<Db, Failure> {
-    if settings.has_own_database() && !settings.data.join(format!("{service}.db")).is_file() {
-        let said = format!("there is no database of {service} in {}", settings.data.display());
-        return Err(format!("{said}: check --data, or start triptych there once, which makes it").into());
+/// Opens the instance of a service that was started before, for commands: with a mistyped folder they must create nothing, and
+/// they do not wait for a database server that is down.
+pub(crate) async fn open_existing(service: &dyn Service, settings: &Settings) -> Result<Instance, Failure> {
+    let Description { name, .. } = *service.description();
+    if settings.has_own_database() && !settings.data.join(format!("{name}.db")).is_file() {
+        let missing = format!("there is no database of {name} in {}", settings.data.display());
+        return Err(format!("{missing}: check --data, or start triptych there once, which makes it").into());
     }
     let limits = Limits { connections: 2, start: Duration::ZERO, ..settings.limits.database() };
-    open(&connect(settings.location(), limits).await?, service, migrations).await
+    let databases = connect(settings.location(), limits).await?;
+    let db = open(&databases, service.description()).await?;
+    let instance = Instance::new(db, Clock::system(), Random::system());
+    Ok(Instance { demo: settings.demo(), ..instance })
 }

@@ -4,7 +4,7 @@ mod address;
 mod database;
 mod demo;
 mod explain;
-mod parse;
+mod log_filter;
 mod variables;
 
 use std::{
@@ -13,19 +13,16 @@ use std::{
     time::Duration,
 };
 
-pub(crate) use address::address;
 use address::check_address;
 use db::Location;
 use figment::{
     Figment,
     providers::{Format, Serialized, Toml},
 };
-use identity::oauth::ExternalIssuerSettings;
 use ipnet::IpNet;
-use jiff::SignedDuration;
-use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
-use web::{ConnectionLimits, InstallationSecret, RequestLimits};
+use service::{Description, HIDDEN, Service};
+use web::{ConnectionLimits, RequestLimits};
 
 use crate::cli::Flags;
 
@@ -46,16 +43,16 @@ pub(crate) struct Settings {
     url: String,
     pub(crate) secret: String,
     pub(crate) demo: Demo,
-    #[serde(deserialize_with = "parse::listen")]
+    #[serde(deserialize_with = "service::listen")]
     pub(crate) admin_listen: SocketAddr,
-    #[serde(deserialize_with = "parse::networks")]
+    #[serde(deserialize_with = "service::networks")]
     pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
     pub(crate) limits: Limits,
-    pub(crate) petstore: Petstore,
-    pub(crate) train: Train,
-    pub(crate) museum: Museum,
+    petstore: petstore::Settings,
+    train: train::Settings,
+    museum: museum::Settings,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,96 +89,8 @@ pub(crate) struct Limits {
     database_start_seconds: u64,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Petstore {
-    #[serde(deserialize_with = "parse::listen")]
-    pub(crate) listen: SocketAddr,
-    pub(crate) address: String,
-    calls_per_hour: u32,
-    open_sign_up: bool,
-    sign_ups_per_hour: u32,
-    pub(crate) oauth: Oauth,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Train {
-    #[serde(deserialize_with = "parse::listen")]
-    pub(crate) listen: SocketAddr,
-    pub(crate) address: String,
-    calls_per_hour: u32,
-    hold_seconds: u32,
-    unpaid_holds: u32,
-    declined_payments_per_hour: u32,
-    declined_payments_per_user_per_hour: u32,
-    test_events_per_hour: u32,
-    #[serde(deserialize_with = "parse::networks")]
-    webhook_networks: Vec<IpNet>,
-    pub(crate) oauth: Oauth,
-}
-
-impl Train {
-    /// How long a seat is held until it is paid for.
-    fn hold(&self) -> SignedDuration {
-        SignedDuration::from_secs(self.hold_seconds.into())
-    }
-
-    fn limits(&self) -> train::Limits {
-        train::Limits {
-            unpaid_holds: self.unpaid_holds,
-            declined_payments_per_hour: self.declined_payments_per_hour,
-            declined_payments_per_user_per_hour: self.declined_payments_per_user_per_hour,
-            test_events_per_hour: self.test_events_per_hour,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Oauth {
-    pub(crate) issuer: String,
-    audience: String,
-    types: Vec<String>,
-    scope_claim: String,
-    registration_token: String,
-}
-
-impl Oauth {
-    /// The issuer elsewhere, if there is one.
-    fn elsewhere(&self) -> Option<ExternalIssuerSettings> {
-        let Oauth { issuer, audience, types, scope_claim, .. } = self.clone();
-        (!issuer.is_empty()).then_some(ExternalIssuerSettings { url: issuer, audience, types, scope_claim })
-    }
-
-    fn registration_token(&self) -> Option<SecretString> {
-        Some(&self.registration_token).filter(|token| !token.is_empty()).map(|token| token.as_str().into())
-    }
-
-    /// As it can be shown.
-    fn without_token(&self) -> Self {
-        let shown = if self.registration_token.is_empty() { "" } else { HIDDEN };
-        Oauth { registration_token: shown.into(), ..self.clone() }
-    }
-}
-
 /// How many characters the installation's secret has at the least.
 const SHORTEST_SECRET: usize = 32;
-
-/// What is shown in place of a secret.
-pub(crate) const HIDDEN: &str = "(hidden)";
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Museum {
-    #[serde(deserialize_with = "parse::listen")]
-    pub(crate) listen: SocketAddr,
-    pub(crate) address: String,
-    calls_per_hour: u32,
-    timezone: String,
-    closed_on: Vec<String>,
-    hours: museum::WeekSettings,
-}
 
 /// A setting that cannot be used: one line for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -189,6 +98,22 @@ pub(crate) struct Museum {
 pub(crate) struct SettingsError(String);
 
 impl Settings {
+    /// The services, in their order. Nothing else in the program names one of them.
+    pub(crate) fn services(&self) -> [&dyn Service; 3] {
+        [&self.petstore, &self.train, &self.museum]
+    }
+
+    /// The service of this name, which the command line has checked.
+    pub(crate) fn service(&self, name: &str) -> Result<&dyn Service, SettingsError> {
+        let found = self.services().into_iter().find(|service| service.description().name == name);
+        found.ok_or_else(|| SettingsError(format!("there is no service {name:?}")))
+    }
+
+    pub(crate) fn defaults() -> Self {
+        #[expect(clippy::expect_used, reason = "a test reads the same text")]
+        Figment::from(Toml::string(DEFAULTS)).extract().expect("the default settings are valid")
+    }
+
     pub(crate) fn read(flags: &Flags) -> Result<Self, SettingsError> {
         let default = Path::new(FILE);
         let file = match flags.config.as_deref() {
@@ -203,7 +128,7 @@ impl Settings {
             explain::check_toml(file)?;
             settings = settings.merge(Toml::file_exact(file));
         }
-        let settings = settings.merge(variables::variables()).merge(Serialized::defaults(flags));
+        let settings = settings.merge(variables::variables(DEFAULTS)).merge(Serialized::defaults(flags));
         let mut settings: Settings =
             settings.extract().map_err(|error| SettingsError(explain::explain(&error, &settings)))?;
         settings.check()?;
@@ -236,32 +161,20 @@ impl Settings {
         if limits.body_memory_bytes < limits.body_bytes {
             return Err(SettingsError("limits.body_memory_bytes must be at least limits.body_bytes".into()));
         }
-        check_address("petstore", &self.petstore.address)?;
-        check_address("train", &self.train.address)?;
-        check_address("museum", &self.museum.address)?;
-        for (name, value) in [
-            ("petstore.calls_per_hour", self.petstore.calls_per_hour),
-            ("petstore.sign_ups_per_hour", self.petstore.sign_ups_per_hour),
-            ("train.calls_per_hour", self.train.calls_per_hour),
-            ("museum.calls_per_hour", self.museum.calls_per_hour),
-            ("limits.anonymous_calls_per_hour", self.limits.anonymous_calls_per_hour),
-            ("train.hold_seconds", self.train.hold_seconds),
-            ("train.unpaid_holds", self.train.unpaid_holds),
-            ("train.declined_payments_per_hour", self.train.declined_payments_per_hour),
-            ("train.declined_payments_per_user_per_hour", self.train.declined_payments_per_user_per_hour),
-            ("train.test_events_per_hour", self.train.test_events_per_hour),
-        ] {
-            if value == 0 {
-                return Err(SettingsError(format!("{name} must be at least 1")));
-            }
+        for service in self.services() {
+            let name = service.description().name;
+            check_address(name, service.address())?;
+            service.check().map_err(|error| SettingsError(format!("{name}.{error}")))?;
         }
-        if !parse::is_log_filter(&self.log) {
+        if limits.anonymous_calls_per_hour == 0 {
+            return Err(SettingsError("limits.anonymous_calls_per_hour must be at least 1".into()));
+        }
+        if !log_filter::is_log_filter(&self.log) {
             return Err(SettingsError(format!(
                 "log is {:?}, but must be error, warn, info, debug, trace or off, or that by part, like warn,museum=debug",
                 self.log
             )));
         }
-        self.museum().check().map_err(|error| SettingsError(error.to_string()))?;
         if !self.secret.is_empty() && self.secret.len() < SHORTEST_SECRET {
             return Err(SettingsError(format!(
                 "secret must have at least {SHORTEST_SECRET} characters, like what openssl rand -hex 32 prints"
@@ -282,28 +195,21 @@ impl Settings {
         self.url.is_empty()
     }
 
-    /// What keeps processes on the same database from serving as one, if anything does: where a token is valid is the
-    /// service's address, and repeated requests are recognised by the secret. Neither may be each process's own.
-    pub(crate) fn check_shared(&self, service: &str) -> Result<(), SettingsError> {
-        let (address, oauth, example) = match service {
-            "petstore" => (&self.petstore.address, &self.petstore.oauth, "https://pets.example.com"),
-            "train" => (&self.train.address, &self.train.oauth, "https://trains.example.com"),
-            _ => return Ok(()),
-        };
-        let demo_here = self.demo() && self.opened_by().is_none();
-        if self.has_own_database() || demo_here {
+    /// Refuses settings with which processes on the same database cannot serve as one: tokens are valid for the public address,
+    /// and repeated requests are recognised by the secret. Both must be the same in all processes.
+    pub(crate) fn check_shared(&self, service: &dyn Service) -> Result<(), SettingsError> {
+        let is_local_demo = self.demo() && self.opened_by().is_none();
+        if self.has_own_database() || is_local_demo {
             return Ok(());
         }
-        // An external issuer's tokens are for the address too, unless an audience is set. Webhooks of the train service carry
-        // tokens of its own in any case.
-        let by_issuer = service == "petstore" && !oauth.issuer.is_empty() && !oauth.audience.is_empty();
-        if address.is_empty() && !by_issuer {
+        let Description { name, example_address, .. } = service.description();
+        if service.needs_address() && service.address().is_empty() {
             return Err(SettingsError(format!(
-                "{service}.address must be set, as in {example:?}: several processes may share a PostgreSQL database, and \
+                "{name}.address must be set, as in {example_address:?}: several processes may share a PostgreSQL database, and \
                  take each other's tokens only under one address"
             )));
         }
-        if service == "train" && self.secret.is_empty() {
+        if service.needs_secret() && self.secret.is_empty() {
             return Err(SettingsError(
                 "secret must be set, to what openssl rand -hex 32 prints: several processes may share a PostgreSQL \
                  database, and recognise each other's Idempotency-Keys only by one secret"
@@ -314,59 +220,17 @@ impl Settings {
     }
 
     /// Where the data is, in words, without the password.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn data_location(&self) -> String {
         match self.has_own_database() {
             true => format!("SQLite in {}", self.data.display()),
             false => format!("PostgreSQL at {}", database::without_password(&self.url)),
         }
     }
 
-    /// What the pet store is to know when it listens here.
-    pub(crate) fn petstore(&self, listening: SocketAddr) -> petstore::Settings {
-        let Petstore { address: said, calls_per_hour, open_sign_up, sign_ups_per_hour, oauth, .. } =
-            &self.petstore;
-        petstore::Settings {
-            address: address(said, listening),
-            issuer: oauth.elsewhere(),
-            registration_token: oauth.registration_token(),
-            calls_per_hour: *calls_per_hour,
-            open_sign_up: *open_sign_up,
-            sign_ups_per_hour: *sign_ups_per_hour,
-            demo: self.demo(),
-        }
-    }
-
-    /// What the train service is to know when it listens here.
-    pub(crate) fn train(&self, listening: SocketAddr) -> train::Settings {
-        let Train { address: said, calls_per_hour, webhook_networks, oauth, .. } = &self.train;
-        train::Settings {
-            address: address(said, listening),
-            issuer: oauth.elsewhere(),
-            registration_token: oauth.registration_token(),
-            calls_per_hour: *calls_per_hour,
-            hold: self.train.hold(),
-            limits: self.train.limits(),
-            // Whoever serves reads it from its file if this is empty.
-            secret: InstallationSecret::new(self.secret.as_bytes()),
-            webhook_networks: webhook_networks.clone(),
-            // Stricter than the demo, which can be asked for beyond this machine: whoever subscribes has the service call its
-            // own ports.
-            webhooks_to_this_machine: self.demo() && self.opened_by().is_none(),
-            demo: self.demo(),
-        }
-    }
-
-    pub(crate) fn museum(&self) -> museum::Settings {
-        let Museum { address, calls_per_hour, timezone, closed_on, hours, .. } = self.museum.clone();
-        museum::Settings { address, calls_per_hour, timezone, closed_on, hours }
-    }
-
-    /// The settings in force as a file, without the database's password and other secrets.
+    /// The settings in effect as a file, without the database's password and other secrets.
     pub(crate) fn to_file(&self) -> String {
         let mut shown = Settings { database: database::without_password(&self.database), ..self.clone() };
         shown.secret = if self.secret.is_empty() { String::new() } else { HIDDEN.into() };
-        shown.petstore.oauth = self.petstore.oauth.without_token();
-        shown.train.oauth = self.train.oauth.without_token();
         toml::to_string(&shown).unwrap_or_else(|error| format!("# {error}\n"))
     }
 }
@@ -410,11 +274,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_file_is_the_museums_own_default() {
-        let settings = Figment::from(Toml::string(DEFAULTS)).extract::<Settings>().unwrap();
-        let own = museum::Settings::default();
-        assert_eq!(format!("{:?}", settings.museum()), format!("{own:?}"));
-        assert_eq!(settings.train.limits(), train::Limits::default());
+    fn default_file_has_the_defaults_of_the_code() {
+        let settings = Settings::defaults();
+        assert_eq!(format!("{:?}", settings.petstore), format!("{:?}", petstore::Settings::default()));
+        assert_eq!(format!("{:?}", settings.train), format!("{:?}", train::Settings::default()));
+        assert_eq!(format!("{:?}", settings.museum), format!("{:?}", museum::Settings::default()));
         let (limits, own) = (settings.limits.connection(), ConnectionLimits::default());
         assert_eq!(format!("{limits:?}"), format!("{own:?}"));
         let (limits, own) = (settings.limits.request(), RequestLimits::default());

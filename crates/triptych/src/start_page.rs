@@ -1,17 +1,17 @@
-//! What the program says when it has started: where everything is, and how to sign in.
+//! The start page: the addresses of the services, and how to sign in.
 
 use std::net::SocketAddr;
 
 pub(crate) struct Started {
     pub(crate) name: &'static str,
-    /// Where people and programs reach it.
+    /// The public address.
     pub(crate) address: String,
     pub(crate) prefix: &'static str,
-    /// How to sign in to the demo, if there is one.
+    /// How to sign in, if the service has something to say about it.
     pub(crate) sign_in: Option<String>,
 }
 
-pub(crate) fn page(services: &[Started], admin: SocketAddr, place: &str, demo: bool) -> String {
+pub(crate) fn page(services: &[Started], admin: SocketAddr, data_location: &str, demo: bool) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let data = if demo { "with demo data" } else { "without demo data" };
     let mut rows = vec![["service".to_owned(), "address".into(), "documentation".into(), "sign in".into()]];
@@ -29,7 +29,7 @@ pub(crate) fn page(services: &[Started], admin: SocketAddr, place: &str, demo: b
     rows.push(["metrics".into(), format!("http://{admin}/metrics"), String::new(), String::new()]);
     let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or_default();
     let widths = [width(0), width(1), width(2)];
-    let mut page = format!("Triptych {version}, {data}, {place}\n\n");
+    let mut page = format!("Triptych {version}, {data}, {data_location}\n\n");
     for [name, address, documentation, sign_in] in &rows {
         let [first, second, third] = widths;
         let row = format!("  {name:first$}  {address:second$}  {documentation:third$}  {sign_in}");

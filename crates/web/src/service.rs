@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// What a service brings along.
-pub struct Service {
+pub struct Service<'a> {
     /// The service's name in words.
     pub title: &'static str,
     /// What it is, in a sentence or two.
@@ -45,6 +45,8 @@ pub struct Service {
     pub api: Router,
     /// Where the API's paths begin, `/v1.1`; nothing if they begin at the root.
     pub prefix: &'static str,
+    /// Where clients reach the service. Its path, if it has one, is in front of every path below.
+    pub address: &'a str,
     /// The document of the same operations.
     pub openapi: OpenApi,
     /// The kinds of problem that only this service has.
@@ -57,8 +59,8 @@ pub struct Service {
     /// Whether it speaks XML too: its refusals then do, and operations choose with [`crate::ResponseFormat`] or
     /// [`crate::json_only`]. Without it every operation answers in JSON only.
     pub xml: bool,
-    /// Routes that stand beside the API at the root, which pages elsewhere may not call: those of a sign-in.
-    pub beside: Router,
+    /// Routes at the root in addition to the API, which pages of other origins may not call: those of a sign-in.
+    pub extra_routes: Router,
     /// Response headers that pages elsewhere may read, besides those that every service has.
     pub exposed: &'static [&'static str],
     /// How its documentation page signs people in through OAuth, if it can.
@@ -77,7 +79,7 @@ struct Pages {
     background: Background,
 }
 
-impl Service {
+impl Service<'_> {
     /// The router to serve.
     pub fn into_router(self) -> Router {
         let clock = self.background.clock().clone();
@@ -117,8 +119,8 @@ impl Service {
             .layer(cors(self.exposed))
             .layer(middleware::from_fn_with_state(memory.clone(), hold))
             .layer(Extension(self.limits));
-        let beside = self
-            .beside
+        let extra_routes = self
+            .extra_routes
             .layer(middleware::from_fn_with_state(anonymous, meter))
             .layer(middleware::from_fn_with_state(memory, hold))
             .layer(Extension(self.limits));
@@ -126,9 +128,9 @@ impl Service {
             "" => api,
             prefix => Router::new().nest(prefix, api).fallback(nothing),
         };
-        // Not of what stands beside: its pages have secrets next to what a stranger can put there, and how well both compress
+        // Not of the extra routes: their pages have secrets next to what a stranger can put there, and how well both compress
         // together tells the secret (BREACH).
-        let router = api.merge(pages).layer(compression()).merge(beside);
+        let router = api.merge(pages).layer(compression()).merge(extra_routes);
         if self.xml { router.layer(middleware::from_fn(set_speaks_xml)) } else { router }
     }
 }

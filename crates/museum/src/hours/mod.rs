@@ -35,13 +35,13 @@ enum Closure {
 
 /// A setting of the museum's that makes no sense: one line for the operator.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct SettingsError(String);
+#[error("museum.{0}")]
+pub struct SettingsError(pub(crate) String);
 
 impl Hours {
     pub(crate) fn new(settings: &Settings) -> Result<Self, SettingsError> {
         let wrong = |key: &str, found: &str, wanted: &str| {
-            SettingsError(format!("museum.{key} is {found:?}, but must be {wanted}"))
+            SettingsError(format!("{key} is {found:?}, but must be {wanted}"))
         };
         let zone = TimeZone::get(&settings.timezone).map_err(|_| {
             wrong("timezone", &settings.timezone, "the name of a timezone, like Europe/Amsterdam")

@@ -1,5 +1,6 @@
 //! What stands beside the API: pages for people, the documentation, and what an operator's tools ask.
 
+use service::Instance;
 use std::{future::ready, pin::Pin, sync::mpsc};
 
 use serde_json::json;
@@ -140,10 +141,8 @@ testkit::on_both_engines! {
         let db = db::Db::open(store.location(), "museum", museum::MIGRATIONS, limits).unwrap();
         let open = Open::on(store, Setup::default()).await;
         let settings = museum::Settings::default();
-        let random = web::Random::system();
-        let busy =
-            museum::Museum::open(&settings, db.clone(), false, open.clock.clone(), random).await.unwrap();
-        let router = busy.router(web::RequestLimits::default());
+        let instance = Instance::new(db.clone(), open.clock.clone(), web::Random::system());
+        let router = museum::Museum::open(&settings, instance).await.unwrap().router();
         let server = Server::start(web::ConnectionLimits::default(), |_| router).await;
         let ada = testkit::Client::new(server.address()).signed_in("ada", "swordfish-1");
         let ballet = event("Ballet", &["2026-05-20"]);

@@ -56,7 +56,7 @@ impl Demo {
 
     /// Starts the work that goes on beside the requests, as far as its first wait for the clock.
     async fn run(&self) -> JoinHandle<()> {
-        let mut run = Box::pin(self.open.museum.clone().run());
+        let mut run = Box::pin(self.open.museum.clone().run(std::future::pending()));
         tokio::select! {
             biased;
             () = &mut run => panic!("it is to go on"),
@@ -224,7 +224,7 @@ testkit::on_both_engines! {
         // Nor later: there is nothing to do beside the requests.
         tokio::select! {
             biased;
-            () = open.museum.clone().run() => {}
+            () = open.museum.clone().run(std::future::pending()) => {}
             () = ready(()) => panic!("it waits for a midnight to bring demo data"),
         }
     }

@@ -4,6 +4,7 @@ use db::Db;
 use jiff::{SignedDuration, Timestamp};
 use museum::{MIGRATIONS, Museum, Settings};
 use serde_json::{Value, json};
+use service::{Instance, Service};
 use testkit::{Answer, Client, Engine, Fixture, Server, Store};
 use web::{Clock, ConnectionLimits, Random, RequestLimits};
 
@@ -62,15 +63,22 @@ impl Open {
 
     async fn with(store: Store, clock: Clock, setup: Setup) -> Self {
         let db = store.open("museum", MIGRATIONS);
-        let museum =
-            Museum::open(&setup.settings, db.clone(), setup.demo, clock.clone(), Random::system()).await;
-        let museum = museum.unwrap();
-        let router = museum.router(setup.limits);
+        let instance = Instance::new(db.clone(), clock.clone(), Random::system());
+        let address = setup.settings.instance_address(setup.settings.listen);
+        let instance = Instance { demo: setup.demo, limits: setup.limits, ..instance.at(address) };
+        let museum = Museum::open(&setup.settings, instance).await.unwrap();
+        let router = museum.router();
         let server = Server::start(ConnectionLimits::default(), |_| router).await;
         let anyone = Client::new(server.address());
         let ada = anyone.signed_in(ADA.0, ADA.1);
         let ben = anyone.signed_in(BEN.0, BEN.1);
         Open { anyone, ada, ben, museum, db, clock, server, store }
+    }
+
+    /// Removes an account, as an operator does.
+    pub(crate) async fn remove_user(&self, name: &str) -> Result<(), identity::ChangeError> {
+        let instance = Instance::new(self.db.clone(), self.clock.clone(), Random::system());
+        Settings::default().remove_user(&instance, name).await
     }
 
     /// Closes the museum and opens it again on the same database, at the time it was closed.

@@ -1,5 +1,6 @@
 //! The OpenAPI document: what it promises, and that it is whole.
 
+use service::Service;
 use std::collections::BTreeMap;
 
 use http::Method;
@@ -49,7 +50,7 @@ testkit::on_both_engines! {
     async fn the_service_serves_its_document(open: Open) {
         let answer = open.anyone.get("/openapi.json").send().await;
         // With examples for the moment at which it started.
-        let document = museum::with_examples(museum::openapi(""), &Settings::default(), open.clock.now());
+        let document = Settings::default().openapi("", open.clock.now());
         assert_eq!(answer.has_status(200).text(), web::document_text(&document.unwrap()));
         // Tools in a browser read it from anywhere.
         assert_eq!(answer.header("access-control-allow-origin"), "*");

@@ -24,20 +24,20 @@ testkit::on_both_engines! {
         let sold = open.buy(&purchase()).await.has_status(201).json();
         open.ben.post("/v1.1/tickets").json(&general("2026-05-20")).send().await.has_status(201);
         assert_eq!(open.everything().await.iter().filter(|row| row.contains(EMAIL)).count(), 1);
-        museum::remove_user(open.museum.accounts(), "ada").await.unwrap();
+        open.remove_user("ada").await.unwrap();
         let left = open.everything().await;
         assert!(left.iter().all(|row| !row.contains(EMAIL) && !row.contains("'ada'") && !row.contains("\"ada\"")));
         let code = text(&sold, "confirmationCode");
         assert_eq!(left.iter().filter(|row| row.starts_with("ticket: ") && row.contains(code)).count(), 1);
         assert_eq!(left.iter().filter(|row| row.contains("ada@example.com")).count(), 1, "another's ticket");
-        let again = museum::remove_user(open.museum.accounts(), "ada").await;
+        let again = open.remove_user("ada").await;
         assert!(matches!(again, Err(identity::ChangeError::Unknown)));
     }
 
     async fn removal_and_purchases_at_once_leave_no_email(open: Open) {
         let purchase = purchase();
         let buying = join_all((0..8).map(|_| open.buy(&purchase)));
-        let (answers, removed) = tokio::join!(buying, museum::remove_user(open.museum.accounts(), "ada"));
+        let (answers, removed) = tokio::join!(buying, open.remove_user("ada"));
         removed.unwrap();
         for answer in answers.iter().filter(|answer| answer.status != 201) {
             answer.is_problem(401, "unauthorized");

@@ -1,6 +1,7 @@
 //! `PUT /user/{username}` and `DELETE /user/{username}`.
 
 use serde_json::{Value, json};
+use service::{Instance, Service};
 use testkit::Answer;
 
 use crate::{
@@ -175,8 +176,8 @@ testkit::on_both_engines! {
             let session = open.anyone.bearer(&open.session_of("zelda").await);
             assert!(named(&everything().await) >= 2);
             if by_operator {
-                let accounts = petstore::accounts(open.db.clone(), false, open.clock.clone(), web::Random::system());
-                petstore::remove_user(&accounts.unwrap(), "zelda").await.unwrap();
+                let instance = Instance::new(open.db.clone(), open.clock.clone(), web::Random::system());
+                petstore::Settings::default().remove_user(&instance, "zelda").await.unwrap();
             } else {
                 is_empty(&session.delete("/v3/user/zelda").send().await);
             }

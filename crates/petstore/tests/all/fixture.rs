@@ -14,8 +14,9 @@ use identity::{
     session::Kind,
 };
 use jiff::SignedDuration;
-use petstore::{MIGRATIONS, Petstore, Settings};
+use petstore::{MIGRATIONS, Petstore, SERVICE, Settings};
 use serde_json::Value;
+use service::Instance;
 use testkit::{Address, Answer, Call, Client, Engine, Fixture, Server, Store};
 use uuid::Uuid;
 use web::{Clock, ConnectionLimits, Random, RequestLimits};
@@ -139,16 +140,9 @@ impl Open {
         let address = setup.address.clone().unwrap_or_else(|| place.url());
         let petstore = open(&setup, &address, &db, &clock).await;
         let own = setup.address.as_deref().unwrap_or_default();
-        let server = place.serve_as(own, ConnectionLimits::default(), petstore.router(setup.limits));
+        let server = place.serve_as(own, ConnectionLimits::default(), petstore.router());
         let anyone = As { client: Client::new(server.address()), headers: Vec::new() };
-        let issuer = petstore::authorization_server(
-            address.clone(),
-            setup.demo,
-            db.clone(),
-            clock.clone(),
-            Random::system(),
-        );
-        let issuer = issuer.await.unwrap();
+        let issuer = SERVICE.authorization_server(&instance(&setup, &address, &db, &clock)).await.unwrap();
         let mut open = Open {
             pets: anyone.clone(),
             key: anyone.clone(),
@@ -192,7 +186,7 @@ impl Open {
     pub(crate) async fn another(&self, setup: &Setup) -> Another {
         let db = self.store.open("petstore", MIGRATIONS);
         let petstore = open(setup, &self.address, &db, &self.clock).await;
-        let router = petstore.router(setup.limits);
+        let router = petstore.router();
         let server = Server::start(ConnectionLimits::default(), |_| router).await;
         let client = Client::new(server.address());
         let moved = |caller: &As| As { client: client.clone(), headers: caller.headers.clone() };
@@ -320,13 +314,15 @@ pub(crate) struct Another {
 
 async fn open(setup: &Setup, address: &str, db: &Db, clock: &Clock) -> Petstore {
     let settings = Settings {
-        address: address.to_owned(),
-        issuer: None,
-        registration_token: None,
         calls_per_hour: setup.calls_per_hour,
         open_sign_up: setup.open_sign_up,
         sign_ups_per_hour: setup.sign_ups_per_hour,
-        demo: setup.demo,
+        ..Settings::default()
     };
-    Petstore::open(settings, db.clone(), clock.clone(), Random::system()).await.unwrap()
+    Petstore::open(&settings, instance(setup, address, db, clock)).await.unwrap()
+}
+
+fn instance(setup: &Setup, address: &str, db: &Db, clock: &Clock) -> Instance {
+    let instance = Instance::new(db.clone(), clock.clone(), Random::system()).at(address);
+    Instance { limits: setup.limits, demo: setup.demo, ..instance }
 }

@@ -1,11 +1,12 @@
 //! How many calls an hour a user may make: exactly so many, in all processes together.
 
 use futures_util::future::join_all;
-use identity::{ApiKeys, oauth::ExternalIssuerSettings};
+use identity::ApiKeys;
 use petstore::{MIGRATIONS, Petstore, Settings};
 use serde_json::json;
+use service::{Instance, OauthSettings};
 use testkit::{Answer, Client, Server, Store};
-use web::{ConnectionLimits, Random, RequestLimits};
+use web::{ConnectionLimits, Random};
 
 use crate::{
     answers::pet_with,
@@ -126,22 +127,17 @@ testkit::on_both_engines! {
     async fn tokens_of_another_issuer_are_counted_by_their_subject(store: Store) {
         let issuer = Open::on(Store::new(store.engine()), Setup::default()).await;
         let settings = Settings {
-            address: "http://localhost".into(),
-            issuer: Some(ExternalIssuerSettings {
-                url: issuer.address.clone(),
+            oauth: OauthSettings {
+                issuer: issuer.address.clone(),
                 audience: issuer.address.clone(),
-                types: vec!["at+jwt".into()],
-                scope_claim: "scope".into(),
-            }),
-            registration_token: None,
+                ..OauthSettings::default()
+            },
             calls_per_hour: 2,
-            open_sign_up: false,
-            sign_ups_per_hour: 20,
-            demo: false,
+            ..Settings::default()
         };
         let db = store.open("petstore", MIGRATIONS);
-        let petstore = Petstore::open(settings, db, issuer.clock.clone(), Random::system()).await.unwrap();
-        let router = petstore.router(RequestLimits::default());
+        let instance = Instance::new(db, issuer.clock.clone(), Random::system()).at("http://localhost");
+        let router = Petstore::open(&settings, instance).await.unwrap().router();
         let server = Server::start(ConnectionLimits::default(), |_| router).await;
         let anyone = As { client: Client::new(server.address()), headers: Vec::new() };
         let (ada, ben) = (issuer.token_of("ada", None).await, issuer.token_of("ben", None).await);

@@ -96,7 +96,7 @@ fn on_one_thread(test: impl AsyncFnOnce(Open, Router)) {
         let open = Open::on(Store::new(Engine::Sqlite), Setup::default()).await;
         open.add(&json!({"id": 1, "name": "Rex", "photoUrls": []})).await;
         open.anyone.post("/v3/store/order").json(&json!({"id": 1, "petId": 1})).send().await.has_status(200);
-        let router = open.petstore.router(web::RequestLimits::default());
+        let router = open.petstore.router();
         test(open, router).await;
     });
 }

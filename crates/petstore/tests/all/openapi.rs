@@ -1,5 +1,7 @@
 //! The OpenAPI document: what it promises, and that it is whole.
 
+use petstore::Settings;
+use service::Service;
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::Method;
@@ -48,7 +50,7 @@ testkit::on_both_engines! {
     async fn the_service_serves_its_document(open: Open) {
         let answer = open.anyone.get("/openapi.json").send().await;
         // With examples for the moment at which it started.
-        let document = petstore::with_examples(petstore::openapi(&open.address), open.clock.now());
+        let document = Settings::default().openapi(&open.address, open.clock.now()).unwrap();
         assert_eq!(answer.has_status(200).text(), web::document_text(&document));
         assert_eq!(answer.header("content-type"), "application/json");
         // Tools in a browser read it from anywhere.
@@ -89,7 +91,7 @@ fn only_in_3_1(value: &Value, path: &str, found: &mut Vec<String>) {
 testkit::on_both_engines! {
     async fn the_document_is_there_as_openapi_3_0_too(open: Open) {
         let answer = open.anyone.get("/openapi-3.0.json").send().await;
-        let document = petstore::with_examples(petstore::openapi(&open.address), open.clock.now());
+        let document = Settings::default().openapi(&open.address, open.clock.now()).unwrap();
         assert_eq!(answer.has_status(200).text(), web::document_text_3_0(&document));
         assert_eq!(answer.header("content-type"), "application/json");
         assert_eq!(answer.header("access-control-allow-origin"), "*");

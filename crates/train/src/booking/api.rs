@@ -144,7 +144,7 @@ impl Train {
         if new.has_dog && !service.dogs {
             return refused(&NO_DOGS, "The trip takes no dogs.");
         }
-        let most = self.limits.unpaid_holds;
+        let most = self.settings.unpaid_holds;
         if let Some(expires_at) = store::all_holds_used(tx, owner, most.into(), now)? {
             let detail =
                 format!("There can be {most} bookings that are not paid for; pay for one or cancel it.");
@@ -175,7 +175,7 @@ impl Train {
 
     /// Until when a seat is held that is taken now, as exactly as it is kept.
     pub(crate) fn held_until(&self, now: Timestamp) -> Timestamp {
-        let until = now.checked_add(self.hold).unwrap_or(Timestamp::MAX);
+        let until = now.checked_add(self.settings.hold()).unwrap_or(Timestamp::MAX);
         until.round(Unit::Microsecond).unwrap_or(until)
     }
 }

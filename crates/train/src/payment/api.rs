@@ -159,14 +159,14 @@ impl Train {
             let refusal = Refusal::limit(&TOO_MANY_REQUESTS, detail, now, until);
             Ok(Started::Answer(Answer::Refused(refusal)))
         };
-        let most = self.limits.declined_payments_per_hour;
+        let most = self.settings.declined_payments_per_hour;
         if let Some(until) = store::all_failures_used(tx, booking.id, most.into(), now)? {
             return limited(
                 format!("{most} payments for this booking failed within an hour. Wait, or book again."),
                 until,
             );
         }
-        let most = self.limits.declined_payments_per_user_per_hour;
+        let most = self.settings.declined_payments_per_user_per_hour;
         let reached = store::all_failures_of_owner_used(tx, &asked.owner, booking.id, most.into(), now)?;
         if let Some(until) = reached {
             return limited(

@@ -1,5 +1,6 @@
 //! Outcomes that arrive when nobody has swept yet, or twice, or too late: what [`super::settle`] makes of them.
 
+use service::Instance;
 use std::{
     future::pending,
     sync::{
@@ -13,7 +14,7 @@ use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use testkit::{Client, Engine, Fixture, Server, Store};
 use uuid::Uuid;
-use web::{Clock, ConnectionLimits, Random, RequestLimits};
+use web::{Clock, ConnectionLimits, Random};
 
 use super::{
     Failure, MaskedSource,
@@ -51,21 +52,9 @@ impl Asked {
     async fn with(store: Store, processor: impl FnOnce(Db, Clock) -> Box<dyn Processor>) -> Self {
         let clock = Clock::manual("2026-05-13T10:00:00Z".parse().unwrap());
         let db = store.open("train", crate::MIGRATIONS);
-        let settings = Settings {
-            address: "https://trains.example".into(),
-            issuer: None,
-            registration_token: None,
-            calls_per_hour: 100,
-            hold: SignedDuration::from_hours(1),
-            limits: crate::Limits::default(),
-            secret: web::InstallationSecret::new(&[7; 32]),
-            webhook_networks: Vec::new(),
-            webhooks_to_this_machine: false,
-            demo: false,
-        };
         let (timetable, processor) = (Timetable::built_in().unwrap(), processor(db.clone(), clock.clone()));
-        let train = Train::open_with(settings, timetable, processor, db, clock.clone(), Random::system());
-        let train = train.await.unwrap();
+        let instance = Instance::new(db, clock.clone(), Random::system()).at("https://trains.example");
+        let train = Train::open_with(Settings::default(), timetable, processor, instance).await.unwrap();
         let (now, booking, payment) = (clock.now(), Uuid::from_u128(1), Uuid::from_u128(2));
         let state = train.clone();
         let written = train.db.write(move |tx| {
@@ -205,7 +194,7 @@ testkit::on_both_engines! {
             Box::new(Unsteady { broken: broken.clone(), sandbox: Sandbox::new(db, clock) })
         };
         let asked = Asked::with(store, processor).await;
-        let router = asked.train.router(RequestLimits::default());
+        let router = asked.train.router();
         let server = Server::start(ConnectionLimits::default(), |_| router).await;
         let client = Client::new(server.address());
         let ready = async || client.get("/readyz").send().await;

@@ -233,7 +233,7 @@ pub(crate) async fn redeliver(
 impl Train {
     /// Why an event that the caller asked for is not sent.
     fn not_sent(&self, error: SendError) -> Problem {
-        let most = i64::from(self.limits.test_events_per_hour);
+        let most = i64::from(self.settings.test_events_per_hour);
         let (most, whose, until) = match error {
             SendError::Unknown => return unknown(),
             SendError::Db(error) => return error.into(),

@@ -3,20 +3,21 @@
 use db::Db;
 use jiff::SignedDuration;
 use serde_json::json;
+use service::Instance;
 use testkit::{Client, Server, Store, receiver::Receiver};
 use tokio::sync::oneshot;
-use train::{MIGRATIONS, Settings, Train};
-use web::{Clock, ConnectionLimits, Random, RequestLimits};
+use train::{MIGRATIONS, SERVICE, Settings, Train};
+use web::{Clock, ConnectionLimits};
 
-use crate::fixture::{ADDRESS, START, Setup, TRIP, booking, settings};
+use crate::fixture::{START, Setup, TRIP, booking, instance};
 
 async fn open(db: &Db, clock: &Clock, demo: bool) -> Train {
-    let settings = Settings {
-        webhook_networks: vec!["127.0.0.0/8".parse().unwrap()],
-        webhooks_to_this_machine: false,
-        ..settings(&Setup { demo, ..Setup::default() })
-    };
-    Train::open(settings, db.clone(), clock.clone(), Random::system()).await.unwrap()
+    let settings = Settings { webhook_networks: vec!["127.0.0.0/8".parse().unwrap()], ..Settings::default() };
+    Train::open(settings, of_kind(db, clock, demo)).await.unwrap()
+}
+
+fn of_kind(db: &Db, clock: &Clock, demo: bool) -> Instance {
+    Instance { is_local: false, ..instance(&Setup { demo, ..Setup::default() }, db, clock) }
 }
 
 /// The errors of all attempts so far.
@@ -31,12 +32,12 @@ testkit::on_both_engines! {
         let clock = Clock::manual(START.parse().unwrap());
         let db = store.open("train", MIGRATIONS);
         let demo = open(&db, &clock, true).await;
-        let accounts = train::accounts(db.clone(), true, clock.clone(), Random::system()).unwrap();
+        let instance = of_kind(&db, &clock, true);
+        let accounts = SERVICE.accounts(&instance).unwrap();
         let account = accounts.find("demo").await.unwrap().unwrap();
         let other = accounts.add("ada", "correct horse".into()).await.unwrap();
-        let issuer = train::authorization_server(ADDRESS.into(), true, db.clone(), clock.clone(), Random::system());
-        let issuer = issuer.await.unwrap();
-        let router = demo.router(RequestLimits::default());
+        let issuer = SERVICE.authorization_server(&instance).await.unwrap();
+        let router = demo.router();
         let server = Server::start(ConnectionLimits::default(), |_| router).await;
         let client = Client::new(server.address());
         let subscriber = Receiver::start().await;

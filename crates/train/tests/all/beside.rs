@@ -2,7 +2,7 @@
 
 use testkit::Store;
 
-use crate::fixture::{ADDRESS, Open, Setup};
+use crate::fixture::{ADDRESS, Open, Setup, instance};
 
 /// The values of an attribute, in the order in which they stand in a page.
 fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
@@ -93,8 +93,8 @@ testkit::on_both_engines! {
 
     async fn the_demo_has_its_users_and_signs_them_in_from_its_documentation(store: Store) {
         let open = Open::on(store, Setup { demo: true, ..Setup::default() }).await;
-        let accounts =
-            train::accounts(open.db.clone(), true, open.clock.clone(), web::Random::system()).unwrap();
+        let setup = Setup { demo: true, ..Setup::default() };
+        let accounts = train::SERVICE.accounts(&instance(&setup, &open.db, &open.clock)).unwrap();
         let here = std::net::IpAddr::from([127, 0, 0, 1]);
         for (name, password) in train::DEMO_USERS {
             accounts.sign_in(name, (*password).into(), here).await.unwrap();
@@ -104,8 +104,8 @@ testkit::on_both_engines! {
     }
 
     async fn without_a_demo_there_are_no_such_users(open: Open) {
-        let accounts =
-            train::accounts(open.db.clone(), false, open.clock.clone(), web::Random::system()).unwrap();
+        let setup = Setup { demo: false, ..Setup::default() };
+        let accounts = train::SERVICE.accounts(&instance(&setup, &open.db, &open.clock)).unwrap();
         assert_eq!(accounts.find("demo").await.unwrap(), None);
         let start = open.anyone.get("/docs/swagger-initializer.js").send().await.has_status(200).text();
         assert!(start.contains("/openapi.json") && !start.contains("\"demo\""), "{start}");

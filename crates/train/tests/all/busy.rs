@@ -4,7 +4,7 @@ use std::{future::ready, pin::Pin, sync::mpsc};
 
 use testkit::{Client, Server, Store};
 
-use crate::fixture::{ADDRESS, GOOD, Open, Setup, TRIP, booking, card, payment};
+use crate::fixture::{GOOD, Open, Setup, TRIP, booking, card, instance, payment};
 
 /// Starts a future without waiting for it.
 async fn begin(future: Pin<&mut impl Future>) {
@@ -22,20 +22,9 @@ testkit::on_both_engines! {
         let db = db::Db::open(store.location(), "train", train::MIGRATIONS, limits).unwrap();
         let open = Open::on(store, Setup::default()).await;
         let made = open.ada.hold(TRIP).await;
-        let settings = train::Settings {
-            address: ADDRESS.into(),
-            issuer: None,
-            registration_token: None,
-            calls_per_hour: 100_000,
-            hold: jiff::SignedDuration::from_hours(1),
-            limits: train::Limits::default(),
-            secret: web::InstallationSecret::new(&[7; 32]),
-            webhook_networks: Vec::new(),
-            webhooks_to_this_machine: false,
-            demo: false,
-        };
-        let busy = train::Train::open(settings, db.clone(), open.clock.clone(), web::Random::system());
-        let router = busy.await.unwrap().router(web::RequestLimits::default());
+        let instance = instance(&Setup::default(), &db, &open.clock);
+        let busy = train::Train::open(train::Settings::default(), instance).await.unwrap();
+        let router = busy.router();
         let server = Server::start(web::ConnectionLimits::default(), |_| router).await;
         let ada = Client::new(server.address());
         let token = format!("Bearer {}", open.ada.token());

@@ -1,14 +1,14 @@
 //! With an external issuer: its endpoints in the document, and our own keys for what we send.
 
 use axum::{Json, Router, routing::get};
-use identity::oauth::ExternalIssuerSettings;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, jwk::JwkSet};
 use serde_json::{Value, json};
+use service::{Instance, OauthSettings};
 use testkit::{Address, Client, Server, Store, receiver::Receiver};
-use train::{MIGRATIONS, Settings, Train};
-use web::{Clock, ConnectionLimits, Random, RequestLimits};
+use train::{MIGRATIONS, SERVICE, Settings, Train};
+use web::{Clock, ConnectionLimits, Random};
 
-use crate::fixture::{ADDRESS, START, Setup, TRIP, booking, settings};
+use crate::fixture::{ADDRESS, START, Setup, TRIP, booking, instance};
 
 /// An issuer that says where its endpoints are, if it says anything.
 async fn issuer(says_so: bool) -> (String, Server) {
@@ -28,23 +28,16 @@ async fn issuer(says_so: bool) -> (String, Server) {
 /// The service with the tokens of this issuer.
 async fn open(store: &Store, issuer: &str) -> (Train, Clock) {
     let clock = Clock::manual(START.parse().unwrap());
-    let issuer = ExternalIssuerSettings {
-        url: issuer.into(),
-        audience: issuer.into(),
-        types: vec!["at+jwt".into()],
-        scope_claim: "scope".into(),
-    };
-    let settings = Settings {
-        issuer: Some(issuer),
-        webhook_networks: vec!["127.0.0.0/8".parse().unwrap()],
-        ..settings(&Setup::default())
-    };
+    let oauth = OauthSettings { issuer: issuer.into(), audience: issuer.into(), ..OauthSettings::default() };
+    let settings =
+        Settings { oauth, webhook_networks: vec!["127.0.0.0/8".parse().unwrap()], ..Settings::default() };
     let db = store.open("train", MIGRATIONS);
-    (Train::open(settings, db, clock.clone(), Random::system()).await.unwrap(), clock)
+    let instance = instance(&Setup::default(), &db, &clock);
+    (Train::open(settings, instance).await.unwrap(), clock)
 }
 
 async fn serve(train: &Train) -> (Client, Server) {
-    let router = train.router(RequestLimits::default());
+    let router = train.router();
     let server = Server::start(ConnectionLimits::default(), |_| router).await;
     (Client::new(server.address()), server)
 }
@@ -91,9 +84,9 @@ testkit::on_both_engines! {
         let db = elsewhere.open("train", MIGRATIONS);
         let address = Address::free().await;
         let (url, clock) = (address.url(), Clock::manual(START.parse().unwrap()));
-        let accounts = train::accounts(db.clone(), false, clock.clone(), Random::system()).unwrap();
-        let account = accounts.add("ada", "correct horse".into()).await.unwrap();
-        let issuer = train::authorization_server(url.clone(), false, db, clock, Random::system()).await.unwrap();
+        let instance = Instance::new(db, clock, Random::system()).at(&url);
+        let account = SERVICE.accounts(&instance).unwrap().add("ada", "correct horse".into()).await.unwrap();
+        let issuer = SERVICE.authorization_server(&instance).await.unwrap();
         let _issuing = address.serve(ConnectionLimits::default(), issuer.router());
         let token = issuer.token_for(account, Some("read write")).await.unwrap();
 

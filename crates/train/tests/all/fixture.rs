@@ -1,5 +1,6 @@
 //! The train service as each test meets it: open, on a database of its own, at noon on a Wednesday in May.
 
+use service::Instance;
 use std::sync::{Arc, Mutex};
 
 use db::Db;
@@ -7,7 +8,7 @@ use identity::oauth::{AuthorizationServer, NewClient};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use testkit::{Answer, Client, Engine, Fixture, Server, Store};
-use train::{MIGRATIONS, Settings, Train};
+use train::{MIGRATIONS, SERVICE, Settings, Train};
 use uuid::Uuid;
 use web::{Clock, ConnectionLimits, Random, RequestLimits};
 
@@ -42,9 +43,7 @@ pub(crate) const HOLD: SignedDuration = SignedDuration::from_hours(1);
 /// How to open the service.
 pub(crate) struct Setup {
     pub(crate) start: &'static str,
-    pub(crate) calls_per_hour: u32,
-    pub(crate) hold: SignedDuration,
-    pub(crate) user_limits: train::Limits,
+    pub(crate) settings: Settings,
     pub(crate) secret: [u8; 32],
     pub(crate) limits: RequestLimits,
     pub(crate) demo: bool,
@@ -54,9 +53,7 @@ impl Default for Setup {
     fn default() -> Self {
         Setup {
             start: START,
-            calls_per_hour: 100_000,
-            hold: HOLD,
-            user_limits: train::Limits::default(),
+            settings: Settings::default(),
             secret: [7; 32],
             limits: RequestLimits::default(),
             demo: false,
@@ -64,19 +61,14 @@ impl Default for Setup {
     }
 }
 
-/// What the service is told.
-pub(crate) fn settings(setup: &Setup) -> Settings {
-    Settings {
-        address: ADDRESS.into(),
-        issuer: None,
-        registration_token: None,
-        calls_per_hour: setup.calls_per_hour,
-        hold: setup.hold,
-        limits: setup.user_limits,
-        secret: web::InstallationSecret::new(&setup.secret),
-        webhook_networks: Vec::new(),
-        webhooks_to_this_machine: setup.demo,
+/// An instance of the service on this database.
+pub(crate) fn instance(setup: &Setup, db: &Db, clock: &Clock) -> Instance {
+    Instance {
+        limits: setup.limits,
         demo: setup.demo,
+        is_local: setup.demo,
+        secret: web::InstallationSecret::new(&setup.secret),
+        ..Instance::new(db.clone(), clock.clone(), Random::system()).at(ADDRESS)
     }
 }
 
@@ -103,20 +95,16 @@ impl Fixture for Open {
 impl Open {
     /// Opens the service on an empty database, where the travellers get their accounts.
     pub(crate) async fn on(store: Store, setup: Setup) -> Self {
-        let settings = settings(&setup);
-        let Setup { start, limits, demo, .. } = setup;
-        let clock = Clock::manual(start.parse().unwrap());
+        let clock = Clock::manual(setup.start.parse().unwrap());
         let db = store.open("train", MIGRATIONS);
-        let random = Random::system();
         lend_key(&db, clock.now()).await;
-        let train = Train::open(settings, db.clone(), clock.clone(), random.clone()).await.unwrap();
+        let instance = instance(&setup, &db, &clock);
+        let train = Train::open(setup.settings, instance.clone()).await.unwrap();
         keep_key(&db).await;
-        let router = train.router(limits);
+        let router = train.router();
         let server = Server::start(ConnectionLimits::default(), |_| router).await;
         let anyone = Client::new(server.address());
-        let sign_in =
-            train::authorization_server(ADDRESS.into(), demo, db.clone(), clock.clone(), random).await;
-        let sign_in = sign_in.unwrap();
+        let sign_in = SERVICE.authorization_server(&instance).await.unwrap();
         let ada = Person::new("ada", &anyone, &db, &clock).await;
         let ben = Person::new("ben", &anyone, &db, &clock).await;
         let open = Open { anyone, ada, ben, train, db, clock, sign_in, _server: server, store };
@@ -126,8 +114,8 @@ impl Open {
 
     /// Opens the service for tests that make more bookings than a user may hold without paying.
     pub(crate) async fn for_many_holds(store: Store) -> Self {
-        let user_limits = train::Limits { unpaid_holds: u32::MAX, ..train::Limits::default() };
-        Open::on(store, Setup { user_limits, ..Setup::default() }).await
+        let settings = Settings { unpaid_holds: u32::MAX, ..Settings::default() };
+        Open::on(store, Setup { settings, ..Setup::default() }).await
     }
 
     /// Gives both travellers fresh access tokens, since those last ten minutes only.

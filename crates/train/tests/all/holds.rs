@@ -61,7 +61,8 @@ testkit::on_both_engines! {
 
     async fn how_long_a_hold_lasts_is_a_setting(store: Store) {
         let hold = SignedDuration::from_secs(90);
-        let open = Open::on(store, Setup { hold, ..Setup::default() }).await;
+        let settings = train::Settings { hold_seconds: 90, ..train::Settings::default() };
+        let open = Open::on(store, Setup { settings, ..Setup::default() }).await;
         let made = open.ada.hold(TRIP).await;
         assert_eq!(text(&made, "expires_at"), "2026-05-13T10:01:30Z");
         open.advance(hold - MICROSECOND).await;

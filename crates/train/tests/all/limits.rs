@@ -9,7 +9,8 @@ use crate::{
 };
 
 async fn with_limit(store: Store, calls_per_hour: u32) -> Open {
-    Open::on(store, Setup { calls_per_hour, ..Setup::default() }).await
+    let settings = train::Settings { calls_per_hour, ..train::Settings::default() };
+    Open::on(store, Setup { settings, ..Setup::default() }).await
 }
 
 testkit::on_both_engines! {

@@ -48,8 +48,8 @@ fn name(person: usize) -> String {
 
 /// Each books more than a user may hold without paying.
 fn setup() -> Setup {
-    let user_limits = train::Limits { unpaid_holds: u32::MAX, ..train::Limits::default() };
-    Setup { demo: true, user_limits, ..Setup::default() }
+    let settings = train::Settings { unpaid_holds: u32::MAX, ..train::Settings::default() };
+    Setup { demo: true, settings, ..Setup::default() }
 }
 
 impl Fixture for Told {

@@ -1,5 +1,6 @@
 //! The OpenAPI document: what it promises, and that it is whole.
 
+use service::Service;
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::Method;
@@ -16,8 +17,7 @@ testkit::on_both_engines! {
     async fn the_service_serves_its_document(open: Open) {
         let answer = open.anyone.get("/openapi.json").send().await;
         // With examples for the moment at which it started.
-        let timetable = train::Timetable::built_in().unwrap();
-        let document = train::with_examples(train::openapi(ADDRESS, HOLD), &timetable, open.clock.now());
+        let document = train::Settings::default().openapi(ADDRESS, open.clock.now()).unwrap();
         assert_eq!(answer.has_status(200).text(), web::document_text(&document));
         // Tools in a browser read it from anywhere.
         assert_eq!(answer.header("access-control-allow-origin"), "*");

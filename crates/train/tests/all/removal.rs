@@ -3,20 +3,20 @@
 use db::Migrations;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
+use service::Service;
 use testkit::{Store, receiver::Receiver};
 use train::MIGRATIONS;
 use uuid::Uuid;
-use web::Random;
 
 use crate::{
-    fixture::{GOOD, Open, SMALL, Setup, TRIP, booking, card, payment, text},
+    fixture::{GOOD, Open, SMALL, Setup, TRIP, booking, card, instance, payment, text},
     person::Person,
 };
 
 impl Open {
     async fn remove(&self, name: &str) -> Result<(), identity::ChangeError> {
-        let accounts = train::accounts(self.db.clone(), false, self.clock.clone(), Random::system()).unwrap();
-        train::remove_user(&accounts, name).await
+        let instance = instance(&Setup::default(), &self.db, &self.clock);
+        train::Settings::default().remove_user(&instance, name).await
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::json;
 use testkit::Answer;
 
 use crate::{
-    fixture::{ADDRESS, GOOD, NOTHING, Open, TRIP, booking, card, each, payment},
+    fixture::{ADDRESS, GOOD, NOTHING, Open, Setup, TRIP, booking, card, each, instance, payment},
     operations::{Operation, operations},
 };
 
@@ -143,14 +143,9 @@ testkit::on_both_engines! {
 
     async fn a_token_for_somebody_else_is_refused(open: Open) {
         // Of another service at another address, on the same database and so with the same key.
-        let elsewhere = train::authorization_server(
-            "https://elsewhere.example".into(),
-            false,
-            open.db.clone(),
-            open.clock.clone(),
-            web::Random::system(),
-        );
-        let token = elsewhere.await.unwrap().token_for(open.ada.account, Some("read write")).await.unwrap();
+        let instance = instance(&Setup::default(), &open.db, &open.clock).at("https://elsewhere.example");
+        let elsewhere = train::SERVICE.authorization_server(&instance).await.unwrap();
+        let token = elsewhere.token_for(open.ada.account, Some("read write")).await.unwrap();
         let call = open.anyone.get("/bookings").header("authorization", &format!("Bearer {token}"));
         assert_eq!(call.send().await.status, 401);
     }

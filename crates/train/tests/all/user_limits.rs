@@ -4,6 +4,7 @@ use futures_util::future::join_all;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use testkit::{Answer, Store};
+use train::Settings;
 use uuid::Uuid;
 
 use crate::{
@@ -17,8 +18,8 @@ fn count(answers: &[Answer], status: u16) -> usize {
     answers.iter().filter(|answer| answer.status == status).count()
 }
 
-fn with(user_limits: train::Limits) -> Setup {
-    Setup { user_limits, demo: true, ..Setup::default() }
+fn with(settings: Settings) -> Setup {
+    Setup { settings, demo: true, ..Setup::default() }
 }
 
 /// A subscription to be, where nothing listens.
@@ -44,8 +45,8 @@ testkit::on_both_engines! {
     }
 
     async fn hold_is_possible_again_when_one_is_paid_cancelled_or_expired(store: Store) {
-        let limits = train::Limits { unpaid_holds: 2, ..train::Limits::default() };
-        let open = Open::on(store, with(limits)).await;
+        let settings = Settings { unpaid_holds: 2, ..Settings::default() };
+        let open = Open::on(store, with(settings)).await;
         let first = open.ada.hold(TRIP).await;
         open.advance(SignedDuration::from_millis(90_500)).await;
         let second = open.ada.hold(SMALL).await;
@@ -67,8 +68,8 @@ testkit::on_both_engines! {
     }
 
     async fn refusal_by_a_limit_is_not_kept_for_the_idempotency_key(store: Store) {
-        let limits = train::Limits { unpaid_holds: 1, declined_payments_per_hour: 1, ..train::Limits::default() };
-        let open = Open::on(store, with(limits)).await;
+        let settings = Settings { unpaid_holds: 1, declined_payments_per_hour: 1, ..Settings::default() };
+        let open = Open::on(store, with(settings)).await;
         let first = open.ada.hold(TRIP).await;
         let book = || open.ada.post("/bookings").header("idempotency-key", "a").json(&booking(TRIP)).send();
         book().await.is_problem(409, "too-many-holds");
@@ -82,7 +83,7 @@ testkit::on_both_engines! {
     }
 
     async fn ten_declined_payments_are_the_most_in_an_hour(store: Store) {
-        let open = Open::on(store, Setup { hold: SignedDuration::from_hours(3), ..Setup::default() }).await;
+        let open = Open::on(store, with(Settings { hold_seconds: 3 * 3600, ..Settings::default() })).await;
         let made = open.ada.hold(TRIP).await;
         let declined = card(DECLINED);
         for minute in 0..10 {
@@ -127,7 +128,7 @@ testkit::on_both_engines! {
     }
 
     async fn sixty_test_events_are_the_most_of_eighty_at_once(store: Store) {
-        let open = Open::on(store, with(train::Limits::default())).await;
+        let open = Open::on(store, with(Settings::default())).await;
         let made = open.ada.post("/webhooks").json(&hook()).send().await.has_status(201).json();
         let other = open.ada.post("/webhooks").json(&hook()).send().await.has_status(201).json();
         let test = |id: &str| open.ada.post(&format!("/webhooks/{id}/test")).send();
@@ -149,8 +150,8 @@ testkit::on_both_engines! {
     }
 
     async fn redeliveries_count_with_test_events(store: Store) {
-        let limits = train::Limits { test_events_per_hour: 3, ..train::Limits::default() };
-        let open = Open::on(store, with(limits)).await;
+        let settings = Settings { test_events_per_hour: 3, ..Settings::default() };
+        let open = Open::on(store, with(settings)).await;
         let made = open.ada.post("/webhooks").json(&hook()).send().await.has_status(201).json();
         let path = format!("/webhooks/{}", text(&made, "id"));
         let redeliver = |body: Value| open.ada.post(&format!("{path}/redeliver")).json(&body).send();
@@ -175,8 +176,8 @@ testkit::on_both_engines! {
     }
 
     async fn deleting_subscriptions_does_not_reset_their_owners_count(store: Store) {
-        let limits = train::Limits { test_events_per_hour: 1, ..train::Limits::default() };
-        let open = Open::on(store, with(limits)).await;
+        let settings = Settings { test_events_per_hour: 1, ..Settings::default() };
+        let open = Open::on(store, with(settings)).await;
         let test_and_delete = async |person: &Person| {
             let made = person.post("/webhooks").json(&hook()).send().await.has_status(201).json();
             let path = format!("/webhooks/{}", text(&made, "id"));
@@ -199,8 +200,8 @@ testkit::on_both_engines! {
     }
 
     async fn declined_payments_of_a_user_are_limited_over_all_bookings(store: Store) {
-        let limits = train::Limits { declined_payments_per_user_per_hour: 3, ..train::Limits::default() };
-        let open = Open::on(store, Setup { hold: SignedDuration::from_hours(3), ..with(limits) }).await;
+        let settings = Settings { declined_payments_per_user_per_hour: 3, ..Settings::default() };
+        let open = Open::on(store, with(Settings { hold_seconds: 3 * 3600, ..settings })).await;
         let mut bookings = Vec::new();
         for _ in 0..4 {
             bookings.push(open.ada.hold(TRIP).await);
@@ -227,8 +228,8 @@ testkit::on_both_engines! {
     }
 
     async fn concurrent_payments_do_not_pass_the_limit_of_a_users_declined_ones(store: Store) {
-        let limits = train::Limits { declined_payments_per_user_per_hour: 5, ..train::Limits::default() };
-        let open = Open::on(store, with(limits)).await;
+        let settings = Settings { declined_payments_per_user_per_hour: 5, ..Settings::default() };
+        let open = Open::on(store, with(settings)).await;
         let bookings = join_all((0..16).map(|_| open.ada.hold(TRIP))).await;
         let declined = card(DECLINED);
         let answers = join_all(bookings.iter().map(|made| open.ada.pay(made, &declined))).await;

@@ -1,32 +1,16 @@
-//! The address of a service: where people and programs reach it.
-
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+//! The public address of a service, as the operator set it.
 
 use url::Host;
 
 use super::SettingsError;
 
-/// An address as a service has it: what the operator says, or where it listens.
-pub(crate) fn address(said: &str, listening: SocketAddr) -> String {
-    if !said.is_empty() {
-        return said.to_owned();
-    }
-    // Nobody can go to "every address"; on this machine, this one leads there.
-    let ip = match listening.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    format!("http://{}", SocketAddr::new(ip, listening.port()))
-}
-
-/// Whether what the operator says of an address, if anything, leads to this machine only.
-pub(super) fn leads_here(said: &str) -> bool {
-    match url::Url::parse(said).ok().as_ref().and_then(url::Url::host) {
+/// Whether a public address, if there is one, leads to this machine only.
+pub(super) fn is_local(address: &str) -> bool {
+    match url::Url::parse(address).ok().as_ref().and_then(url::Url::host) {
         Some(Host::Ipv4(ip)) => ip.is_loopback(),
         Some(Host::Ipv6(ip)) => ip.is_loopback(),
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        None => said.is_empty(),
+        None => address.is_empty(),
     }
 }
 
@@ -52,13 +36,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_leads_here_or_elsewhere() {
-        for here in
+    fn an_address_is_local_or_elsewhere() {
+        for local in
             ["", "http://127.0.0.1:8081", "http://[::1]", "http://localhost:81", "https://a.localhost"]
         {
-            assert!(leads_here(here), "{here}");
+            assert!(is_local(local), "{local}");
         }
-        for elsewhere in [
+        for public in [
             "https://trains.example.com",
             "http://localhost.example.com",
             "http://notlocalhost",
@@ -67,7 +51,7 @@ mod tests {
             "http://[::]:8081",
             "nonsense",
         ] {
-            assert!(!leads_here(elsewhere), "{elsewhere}");
+            assert!(!is_local(public), "{public}");
         }
     }
 }

@@ -8,7 +8,9 @@ use figment::{
     value::{Num, Value},
 };
 
-use super::{HIDDEN, SettingsError};
+use service::HIDDEN;
+
+use super::SettingsError;
 
 pub(super) fn explain(error: &figment::Error, settings: &Figment) -> String {
     // The first of several says enough: the next start names the next.

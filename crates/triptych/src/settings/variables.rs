@@ -5,28 +5,37 @@ use figment::providers::Env;
 /// Variables that are no settings: the command line reads them itself.
 const NOT_SETTINGS: [&str; 2] = ["config", "webhook_secret"];
 
-/// `TRIPTYCH_MUSEUM_LISTEN` is `museum.listen`: the sections are known, so no special mark divides them.
-const SECTIONS: &[(&str, &str)] = &[
-    ("petstore_oauth_", "petstore.oauth."),
-    ("petstore_", "petstore."),
-    ("train_oauth_", "train.oauth."),
-    ("train_", "train."),
-    ("museum_hours_", "museum.hours."),
-    ("museum_", "museum."),
-    ("limits_", "limits."),
-];
-
-pub(super) fn variables() -> Env {
-    let wanted = |name: &figment::value::UncasedStr| {
+/// `TRIPTYCH_MUSEUM_LISTEN` is `museum.listen`: the sections are those of the default settings.
+pub(super) fn variables(defaults: &str) -> Env {
+    let is_setting = |name: &figment::value::UncasedStr| {
         let name = name.as_str().to_ascii_lowercase();
         !NOT_SETTINGS.contains(&name.as_str()) && !is_service_link(&name)
     };
-    Env::prefixed("TRIPTYCH_").filter(wanted).map(|name| {
+    let sections = sections(defaults);
+    Env::prefixed("TRIPTYCH_").filter(is_setting).map(move |name| {
         let name = name.as_str().to_ascii_lowercase();
-        let section =
-            SECTIONS.iter().find_map(|(prefix, section)| Some((section, name.strip_prefix(prefix)?)));
-        section.map_or_else(|| name.clone(), |(section, key)| format!("{section}{key}")).into()
+        let section = sections.iter().find_map(|section| {
+            let key = name.strip_prefix(&section.replace('.', "_"))?.strip_prefix('_')?;
+            Some(format!("{section}.{key}"))
+        });
+        section.unwrap_or(name).into()
     })
+}
+
+/// The names of the sections, `museum.hours` before `museum`.
+fn sections(defaults: &str) -> Vec<String> {
+    fn collect(table: &toml::Table, path: &str, found: &mut Vec<String>) {
+        for (name, value) in table {
+            if let toml::Value::Table(section) = value {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                collect(section, &path, found);
+                found.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(&toml::from_str(defaults).unwrap_or_default(), "", &mut found);
+    found
 }
 
 /// Whether this is what Kubernetes tells every container of a service named `triptych` or `triptych-…`, as in
@@ -59,6 +68,12 @@ fn is_port_link(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn inner_sections_come_first() {
+        let found = sections("a = 1\n[one]\nb = 2\n[one.inner]\nc = 3\n[two]\nd = 4\n");
+        assert_eq!(found, ["one.inner", "one", "two"]);
+    }
 
     #[test]
     fn service_links_are_told_from_settings() {

@@ -4,6 +4,7 @@
 #[path = "../../../train/tests/all/seats/dump.rs"]
 mod dump;
 
+use service::Instance;
 use std::{
     collections::HashSet,
     sync::{
@@ -104,19 +105,8 @@ impl House {
     async fn settled(&self) -> Dump {
         let db = Db::open(self.store.location(), "train", train::MIGRATIONS, Limits::default()).unwrap();
         let clock = Clock::manual(Clock::system().now() + SignedDuration::from_hours(2));
-        let settings = train::Settings {
-            address: "http://127.0.0.1:1".into(),
-            issuer: None,
-            registration_token: None,
-            calls_per_hour: 1000,
-            hold: SignedDuration::from_hours(1),
-            limits: train::Limits::default(),
-            secret: web::InstallationSecret::new(&[7; 32]),
-            webhook_networks: Vec::new(),
-            webhooks_to_this_machine: false,
-            demo: false,
-        };
-        let train = Train::open(settings, db.clone(), clock, Random::system()).await.unwrap();
+        let instance = Instance::new(db.clone(), clock, Random::system()).at("http://127.0.0.1:1");
+        let train = Train::open(train::Settings::default(), instance).await.unwrap();
         train.work_off().await.unwrap();
         assert_eq!(Dump::unsettled(&db).await, 0, "everything comes to its end");
         Dump::of(&db).await

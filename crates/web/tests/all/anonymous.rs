@@ -53,6 +53,7 @@ async fn start() -> Open {
         .routes(routes!(secret))
         .split_for_parts();
     let service = Service {
+        address: "",
         title: "Sample",
         about: "A service for tests.",
         api,
@@ -63,7 +64,7 @@ async fn start() -> Open {
         background: Background::new("sample", clock.clone()),
         limits: RequestLimits { anonymous_calls_per_hour: 3, ..RequestLimits::default() },
         xml: false,
-        beside: Router::new()
+        extra_routes: Router::new()
             .route("/oauth/token", post(async || StatusCode::UNAUTHORIZED))
             .route("/.well-known/server", get(async || "metadata")),
         exposed: &[],

@@ -19,6 +19,7 @@ use web::{Background, Clock, Reply, RequestLimits, Service};
 async fn start(background: &Background) -> (Store, Server, Client) {
     let store = Store::new(Engine::Sqlite);
     let service = Service {
+        address: "",
         title: "Sample",
         about: "A service for tests.",
         api: Router::new().route("/one", get(async || Reply(1))),
@@ -29,7 +30,7 @@ async fn start(background: &Background) -> (Store, Server, Client) {
         background: background.clone(),
         limits: RequestLimits::default(),
         xml: false,
-        beside: Router::new(),
+        extra_routes: Router::new(),
         exposed: &[],
         documentation_client: None,
     };

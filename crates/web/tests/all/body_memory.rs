@@ -32,6 +32,7 @@ async fn start(begun: mpsc::UnboundedSender<mpsc::UnboundedSender<()>>) -> (Stor
         .route("/upload", post(async |Upload(bytes): Upload<100_000>| Reply(bytes.len())))
         .route("/wait", post(wait));
     let service = Service {
+        address: "",
         title: "Sample",
         about: "For tests.",
         api,
@@ -42,7 +43,7 @@ async fn start(begun: mpsc::UnboundedSender<mpsc::UnboundedSender<()>>) -> (Stor
         background: web::Background::new("sample", web::Clock::system()),
         limits: RequestLimits { memory_bytes: 10_000, ..RequestLimits::default() },
         xml: false,
-        beside: Router::new(),
+        extra_routes: Router::new(),
         exposed: &[],
         documentation_client: None,
     };

@@ -64,6 +64,7 @@ async fn start() -> (Store, Server, Client) {
         .routes(routes!(get_thing, put_thing, delete_thing))
         .split_for_parts();
     let service = Service {
+        address: "",
         title: "Sample",
         about: "For tests.",
         api,
@@ -74,7 +75,7 @@ async fn start() -> (Store, Server, Client) {
         background: web::Background::new("sample", web::Clock::system()),
         limits: RequestLimits::default(),
         xml: false,
-        beside: axum::Router::new(),
+        extra_routes: axum::Router::new(),
         exposed: &[],
         documentation_client: None,
     };

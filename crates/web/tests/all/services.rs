@@ -28,6 +28,7 @@ async fn start() -> (Store, Server, Client) {
         .route("/large", get(async || Reply("x".repeat(1398))))
         .route("/conflict", post(async || -> Result<()> { Err(Problem::new(&CONFLICT, "x".repeat(5000))) }));
     let service = Service {
+        address: "",
         title: "Sample & Co",
         about: "A service for <tests>.",
         api,
@@ -38,7 +39,7 @@ async fn start() -> (Store, Server, Client) {
         background: Background::new("sample", Clock::system()),
         limits: RequestLimits::default(),
         xml: false,
-        beside: Router::new().route("/oauth/page", get(async || "x".repeat(2000))),
+        extra_routes: Router::new().route("/oauth/page", get(async || "x".repeat(2000))),
         exposed: &[],
         documentation_client: None,
     };

@@ -35,6 +35,7 @@ async fn start(xml: bool) -> (Store, Server, Client) {
         .route("/oauth/error", get(verbatim))
         .route("/oauth/upload", post(async |Upload::<1000>(bytes)| bytes));
     let service = Service {
+        address: "",
         title: "Sample",
         about: "A service for tests.",
         api,
@@ -45,7 +46,7 @@ async fn start(xml: bool) -> (Store, Server, Client) {
         background: Background::new("sample", Clock::system()),
         limits: RequestLimits { body_bytes: 500, ..RequestLimits::default() },
         xml,
-        beside,
+        extra_routes: beside,
         exposed: &["X-Rate-Limit", "x-expires-after"],
         documentation_client: None,
     };

@@ -1,5 +1,6 @@
 //! The service in this process, called without a socket: a hundred thousand calls are then a matter of seconds.
 
+use service::Instance;
 use std::sync::{Arc, RwLock};
 
 use axum::{
@@ -13,9 +14,9 @@ use jiff::SignedDuration;
 use serde_json::Value;
 use testkit::Store;
 use tower::ServiceExt;
-use train::{Processor, Sandbox, Settings, Timetable, Train};
+use train::{Processor, SERVICE, Sandbox, Settings, Timetable, Train};
 use uuid::Uuid;
-use web::{Clock, Problem, Random, RequestLimits};
+use web::{Clock, Problem, Random};
 
 const ADDRESS: &str = "https://trains.example";
 
@@ -72,6 +73,11 @@ pub(crate) fn open_db(store: &Store) -> Db {
     Db::open(store.location(), "train", train::MIGRATIONS, limits).unwrap()
 }
 
+fn instance(db: &Db, clock: &Clock) -> Instance {
+    let secret = web::InstallationSecret::new(&[7; 32]);
+    Instance { secret, ..Instance::new(db.clone(), clock.clone(), Random::system()).at(ADDRESS) }
+}
+
 impl Process {
     pub(crate) async fn start(db: Db, clock: &Clock, timetable: Timetable) -> Self {
         let processor = Box::new(Sandbox::new(db.clone(), clock.clone()));
@@ -85,27 +91,16 @@ impl Process {
         timetable: Timetable,
     ) -> Self {
         let settings = Settings {
-            address: ADDRESS.into(),
-            issuer: None,
-            registration_token: None,
             calls_per_hour: u32::MAX,
-            hold: HOLD,
-            // Three users fight for all seats, again and again.
-            limits: train::Limits {
-                unpaid_holds: u32::MAX,
-                declined_payments_per_hour: u32::MAX,
-                declined_payments_per_user_per_hour: u32::MAX,
-                ..train::Limits::default()
-            },
-            secret: web::InstallationSecret::new(&[7; 32]),
-            webhook_networks: Vec::new(),
-            webhooks_to_this_machine: false,
-            demo: false,
+            // Three users compete for all seats, again and again.
+            unpaid_holds: u32::MAX,
+            declined_payments_per_hour: u32::MAX,
+            declined_payments_per_user_per_hour: u32::MAX,
+            ..Settings::default()
         };
-        let (clock, random) = (clock.clone(), Random::system());
-        let train = Train::open_with(settings, timetable, processor, db.clone(), clock, random);
-        let train = train.await.unwrap();
-        let router = train.router(RequestLimits::default());
+        let instance = instance(&db, clock);
+        let train = Train::open_with(settings, timetable, processor, instance).await.unwrap();
+        let router = train.router();
         Process { train, db, router }
     }
 
@@ -141,15 +136,14 @@ pub(crate) struct Users {
 
 impl Users {
     pub(crate) async fn new(db: &Db, clock: &Clock, number: usize) -> Self {
-        let random = Random::system();
-        let accounts = train::accounts(db.clone(), false, clock.clone(), random.clone()).unwrap();
+        let instance = instance(db, clock);
+        let accounts = SERVICE.accounts(&instance).unwrap();
         let mut ids = Vec::new();
         for number in 0..number {
             ids.push(accounts.add(&format!("user{number}"), "correct horse".into()).await.unwrap());
         }
-        let server =
-            train::authorization_server(ADDRESS.into(), false, db.clone(), clock.clone(), random).await;
-        let users = Users { server: server.unwrap(), ids, tokens: RwLock::default() };
+        let server = SERVICE.authorization_server(&instance).await.unwrap();
+        let users = Users { server, ids, tokens: RwLock::default() };
         users.renew().await;
         users
     }

@@ -1,0 +1,86 @@
+//! The museum as the program that runs it sees it.
+
+use std::net::SocketAddr;
+
+use axum::Router;
+use db::Migrations;
+use futures_util::{FutureExt, future::BoxFuture};
+use identity::ChangeError;
+use jiff::Timestamp;
+use service::{Description, Error, Instance, Running, Service};
+use utoipa::openapi::OpenApi;
+
+use crate::{DEMO_ACCOUNT, Museum, Settings, examples, hours::Hours, routes_and_document, ticket};
+
+/// The tables of this service.
+pub const MIGRATIONS: &[Migrations] =
+    &[identity::MIGRATIONS, identity::quota::MIGRATIONS, model::migrations!("museum")];
+
+/// What is the same for every instance.
+pub const SERVICE: Description = Description {
+    name: "museum",
+    title: "Museum",
+    title_in_a_sentence: "the museum",
+    prefix: "/v1.1",
+    example_address: "https://museum.example.com",
+    migrations: MIGRATIONS,
+    oauth: None,
+    has_api_keys: false,
+};
+
+impl Service for Settings {
+    fn description(&self) -> &'static Description {
+        &SERVICE
+    }
+
+    fn listen(&self) -> SocketAddr {
+        self.listen
+    }
+
+    fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Without an address from the operator, links are paths.
+    fn instance_address(&self, _: SocketAddr) -> String {
+        self.address.clone()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        service::at_least_one(&[("calls_per_hour", self.calls_per_hour)])?;
+        Hours::new(self).map(drop).map_err(|error| error.0)
+    }
+
+    fn sign_in_help(&self, demo: bool) -> Option<String> {
+        let (name, password) = DEMO_ACCOUNT;
+        demo.then(|| format!("HTTP Basic, {name} / {password}"))
+    }
+
+    fn openapi(&self, address: &str, now: Timestamp) -> Result<OpenApi, Error> {
+        Ok(examples::add(routes_and_document(address).1, &Hours::new(self)?, now))
+    }
+
+    fn open(&self, instance: Instance) -> BoxFuture<'_, Result<Box<dyn Running>, Error>> {
+        async move { Ok(Box::new(Museum::open(self, instance).await?) as Box<dyn Running>) }.boxed()
+    }
+
+    /// Removes an account, in one transaction with the email addresses in the tickets it bought; the tickets stay.
+    fn remove_user<'a>(
+        &'a self,
+        instance: &'a Instance,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<(), ChangeError>> {
+        async move { SERVICE.accounts(instance)?.remove_with(name, ticket::store::strip_emails).await }
+            .boxed()
+    }
+}
+
+impl Running for Museum {
+    fn router(&self) -> Router {
+        self.router()
+    }
+
+    fn run(self: Box<Self>, stop: BoxFuture<'static, ()>) -> BoxFuture<'static, ()> {
+        Museum::run(*self, stop).boxed()
+    }
+}

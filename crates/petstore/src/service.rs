@@ -1,0 +1,175 @@
+//! The pet store as the program that runs it sees it.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use axum::Router;
+use db::Migrations;
+use futures_util::{FutureExt, future::BoxFuture};
+use identity::{
+    ChangeError,
+    account::Name,
+    oauth::{self, Scope},
+};
+use jiff::Timestamp;
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use service::{Description, Error, Instance, Oauth, OauthSettings, Running, Service};
+use utoipa::openapi::OpenApi;
+
+use crate::{
+    DEMO_API_KEY, DEMO_USERS, Petstore, document, examples,
+    ids::Ids,
+    routes_and_document,
+    user::{
+        self,
+        store::{Maker, Refused},
+    },
+};
+
+/// The tables of this service.
+pub const MIGRATIONS: &[Migrations] =
+    &[identity::MIGRATIONS, oauth::MIGRATIONS, identity::quota::MIGRATIONS, model::migrations!("petstore")];
+
+/// What access tokens can be for.
+pub(crate) const SCOPES: &[Scope] = &[
+    Scope { name: "write:pets", words: "modify pets in your account" },
+    Scope { name: "read:pets", words: "read your pets" },
+];
+
+/// What is the same for every instance.
+pub const SERVICE: Description = Description {
+    name: "petstore",
+    title: "Pet store",
+    title_in_a_sentence: "the pet store",
+    prefix: "/v3",
+    example_address: "https://pets.example.com",
+    migrations: MIGRATIONS,
+    oauth: Some(Oauth { scopes: SCOPES, scheme: document::OAUTH, sign_up: false }),
+    has_api_keys: true,
+};
+
+/// The settings of the pet store: the section `[petstore]` of the settings file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Where it listens.
+    #[serde(deserialize_with = "service::listen")]
+    pub listen: SocketAddr,
+    /// The public address, without a slash at the end; empty if that is where it listens.
+    pub address: String,
+    /// How many calls an hour a user, a client or an API key may make.
+    pub calls_per_hour: u32,
+    /// Whether users can be made by the list without logging in. In a demo they can in any case.
+    pub open_sign_up: bool,
+    /// How many users an hour can be made from an address, with a session or without. In a demo they are not counted.
+    pub sign_ups_per_hour: u32,
+    pub oauth: OauthSettings,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            listen: (Ipv4Addr::LOCALHOST, 8080).into(),
+            address: String::new(),
+            calls_per_hour: 100_000,
+            open_sign_up: false,
+            sign_ups_per_hour: 20,
+            oauth: OauthSettings::default(),
+        }
+    }
+}
+
+impl Service for Settings {
+    fn description(&self) -> &'static Description {
+        &SERVICE
+    }
+
+    fn listen(&self) -> SocketAddr {
+        self.listen
+    }
+
+    fn address(&self) -> &str {
+        &self.address
+    }
+
+    fn oauth(&self) -> Option<&OauthSettings> {
+        Some(&self.oauth)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        service::at_least_one(&[
+            ("calls_per_hour", self.calls_per_hour),
+            ("sign_ups_per_hour", self.sign_ups_per_hour),
+        ])
+    }
+
+    fn needs_address(&self) -> bool {
+        // Tokens are valid for the address, unless they are an external issuer's and have an audience of their own.
+        self.oauth.issuer.is_empty() || self.oauth.audience.is_empty()
+    }
+
+    fn sign_in_help(&self, demo: bool) -> Option<String> {
+        let (name, password) = DEMO_USERS[0];
+        let key = DEMO_API_KEY;
+        match (self.oauth.issuer.as_str(), demo) {
+            ("", demo) => demo.then(|| format!("OAuth or log-in, {name} / {password}; API key, {key}")),
+            (issuer, true) => {
+                Some(format!("tokens of {issuer}; log-in, {name} / {password}; API key, {key}"))
+            }
+            (issuer, false) => Some(format!("tokens of {issuer}")),
+        }
+    }
+
+    fn openapi(&self, address: &str, now: Timestamp) -> Result<OpenApi, Error> {
+        Ok(examples::with_examples(routes_and_document(address).2, now))
+    }
+
+    fn open(&self, instance: Instance) -> BoxFuture<'_, Result<Box<dyn Running>, Error>> {
+        async move { Ok(Box::new(Petstore::open(self, instance).await?) as Box<dyn Running>) }.boxed()
+    }
+
+    fn add_user<'a>(
+        &'a self,
+        instance: &'a Instance,
+        name: &'a str,
+        password: SecretString,
+    ) -> BoxFuture<'a, Result<(), ChangeError>> {
+        add_user(instance, name, password).boxed()
+    }
+
+    /// Removes a user with all that the store keeps about one: sessions, grants and the profile go with the account, and neither
+    /// pets nor orders know of users.
+    fn remove_user<'a>(
+        &'a self,
+        instance: &'a Instance,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<(), ChangeError>> {
+        async move { SERVICE.accounts(instance)?.remove(name).await }.boxed()
+    }
+}
+
+impl Running for Petstore {
+    fn router(&self) -> Router {
+        self.router()
+    }
+
+    /// There is no work in the background.
+    fn run(self: Box<Self>, _: BoxFuture<'static, ()>) -> BoxFuture<'static, ()> {
+        async {}.boxed()
+    }
+}
+
+/// Adds a user with an empty profile.
+async fn add_user(instance: &Instance, name: &str, password: SecretString) -> Result<(), ChangeError> {
+    let Instance { db, clock, random, .. } = instance;
+    let hash = SERVICE.accounts(instance)?.hash(&password).await?;
+    let now = clock.now();
+    let user = user::User { account_id: random.uuid(now), ..user::User::default() };
+    let row = user::store::NewRow { user, assigned: true, name: Name::new(name)?, hash: Some(hash) };
+    let ids = Ids::new("user", db.clone(), random.clone());
+    match user::insert(db, &ids, vec![row], Maker::Operator, now).await {
+        Ok(_) => Ok(()),
+        Err(Refused::Db(error)) => Err(error.into()),
+        Err(_) => Err(ChangeError::Taken),
+    }
+}

@@ -1,0 +1,72 @@
+//! What is the same for every instance of a service.
+
+use db::Migrations;
+use identity::{
+    Accounts, ChangeError,
+    oauth::{self, AuthorizationServer, Scope},
+};
+use secrecy::SecretString;
+
+use crate::{Error, Instance};
+
+/// The facts of a service.
+pub struct Description {
+    /// The name in commands, settings, logs, metrics and databases: `petstore`.
+    pub name: &'static str,
+    /// The name as people write it: `Pet store`.
+    pub title: &'static str,
+    /// The same in a sentence: `the pet store`.
+    pub title_in_a_sentence: &'static str,
+    /// Where the API's paths begin, `/v3`; empty if they begin at the root.
+    pub prefix: &'static str,
+    /// A public address as an operator may set it, for messages.
+    pub example_address: &'static str,
+    /// The tables.
+    pub migrations: &'static [Migrations],
+    pub oauth: Option<Oauth>,
+    /// Whether clients can authenticate with API keys.
+    pub has_api_keys: bool,
+}
+
+/// How a service uses OAuth.
+pub struct Oauth {
+    pub scopes: &'static [Scope],
+    /// The security scheme of access tokens in the OpenAPI document.
+    pub scheme: &'static str,
+    /// Whether users can create accounts on a page.
+    pub sign_up: bool,
+}
+
+impl Description {
+    /// The accounts of an instance.
+    pub fn accounts(&self, instance: &Instance) -> Result<Accounts, ChangeError> {
+        let Instance { db, clock, random, demo, .. } = instance.clone();
+        Accounts::new(self.title, demo, db, clock, random)
+    }
+
+    /// The authorization server of an instance, for commands that manage its clients and tokens.
+    pub async fn authorization_server(&self, instance: &Instance) -> Result<AuthorizationServer, Error> {
+        let accounts = self.accounts(instance)?;
+        let settings = self.server_settings(instance, None);
+        let Instance { db, clock, random, .. } = instance.clone();
+        Ok(AuthorizationServer::open(settings, accounts, db, clock, random).await?)
+    }
+
+    pub(crate) fn server_settings(
+        &self,
+        instance: &Instance,
+        registration_token: Option<SecretString>,
+    ) -> oauth::Settings {
+        let (scopes, sign_up) =
+            self.oauth.as_ref().map_or((&[][..], false), |oauth| (oauth.scopes, oauth.sign_up));
+        oauth::Settings {
+            service: self.title,
+            issuer: instance.address.clone(),
+            prefix: self.prefix,
+            scopes,
+            sign_up,
+            demo: instance.demo,
+            registration_token,
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What one instance of a service has to itself.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use db::Db;
+use web::{Clock, InstallationSecret, Random, RequestLimits};
+
+/// What an instance is opened with. Cloning it is cheap.
+#[derive(Clone)]
+pub struct Instance {
+    pub db: Db,
+    pub clock: Clock,
+    pub random: Random,
+    /// Where clients reach the instance, without a slash at the end: `https://pets.example.com/x/ada`. Links, issuer, cookie
+    /// paths and documents follow from it. Empty if it is not known; links are then paths.
+    pub address: String,
+    pub limits: RequestLimits,
+    /// Whether there is demo data, and the demo accounts can sign in.
+    pub demo: bool,
+    /// Whether only this machine can reach the instance.
+    pub is_local: bool,
+    /// For services that derive keys.
+    pub secret: InstallationSecret,
+}
+
+impl Instance {
+    /// An instance without demo data and with default limits, at an address that is not known.
+    pub fn new(db: Db, clock: Clock, random: Random) -> Self {
+        Instance {
+            db,
+            clock,
+            random,
+            address: String::new(),
+            limits: RequestLimits::default(),
+            demo: false,
+            is_local: false,
+            secret: InstallationSecret::new(&[]),
+        }
+    }
+
+    /// The same at this address.
+    #[must_use]
+    pub fn at(self, address: impl Into<String>) -> Self {
+        Instance { address: address.into(), ..self }
+    }
+}
+
+/// The public address of a service: as the operator set it, or where the service listens.
+pub fn public_address(set: &str, listening: SocketAddr) -> String {
+    if !set.is_empty() {
+        return set.to_owned();
+    }
+    // "Every address" is no address to connect to; on this machine, loopback reaches it.
+    let ip = match listening.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    format!("http://{}", SocketAddr::new(ip, listening.port()))
+}

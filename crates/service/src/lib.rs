@@ -1,0 +1,100 @@
+//! What a service is to the program that runs it.
+//!
+//! - [`Service`]: a service with its settings. The program has a list of them and knows nothing else about each.
+//! - [`Description`]: what is the same for every instance of a service: its name, its tables, its OAuth scopes.
+//! - [`Instance`]: what one instance of a service has to itself: database, clock, random source, address, limits.
+//! - [`Running`]: an instance that is open: its router, and its work in the background.
+//!
+//! Nothing in a service is global, so that a process can open any number of instances of it.
+
+mod description;
+mod instance;
+mod settings;
+mod sign_in;
+
+use std::{fmt::Debug, net::SocketAddr};
+
+use axum::Router;
+pub use description::{Description, Oauth};
+use futures_util::future::BoxFuture;
+use identity::ChangeError;
+pub use instance::{Instance, public_address};
+use jiff::Timestamp;
+use secrecy::SecretString;
+pub use settings::{HIDDEN, OauthSettings, at_least_one, listen, networks};
+pub use sign_in::SignIn;
+use utoipa::openapi::OpenApi;
+
+/// Why a service could not do what the operator asked for: one line for the operator.
+pub type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// A service with its settings: the section of its name in the settings file.
+pub trait Service: Debug + Send + Sync {
+    fn description(&self) -> &'static Description;
+
+    /// Where the service listens.
+    fn listen(&self) -> SocketAddr;
+
+    /// The public address, as the operator set it; empty if that is where the service listens.
+    fn address(&self) -> &str;
+
+    /// The address of an instance at the root of this listener; empty if its links are paths.
+    fn instance_address(&self, listening: SocketAddr) -> String {
+        public_address(self.address(), listening)
+    }
+
+    /// The settings for OAuth, if the service has OAuth.
+    fn oauth(&self) -> Option<&OauthSettings> {
+        None
+    }
+
+    /// Refuses settings that cannot be used, by their names in the section of the service.
+    fn check(&self) -> Result<(), String>;
+
+    /// Whether several processes on one database need the same public address.
+    fn needs_address(&self) -> bool {
+        false
+    }
+
+    /// Whether the service derives keys from the secret of the installation.
+    fn needs_secret(&self) -> bool {
+        false
+    }
+
+    /// How a user of the demo, or with a token of an external issuer, signs in: a line for the start page.
+    fn sign_in_help(&self, demo: bool) -> Option<String>;
+
+    /// The OpenAPI document of an instance at this address, with examples for this time.
+    fn openapi(&self, address: &str, now: Timestamp) -> Result<OpenApi, Error>;
+
+    /// Opens an instance.
+    fn open(&self, instance: Instance) -> BoxFuture<'_, Result<Box<dyn Running>, Error>>;
+
+    /// Adds a user to an instance.
+    fn add_user<'a>(
+        &'a self,
+        instance: &'a Instance,
+        name: &'a str,
+        password: SecretString,
+    ) -> BoxFuture<'a, Result<(), ChangeError>> {
+        Box::pin(async move {
+            let accounts = self.description().accounts(instance)?;
+            accounts.add(name, password).await.map(drop)
+        })
+    }
+
+    /// Removes a user of an instance, with the user's data.
+    fn remove_user<'a>(
+        &'a self,
+        instance: &'a Instance,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<(), ChangeError>>;
+}
+
+/// An instance of a service that is open.
+pub trait Running: Send {
+    fn router(&self) -> Router;
+
+    /// Does the work in the background until `stop` ends, and finishes what it has begun.
+    fn run(self: Box<Self>, stop: BoxFuture<'static, ()>) -> BoxFuture<'static, ()>;
+}

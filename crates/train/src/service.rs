@@ -1,0 +1,169 @@
+//! The train service as the program that runs it sees it.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use axum::Router;
+use db::Migrations;
+use futures_util::{FutureExt, future::BoxFuture};
+use identity::{
+    ChangeError,
+    oauth::{self, Scope},
+};
+use ipnet::IpNet;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use service::{Description, Error, Instance, Oauth, OauthSettings, Running, Service};
+use utoipa::openapi::OpenApi;
+
+use crate::{DEMO_USERS, Timetable, Train, document, examples, removal, routes_and_document};
+
+/// The tables of this service.
+pub const MIGRATIONS: &[Migrations] = &[
+    identity::MIGRATIONS,
+    oauth::MIGRATIONS,
+    identity::quota::MIGRATIONS,
+    webhooks::MIGRATIONS,
+    model::migrations!("train"),
+];
+
+/// What access tokens can be for.
+pub(crate) const SCOPES: &[Scope] = &[
+    Scope { name: "read", words: "see stations, trips and your bookings" },
+    Scope { name: "write", words: "book, pay and cancel for you" },
+];
+
+/// What is the same for every instance.
+pub const SERVICE: Description = Description {
+    name: "train",
+    title: "Train travel",
+    title_in_a_sentence: "the train service",
+    prefix: "",
+    example_address: "https://trains.example.com",
+    migrations: MIGRATIONS,
+    oauth: Some(Oauth { scopes: SCOPES, scheme: document::OAUTH, sign_up: true }),
+    has_api_keys: false,
+};
+
+/// The settings of the train service: the section `[train]` of the settings file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Where it listens.
+    #[serde(deserialize_with = "service::listen")]
+    pub listen: SocketAddr,
+    /// The public address, without a slash at the end; empty if that is where it listens.
+    pub address: String,
+    /// How many calls an hour a user may make, or a client by itself.
+    pub calls_per_hour: u32,
+    /// How long a seat is held until it is paid for.
+    pub hold_seconds: u32,
+    /// How many seats a user may hold without having paid for them.
+    pub unpaid_holds: u32,
+    /// How many payments for a booking may fail in an hour.
+    pub declined_payments_per_hour: u32,
+    /// How many payments of a user may fail in an hour, over all bookings.
+    pub declined_payments_per_user_per_hour: u32,
+    /// How many test events and redeliveries may be requested for a webhook subscription in an hour.
+    pub test_events_per_hour: u32,
+    /// The operator's networks that webhooks may go to, in addition to public addresses.
+    #[serde(deserialize_with = "service::networks")]
+    pub webhook_networks: Vec<IpNet>,
+    pub oauth: OauthSettings,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            listen: (Ipv4Addr::LOCALHOST, 8081).into(),
+            address: String::new(),
+            calls_per_hour: 100_000,
+            hold_seconds: 3600,
+            unpaid_holds: 20,
+            declined_payments_per_hour: 10,
+            declined_payments_per_user_per_hour: 60,
+            test_events_per_hour: 60,
+            webhook_networks: Vec::new(),
+            oauth: OauthSettings::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// How long a seat is held until it is paid for.
+    pub(crate) fn hold(&self) -> SignedDuration {
+        SignedDuration::from_secs(self.hold_seconds.into())
+    }
+}
+
+impl Service for Settings {
+    fn description(&self) -> &'static Description {
+        &SERVICE
+    }
+
+    fn listen(&self) -> SocketAddr {
+        self.listen
+    }
+
+    fn address(&self) -> &str {
+        &self.address
+    }
+
+    fn oauth(&self) -> Option<&OauthSettings> {
+        Some(&self.oauth)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        service::at_least_one(&[
+            ("calls_per_hour", self.calls_per_hour),
+            ("hold_seconds", self.hold_seconds),
+            ("unpaid_holds", self.unpaid_holds),
+            ("declined_payments_per_hour", self.declined_payments_per_hour),
+            ("declined_payments_per_user_per_hour", self.declined_payments_per_user_per_hour),
+            ("test_events_per_hour", self.test_events_per_hour),
+        ])
+    }
+
+    fn needs_address(&self) -> bool {
+        // With an external issuer too: webhooks carry tokens of the service's own.
+        true
+    }
+
+    fn needs_secret(&self) -> bool {
+        true
+    }
+
+    fn sign_in_help(&self, demo: bool) -> Option<String> {
+        let (name, password) = DEMO_USERS[0];
+        match self.oauth.issuer.as_str() {
+            "" => demo.then(|| format!("OAuth, {name} / {password}")),
+            issuer => Some(format!("tokens of {issuer}")),
+        }
+    }
+
+    fn openapi(&self, address: &str, now: Timestamp) -> Result<OpenApi, Error> {
+        let document = routes_and_document(address, self.hold()).1;
+        Ok(examples::with_examples(document, &Timetable::built_in()?, now))
+    }
+
+    fn open(&self, instance: Instance) -> BoxFuture<'_, Result<Box<dyn Running>, Error>> {
+        async move { Ok(Box::new(Train::open(self.clone(), instance).await?) as Box<dyn Running>) }.boxed()
+    }
+
+    fn remove_user<'a>(
+        &'a self,
+        instance: &'a Instance,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<(), ChangeError>> {
+        async move { removal::remove_user(&SERVICE.accounts(instance)?, name).await }.boxed()
+    }
+}
+
+impl Running for Train {
+    fn router(&self) -> Router {
+        self.router()
+    }
+
+    fn run(self: Box<Self>, stop: BoxFuture<'static, ()>) -> BoxFuture<'static, ()> {
+        Train::run(*self, stop).boxed()
+    }
+}
