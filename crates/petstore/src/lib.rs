@@ -141,6 +141,11 @@ impl Petstore {
         &self.accounts
     }
 
+    /// A path of the API as clients of this instance have it.
+    fn path(&self, path: &str) -> String {
+        format!("{}{}{path}", web::path_of(&self.address), SERVICE.prefix)
+    }
+
     /// Counts a call.
     async fn spend(&self, caller: &str) -> Result<(), Problem> {
         self.quota.spend(caller).await.map(drop).map_err(identity::quota::QuotaError::into_problem)

@@ -18,8 +18,9 @@ pub struct DocumentationClient {
     pub scopes: Vec<String>,
 }
 
-pub(crate) fn documentation(openapi: &OpenApi, client: Option<DocumentationClient>) -> Router {
-    let config = utoipa_swagger_ui::Config::from("/openapi.json")
+/// `path` is in front of all paths of the instance.
+pub(crate) fn documentation(openapi: &OpenApi, client: Option<DocumentationClient>, path: &str) -> Router {
+    let config = utoipa_swagger_ui::Config::from(format!("{path}/openapi.json"))
         .use_base_layout()
         .try_it_out_enabled(true)
         // Credentials live as long as the page: what is in the browser's storage, any later page there can read.
@@ -40,11 +41,18 @@ pub(crate) fn documentation(openapi: &OpenApi, client: Option<DocumentationClien
     };
     let policy =
         HeaderValue::try_from(policy(openapi)).unwrap_or(HeaderValue::from_static("default-src 'self'"));
+    let path = path.to_owned();
     page.layer(middleware::from_fn(move |request: Request, next: Next| {
-        let policy = policy.clone();
+        let (policy, path) = (policy.clone(), path.clone());
         async move {
             let mut response = next.run(request).await;
             let headers = response.headers_mut();
+            // Swagger UI redirects from `/docs` to `/docs/`.
+            if let Some(location) = headers.get(header::LOCATION).and_then(|value| value.to_str().ok())
+                && let Ok(location) = HeaderValue::try_from(format!("{path}{location}"))
+            {
+                headers.insert(header::LOCATION, location);
+            }
             headers.insert(header::CONTENT_SECURITY_POLICY, policy);
             headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
             headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));

@@ -9,6 +9,7 @@
 //! - [`Background`]: tasks beside the requests, started again when they fail.
 //! - [`Clock`] and [`Random`]: time and randomness, handed in. [`InstallationSecret`]: what keys are derived from.
 
+mod address;
 mod anonymous;
 mod background;
 mod clock;
@@ -25,6 +26,7 @@ mod operations;
 mod page_headers;
 mod paging;
 mod panic;
+mod prefixes;
 pub mod problem;
 mod random;
 pub mod reply;
@@ -35,6 +37,7 @@ mod server;
 mod service;
 pub mod xml;
 
+pub use address::{origin_of, path_of, well_known};
 pub use background::Background;
 pub use clock::Clock;
 pub use documentation::DocumentationClient;
@@ -45,6 +48,7 @@ pub use limits::{ConnectionLimits, RequestLimits};
 pub use negotiate::json_only;
 pub use paging::Paging;
 pub use panic::panic_message;
+pub use prefixes::by_prefix;
 pub use problem::{Problem, Result};
 pub use random::Random;
 pub use reply::{Created, Reply, ResponseFormat};

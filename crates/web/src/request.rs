@@ -6,7 +6,7 @@ use std::{
 };
 
 use axum::{
-    extract::{MatchedPath, Request},
+    extract::{MatchedPath, Request, State},
     middleware::Next,
     response::Response,
 };
@@ -34,6 +34,7 @@ struct Parts {
     client: OnceLock<String>,
     route: OnceLock<MatchedPath>,
     speaks_xml: OnceLock<()>,
+    path_prefix: OnceLock<Arc<str>>,
 }
 
 impl RequestContext {
@@ -63,10 +64,27 @@ impl RequestContext {
         self.0.route.get().map(MatchedPath::as_str)
     }
 
+    /// The path prefix of the service instance that got the request; empty at the root.
+    pub(crate) fn path_prefix(&self) -> &str {
+        self.0.path_prefix.get().map_or("", |prefix| prefix)
+    }
+
     /// Whether the service that got the request answers in XML as well as in JSON.
     pub(crate) fn speaks_xml(&self) -> bool {
         self.0.speaks_xml.get().is_some()
     }
+}
+
+/// A layer around a service instance under a path prefix, so that problems name their kinds below it.
+pub(crate) async fn set_path_prefix(
+    State(prefix): State<Arc<str>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if let Some(RequestContext(parts)) = request.extensions().get() {
+        let _ = parts.path_prefix.set(prefix);
+    }
+    next.run(request).await
 }
 
 /// A layer that sets the route that matched, which only the router knows.

@@ -23,16 +23,18 @@ use tower_http::{
 use utoipa::openapi::OpenApi;
 
 use crate::{
+    address::path_of,
     anonymous::{Anonymous, meter},
     background::Background,
     documentation::{DocumentationClient, documentation},
     input::{Memory, hold},
     limits::RequestLimits,
+    openapi::at_address,
     openapi_3_0::as_3_0,
     operations::{self, Operations},
     page_headers::add_page_headers,
     problem::{Kind, NOT_FOUND, Problem, Result, STANDARD},
-    request::set_speaks_xml,
+    request::{set_path_prefix, set_speaks_xml},
 };
 
 /// What a service brings along.
@@ -69,6 +71,8 @@ pub struct Service<'a> {
 
 #[derive(Clone)]
 struct Pages {
+    /// The path in front of all paths of this instance.
+    path: Arc<str>,
     title: &'static str,
     about: &'static str,
     prefix: &'static str,
@@ -81,12 +85,15 @@ struct Pages {
 
 impl Service<'_> {
     /// The router to serve.
-    pub fn into_router(self) -> Router {
+    pub fn into_router(mut self) -> Router {
+        let path: Arc<str> = path_of(self.address).into();
+        self.openapi = at_address(self.openapi, &path);
         let clock = self.background.clock().clone();
         let anonymous =
             Anonymous::new(&self.openapi, self.prefix, self.limits.anonymous_calls_per_hour, clock);
-        let documentation = documentation(&self.openapi, self.documentation_client);
+        let documentation = documentation(&self.openapi, self.documentation_client, &path);
         let pages = Pages {
+            path: path.clone(),
             title: self.title,
             about: self.about,
             prefix: self.prefix,
@@ -108,13 +115,15 @@ impl Service<'_> {
             .merge(documentation);
         let operations = Arc::new(Operations::new(&self.openapi, self.prefix, !self.xml));
         let memory = Memory::new(self.limits.memory_bytes);
-        let prefix = self.prefix;
-        let nothing = async move || nothing_here(prefix);
+        let nothing = {
+            let (path, prefix) = (path.clone(), self.prefix);
+            async move || nothing_here(&path, prefix)
+        };
         let api = self
             .api
             .route_layer(middleware::from_fn_with_state(operations, operations::check))
             // Its own rather than the whole service's, so that a page elsewhere can read that there is nothing.
-            .fallback(nothing)
+            .fallback(nothing.clone())
             .layer(middleware::from_fn_with_state(anonymous.clone(), meter))
             .layer(cors(self.exposed))
             .layer(middleware::from_fn_with_state(memory.clone(), hold))
@@ -131,15 +140,19 @@ impl Service<'_> {
         // Not of the extra routes: their pages have secrets next to what a stranger can put there, and how well both compress
         // together tells the secret (BREACH).
         let router = api.merge(pages).layer(compression()).merge(extra_routes);
-        if self.xml { router.layer(middleware::from_fn(set_speaks_xml)) } else { router }
+        let router = if self.xml { router.layer(middleware::from_fn(set_speaks_xml)) } else { router };
+        match path.is_empty() {
+            true => router,
+            false => router.layer(middleware::from_fn_with_state(path, set_path_prefix)),
+        }
     }
 }
 
 /// Says where there is something.
-fn nothing_here(prefix: &str) -> Problem {
-    let begins = if prefix.is_empty() { "/" } else { prefix };
+fn nothing_here(path: &str, prefix: &str) -> Problem {
+    let prefix = if prefix.is_empty() { "/" } else { prefix };
     let detail = format!(
-        "There is nothing at this address. The API begins at {begins}; its operations are listed at /docs."
+        "There is nothing at this address. The API begins at {path}{prefix}; its operations are listed at {path}/docs."
     );
     Problem::new(&NOT_FOUND, detail)
 }
@@ -203,36 +216,37 @@ fn document(text: Bytes) -> Response {
 
 #[derive(Template)]
 #[template(path = "front.html")]
-struct FrontPage {
+struct FrontPage<'a> {
+    path: &'a str,
     title: &'static str,
     about: &'static str,
     prefix: &'static str,
 }
 
 async fn front_page(State(pages): State<Pages>) -> Result<Response> {
-    page(&FrontPage { title: pages.title, about: pages.about, prefix: pages.prefix })
+    page(&FrontPage { path: &pages.path, title: pages.title, about: pages.about, prefix: pages.prefix })
 }
 
 #[derive(Template)]
 #[template(path = "problems.html")]
 struct ProblemPage<'a> {
+    path: &'a str,
     title: &'static str,
     kinds: &'a [&'static Kind],
 }
 
 async fn all_problems(State(pages): State<Pages>) -> Result<Response> {
-    page(&ProblemPage { title: pages.title, kinds: &pages.problems })
+    page(&ProblemPage { path: &pages.path, title: pages.title, kinds: &pages.problems })
 }
 
 async fn one_problem(State(pages): State<Pages>, Path(name): Path<String>) -> Result<Response> {
     let kind = pages.problems.iter().find(|kind| kind.name == name);
     let Some(kind) = kind else {
-        return Err(Problem::new(
-            &NOT_FOUND,
-            "There is no problem of this name; see /problems for all of them.",
-        ));
+        let detail =
+            format!("There is no problem of this name; see {}/problems for all of them.", pages.path);
+        return Err(Problem::new(&NOT_FOUND, detail));
     };
-    page(&ProblemPage { title: pages.title, kinds: std::slice::from_ref(kind) })
+    page(&ProblemPage { path: &pages.path, title: pages.title, kinds: std::slice::from_ref(kind) })
 }
 
 /// A page for people.

@@ -92,7 +92,7 @@ pub(crate) fn is_from_another_site(parts: &Parts, store: &Petstore) -> bool {
         None => text("origin").is_some_and(|origin| {
             let host = host(parts);
             let authority = origin.split_once("://").map(|(_, authority)| authority);
-            origin != &*store.address && (host.is_none() || authority != host)
+            origin != web::origin_of(&store.address) && (host.is_none() || authority != host)
         }),
     }
 }
@@ -109,7 +109,7 @@ pub(crate) fn may_set_cookie(parts: &Parts, store: &Petstore) -> bool {
     let is_loopback = |authority: &str| {
         authority.parse::<Authority>().is_ok_and(|authority| is_loopback_host(authority.host()))
     };
-    let names_sites = match store.address.split_once("://") {
+    let names_sites = match web::origin_of(&store.address).split_once("://") {
         Some(("https", _)) => true,
         Some((_, own)) => is_loopback(own) && host(parts).is_none_or(is_loopback),
         None => false,

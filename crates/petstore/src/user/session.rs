@@ -81,9 +81,10 @@ pub(crate) async fn login(
     };
     let secure = if petstore.address.starts_with("https://") { "; Secure" } else { "" };
     let cookie = format!(
-        "{}={}; Path=/v3; Max-Age={}; HttpOnly; SameSite=Lax{secure}",
+        "{}={}; Path={}; Max-Age={}; HttpOnly; SameSite=Lax{secure}",
         logged_in::COOKIE,
         session.secret,
+        petstore.path(""),
         LENGTH.as_secs(),
     );
     let mut response = body.into_response();
@@ -161,7 +162,8 @@ pub(crate) async fn logout(State(petstore): State<Petstore>, parts: Parts) -> Re
     if let Some(secret) = cookie {
         petstore.sessions.end(Kind::Api, secret).await?;
     }
-    let gone = format!("{}=; Path=/v3; Max-Age=0; HttpOnly; SameSite=Lax", logged_in::COOKIE);
+    let gone =
+        format!("{}=; Path={}; Max-Age=0; HttpOnly; SameSite=Lax", logged_in::COOKIE, petstore.path(""));
     let gone = HeaderValue::try_from(gone).map_err(Problem::internal)?;
     Ok((StatusCode::OK, [(header::SET_COOKIE, gone)]).into_response())
 }

@@ -45,7 +45,7 @@ testkit::on_both_engines! {
         assert!(program.terminate().success());
         assert_eq!(
             refused(&house.command(&["token", "petstore"]).env("TRIPTYCH_DEMO", "off").output().unwrap()),
-            "triptych: say whose token it is to be, with --user"
+            "triptych: name the user of the token, with --user"
         );
     }
 

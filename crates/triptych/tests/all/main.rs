@@ -9,6 +9,7 @@ mod crash;
 mod database;
 mod docs;
 mod examples;
+mod instances;
 mod log;
 mod pages;
 mod pooler;

@@ -22,6 +22,9 @@ pub struct ProblemDocument<'a> {
     #[serde(rename = "type")]
     #[schema(value_type = String, format = "uri-reference", examples("/problems/invalid-request"))]
     kind: String,
+    #[serde(skip)]
+    #[schema(ignore)]
+    front_page: String,
     /// The kind in words.
     #[schema(value_type = String, examples("Invalid request"))]
     title: &'a str,
@@ -50,10 +53,17 @@ pub(crate) enum Format {
 }
 
 /// The document, and its media type.
-pub(crate) fn document(problem: &Problem, request_id: &str, format: Format) -> (&'static str, Bytes) {
+/// `path_prefix` is in front of the paths of the service that answers.
+pub(crate) fn document(
+    problem: &Problem,
+    request_id: &str,
+    path_prefix: &str,
+    format: Format,
+) -> (&'static str, Bytes) {
     let problem = &problem.0;
     let document = ProblemDocument {
-        kind: format!("/problems/{}", problem.kind.name),
+        kind: format!("{path_prefix}/problems/{}", problem.kind.name),
+        front_page: format!("{path_prefix}/"),
         title: problem.kind.title,
         status: problem.kind.status.as_u16(),
         detail: &problem.detail,

@@ -139,7 +139,7 @@ fn preferred_format(headers: &HeaderMap) -> Format {
 fn write_problem(response: &mut Response, problem: &Problem, preferred: Format, record: &Record) {
     let speaks_xml = record.context.speaks_xml();
     let format = if preferred == Format::Xml && !speaks_xml { Format::Json } else { preferred };
-    let (media_type, body) = problem::document(problem, &record.id, format);
+    let (media_type, body) = problem::document(problem, &record.id, record.context.path_prefix(), format);
     if speaks_xml {
         vary(response);
     }

@@ -9,12 +9,12 @@ use crate::oauth::{
     scope::Scope,
 };
 
-/// Where the metadata of the service, or of the part of it under a prefix, is (RFC 9728, 3.1).
-const PATH: &str = "/.well-known/oauth-protected-resource";
+/// The well-known name of the metadata (RFC 9728, 3.1).
+const NAME: &str = "oauth-protected-resource";
 
 /// The address of the metadata of the service at this address.
 pub(super) fn metadata_of(service: &str) -> String {
-    format!("{service}{PATH}")
+    web::well_known(service, NAME)
 }
 
 /// The routes for the metadata of a service and of its API.
@@ -37,7 +37,7 @@ pub(crate) fn resource_router<S: Clone + Send + Sync + 'static>(
             "bearer_methods_supported": ["header"],
             "resource_documentation": format!("{address}/docs"),
         });
-        router.route(&format!("{PATH}{part}"), get(async move || cached_for_an_hour(&document)))
+        router.route(&format!("/.well-known/{NAME}{part}"), get(async move || cached_for_an_hour(&document)))
     })
 }
 

@@ -81,7 +81,7 @@ pub(super) async fn decide(
         Ok(visitor) => visitor,
         Err(problem) => return problem.into_response(),
     };
-    let this_page = format!("/oauth/authorize?{query}");
+    let this_page = server.0.settings.path(&format!("/oauth/authorize?{query}"));
     match (fields.get("intent"), visitor) {
         (Some("sign-in"), _) => server.try_sign_in(&headers, &this_page, &fields, &origin).await,
         (Some("allow"), Some((account, _))) => {
@@ -122,7 +122,7 @@ impl AuthorizationServer {
         if address.len() > MAX_REQUEST {
             return self.error_page("The request is too long.");
         }
-        see_other(&format!("/oauth/authorize?{address}"))
+        see_other(&self.0.settings.path(&format!("/oauth/authorize?{address}")))
     }
 
     fn send_back(&self, redirect_uri: &str, state: Option<&str>, answer: &[(&str, &str)]) -> Response {
@@ -192,7 +192,7 @@ impl AuthorizationServer {
     }
 
     fn sign_in_page(&self, headers: &HeaderMap, query: &str, request: &AuthorizationRequest) -> Response {
-        let notice = self.notice(headers, &format!("/oauth/authorize?{query}"));
+        let notice = self.notice(headers, &self.0.settings.path(&format!("/oauth/authorize?{query}")));
         let mut response = self.with_form(headers, |token| {
             let settings = &self.0.settings;
             let (service, client, sign_up) =

@@ -24,11 +24,17 @@ impl AuthorizationServer {
         self.0.settings.issuer.starts_with("https://")
     }
 
-    /// All ports of a host share their cookies, so the name has the service in it.
+    /// All ports of a host share their cookies, so the name has the service in it, and the path of the instance. A cookie for a
+    /// path cannot have the prefix `__Host-`, which is for the root.
     fn cookie_name(&self, cookie: Cookie) -> String {
-        let prefix = if self.is_secure() { "__Host-" } else { "" };
+        let path = web::path_of(&self.0.settings.issuer);
+        let prefix = match (self.is_secure(), path) {
+            (true, "") => "__Host-",
+            (true, _) => "__Secure-",
+            (false, _) => "",
+        };
         let service = self.0.settings.service.to_ascii_lowercase().replace(' ', "-");
-        format!("{prefix}{service}-{}", cookie.word())
+        format!("{prefix}{service}{}-{}", path.replace('/', "-"), cookie.word())
     }
 
     pub(super) fn cookie(&self, headers: &HeaderMap, cookie: Cookie) -> Option<String> {
@@ -49,8 +55,12 @@ impl AuthorizationServer {
             Some(_) if cookie == Cookie::Notice => "; Max-Age=60",
             Some(_) => "",
         };
+        let path = match web::path_of(&self.0.settings.issuer) {
+            "" => "/",
+            path => path,
+        };
         let text =
-            format!("{name}={}; Path=/; HttpOnly; SameSite=Lax{secure}{age}", value.unwrap_or_default());
+            format!("{name}={}; Path={path}; HttpOnly; SameSite=Lax{secure}{age}", value.unwrap_or_default());
         if let Ok(text) = HeaderValue::try_from(text) {
             response.headers_mut().append(header::SET_COOKIE, text);
         }

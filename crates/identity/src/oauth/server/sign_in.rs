@@ -52,7 +52,7 @@ pub(super) async fn sign_out(
     if !server.is_own_form(&headers, fields.get("token")) {
         return server.foreign_form();
     }
-    server.end_session(&headers, see_other("/oauth/sign-out")).await
+    server.end_session(&headers, see_other(&server.0.settings.path("/oauth/sign-out"))).await
 }
 
 impl AuthorizationServer {

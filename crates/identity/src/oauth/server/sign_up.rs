@@ -12,7 +12,7 @@ use super::{
     notice::Reason,
     page::{FormError, STYLE, SignUp, page},
     sign_in::Fields,
-    state::AuthorizationServer,
+    state::{AuthorizationServer, Settings},
 };
 use crate::{error::ChangeError, security::Origin};
 
@@ -25,7 +25,7 @@ pub(super) async fn show(
         return server.no_sign_up();
     }
     let query = query.unwrap_or_default();
-    let Some(notice) = server.notice(&headers, &address_of(&query)) else {
+    let Some(notice) = server.notice(&headers, &server.0.settings.sign_up_page(&query)) else {
         return server.sign_up_page(&headers, &query, StatusCode::OK, "", None);
     };
     let mut page = server.sign_up_page(&headers, &query, StatusCode::OK, &notice.name, Some(notice.error()));
@@ -33,9 +33,12 @@ pub(super) async fn show(
     page
 }
 
-/// The address of this page.
-fn address_of(query: &str) -> String {
-    if query.is_empty() { "/oauth/sign-up".into() } else { format!("/oauth/sign-up?{query}") }
+impl Settings {
+    /// The address of this page.
+    fn sign_up_page(&self, query: &str) -> String {
+        let page = self.path("/oauth/sign-up");
+        if query.is_empty() { page } else { format!("{page}?{query}") }
+    }
 }
 
 pub(super) async fn sign_up(
@@ -59,7 +62,7 @@ pub(super) async fn sign_up(
     let name = fields.get("name").unwrap_or_default();
     let password = fields.get("password").unwrap_or_default();
     let added = server.0.accounts.sign_up(name, password.into(), &origin).await;
-    let again = |reason| server.back_to_form(&headers, &address_of(&query), reason, name);
+    let again = |reason| server.back_to_form(&headers, &server.0.settings.sign_up_page(&query), reason, name);
     let later = |status, seconds: u64, text: String| {
         let error = FormError { field: None, text };
         let mut response = server.sign_up_page(&headers, &query, status, name, Some(error));
@@ -69,6 +72,7 @@ pub(super) async fn sign_up(
     match added {
         Ok(account) => {
             let next = if query.is_empty() { "/".into() } else { format!("/oauth/authorize?{query}") };
+            let next = server.0.settings.path(&next);
             server.start_session(&headers, account, &next).await
         }
         Err(ChangeError::Taken) => again(Reason::Taken),

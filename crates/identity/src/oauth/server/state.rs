@@ -32,6 +32,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// A path of this server, as it stands in links and redirects.
+    pub(super) fn path(&self, path: &str) -> String {
+        format!("{}{path}", web::path_of(&self.issuer))
+    }
+
     /// The audiences that a token can have: the service as a whole, or its API.
     pub(super) fn audiences(&self) -> Vec<String> {
         let mut all = vec![self.issuer.clone(), format!("{}{}", self.issuer, self.prefix)];
