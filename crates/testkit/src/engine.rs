@@ -1,6 +1,6 @@
 //! Tests that run on both engines.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use db::{Databases, Db, Limits, Location, Migrations};
 
@@ -76,7 +76,9 @@ impl Store {
 
     /// For several services in one process, with few connections: hundreds of tests share one server.
     pub fn connect(&self) -> Databases {
-        let limits = Limits { connections: 4, ..Limits::default() };
+        // On a busy machine a queue of hundreds may take longer than the default; tests of deadlines set their own.
+        let wait = Duration::from_secs(60);
+        let limits = Limits { connections: 4, wait, ..Limits::default() };
         Databases::connect(&self.location, limits).expect("the test's database accepts connections")
     }
 
