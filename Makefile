@@ -15,11 +15,14 @@ bench: tools
 	cargo run --release --locked -p bench
 
 # The long runs of tests that `make test` runs with fewer rounds: a million operations on the last seats of trains on SQLite,
-# on PostgreSQL and by three processes, every order of seven steps, and 10,000 bookings with their webhooks on each engine. At
-# most half an hour for each; one after the other, so that the printed times are comparable.
+# on PostgreSQL and by three processes, every order of seven steps, 10,000 bookings with their webhooks on each engine, 20
+# SIGKILLs in each test of a crash, and 50 examples for each operation from Schemathesis. At most half an hour for each; one after the other, so that
+# the printed times are comparable.
 torture: tools
 	TORTURE_OPERATIONS=1000000 TORTURE_STEPS=7 TORTURE_BOOKINGS=10000 \
 	cargo test --release --locked -p train --test all -- --nocapture --test-threads=1 seats:: many_deliveries::
+	TORTURE_KILLS=20 TORTURE_EXAMPLES=50 \
+	cargo test --release --locked -p triptych --test all -- --nocapture --test-threads=1 crash schemathesis
 
 # Licences, sources and advisories of the dependencies.
 deny: tools

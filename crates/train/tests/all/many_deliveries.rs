@@ -8,7 +8,7 @@ use std::{
 use jiff::{SignedDuration, ToSpan, civil::date};
 use serde_json::{Value, json};
 use testkit::{
-    Engine, Fixture, Store,
+    Engine, Fixture, Store, parameter,
     receiver::{Got, Receiver, reply},
 };
 use tokio::task::{JoinHandle, JoinSet};
@@ -16,11 +16,10 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::{
     fixture::{BERLIN, Open, PARIS, START, Setup, booking, text},
     person::Person,
-    seats::process::parameter,
 };
 
 /// `make torture` has ten thousand.
-const BOOKINGS: u64 = 1_000;
+const BOOKINGS: usize = 1_000;
 const PEOPLE: usize = 50;
 
 /// How many book at the same time.
@@ -73,7 +72,7 @@ impl Fixture for Told {
         }
         let trips = trips(&open).await;
         let running = tokio::spawn(open.train.clone().run(std::future::pending()));
-        let bookings = usize::try_from(parameter("TORTURE_BOOKINGS", BOOKINGS)).unwrap();
+        let bookings = parameter("TORTURE_BOOKINGS", BOOKINGS);
         Told { open, people, bookings, trips, receiver, running }
     }
 }

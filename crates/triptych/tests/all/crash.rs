@@ -2,18 +2,20 @@
 
 use crate::common::{House, museum};
 use serde_json::{Value, json};
-use testkit::Client;
+use testkit::{Client, parameter};
 use tokio::{sync::mpsc, task::JoinSet};
 
 const CLIENTS: usize = 64;
-const KILLS: usize = 10;
+/// How often the program is killed; `make torture` has more.
+const KILLS: usize = 3;
 /// How many tickets are acknowledged before the next kill: enough for every client to be in the middle of one.
 const BETWEEN_KILLS: usize = 200;
 
 testkit::on_both_engines! {
-    async fn every_acknowledged_ticket_survives_ten_kills(house: House) {
+    async fn every_acknowledged_ticket_survives_kills(house: House) {
+        let kills = parameter("TORTURE_KILLS", KILLS);
         let mut acknowledged = Vec::new();
-        for _ in 0..KILLS {
+        for _ in 0..kills {
             let program = house.serve();
             // Signed in once before the rush, so that the rush is about tickets.
             museum(&program).get("/v1.1/special-events").send().await.has_status(200);
@@ -34,7 +36,7 @@ testkit::on_both_engines! {
                 client.unwrap();
             }
         }
-        assert!(acknowledged.len() >= KILLS * BETWEEN_KILLS);
+        assert!(acknowledged.len() >= kills * BETWEEN_KILLS);
 
         let program = house.serve();
         let museum = museum(&program);

@@ -4,7 +4,11 @@
 use std::{path::Path, process::Command};
 
 use crate::common::House;
-use testkit::{Client, Engine, Program, Store};
+use testkit::{Client, Engine, Program, Store, parameter};
+
+/// How many requests the fuzzing phase generates for each operation; `make torture` has more. The other phases send what they
+/// derive from the document, however few these are.
+const EXAMPLES: usize = 10;
 
 /// Runs it against a service of a fresh demo.
 async fn keeps_to_its_document(service: &str) {
@@ -29,7 +33,8 @@ async fn keeps_to_its_document(service: &str) {
     let output = Command::new(&program_file)
         .arg("--config-file")
         .arg(tests.join("schemathesis.toml"))
-        .args(["run", "--no-color", &format!("http://{address}/openapi.json")])
+        .args(["run", "--no-color", &format!("--max-examples={}", parameter("TORTURE_EXAMPLES", EXAMPLES))])
+        .arg(format!("http://{address}/openapi.json"))
         .current_dir(house.folder.path())
         .env("SCHEMATHESIS_HOOKS", tests.join("hooks.py"))
         .env("ACCESS_TOKEN", token)

@@ -19,12 +19,14 @@ use db::{Db, Limits};
 use dump::Dump;
 use jiff::{SignedDuration, ToSpan, tz::TimeZone};
 use serde_json::{Value, json};
-use testkit::{Answer, Client, Engine, Program};
+use testkit::{Answer, Client, Engine, Program, parameter};
 use tokio::{sync::mpsc, task::JoinSet};
 use train::Train;
 use uuid::Uuid;
 use web::{Clock, Random};
 
+/// How often the program is killed; `make torture` has more.
+const KILLS: usize = 4;
 const CLIENTS: usize = 32;
 /// How long the program may take for what it does at once: less than it waits for others.
 const SOON: Duration = Duration::from_secs(30);
@@ -48,7 +50,7 @@ enum Told {
 
 testkit::on_both_engines! {
     async fn what_was_acknowledged_survives_kills_and_what_was_not_comes_to_its_end(house: House) {
-        let kills = if house.store.engine() == Engine::Sqlite { 20 } else { 6 };
+        let kills = parameter("TORTURE_KILLS", KILLS);
         let (mut exchanges, mut cancels) = (Vec::new(), Vec::new());
         let mut open = Vec::new();
         for number in 0..kills {

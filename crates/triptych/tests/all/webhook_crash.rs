@@ -12,15 +12,15 @@ use axum::{Router, body::Bytes, extract::State, http::HeaderMap, routing::post};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use jiff::{ToSpan, tz::TimeZone};
 use serde_json::{Value, json};
-use testkit::{Client, Engine, Program};
+use testkit::{Client, Engine, Program, parameter};
 use tokio::{
     net::TcpListener,
     sync::{mpsc, watch},
     task::JoinSet,
 };
 
-/// How often a process is killed.
-const KILLS: usize = 12;
+/// How often a process is killed; `make torture` has more.
+const KILLS: usize = 3;
 /// How many book at the same time, and how many bookings are made before each kill at the least: more than
 /// three processes can be sending at once, at four each.
 const CLERKS: usize = 8;
@@ -189,7 +189,7 @@ testkit::on_both_engines! {
         train.post("/webhooks").header("authorization", token).json(&body).send().await.has_status(201);
 
         let (mut acknowledged, mut cut_off) = (Vec::new(), Vec::new());
-        for kill in 0..KILLS {
+        for kill in 0..parameter("TORTURE_KILLS", KILLS) {
             subscriber.open.send_replace(false);
             let (program, clerk) = processes.remove(0);
             let address = format!("http://{}", clerk.train.address());

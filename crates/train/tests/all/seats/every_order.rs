@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use testkit::{Engine, Fixture};
+use testkit::{Engine, Fixture, parameter};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -16,13 +16,13 @@ use super::{
     clients::{Dice, card, id},
     dump::Charge,
     model::{ACTIONS, Action, HOLD, Model},
-    process::{self, Answer, delete, get, post},
+    process::{Answer, delete, get, post},
     processor::{Break, How},
     stage::{Stage, booking_on},
 };
 
 /// `make torture` has seven.
-const DEPTH: u64 = 4;
+const DEPTH: usize = 4;
 const BY_CHANCE: u64 = 40;
 const LONG: usize = 25;
 /// Databases at once.
@@ -44,8 +44,8 @@ type Plan = Vec<(Action, bool)>;
 fn everything(engine: Engine) {
     let mut plans = Vec::new();
     let start = Model::new(engine == Engine::Sqlite);
-    let depth = process::parameter("TORTURE_STEPS", DEPTH);
-    plan(&start, usize::try_from(depth).unwrap(), &mut Vec::new(), &mut plans);
+    let depth = parameter("TORTURE_STEPS", DEPTH);
+    plan(&start, depth, &mut Vec::new(), &mut plans);
     let exhaustive = plans.len();
     for seed in 0..BY_CHANCE {
         let mut dice = Dice::new(seed);

@@ -12,6 +12,6 @@ mod every_order;
 mod history;
 mod model;
 mod oversell;
-pub(crate) mod process;
+mod process;
 mod processor;
 mod stage;

@@ -9,7 +9,7 @@ use std::{
 
 use jiff::SignedDuration;
 use serde_json::json;
-use testkit::{Engine, Store};
+use testkit::{Engine, Store, parameter};
 use tokio::task::JoinSet;
 use train::Timetable;
 use uuid::Uuid;
@@ -19,7 +19,7 @@ use super::{
     clients::{Client, Fight, id},
     dump::Dump,
     history::{self, Did, Record, Summary},
-    process::{HOLD, Process, Users, delete, get, open_db, parameter, post},
+    process::{HOLD, Process, Users, delete, get, open_db, post},
 };
 
 const CLIENTS: usize = 64;

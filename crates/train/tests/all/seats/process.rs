@@ -60,14 +60,6 @@ pub(crate) fn post<'a>(path: &'a str, body: &'a Value, key: Option<&'a str>) -> 
     Call { method: "POST", path, key, body: Some(body) }
 }
 
-/// How much of something there is to be: `make torture` wants more than usual.
-pub(crate) fn parameter(name: &str, usually: u64) -> u64 {
-    #[expect(clippy::disallowed_methods, reason = "a parameter of the tests, no setting of the program")]
-    let wanted = std::env::var(name);
-    wanted
-        .map_or(usually, |wanted| wanted.parse().unwrap_or_else(|_| panic!("{name} is no number: {wanted}")))
-}
-
 pub(crate) fn open_db(store: &Store) -> Db {
     let limits = Limits { connections: 8, ..Limits::default() };
     Db::open(store.location(), "train", train::MIGRATIONS, limits).unwrap()
