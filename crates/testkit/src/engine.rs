@@ -143,3 +143,18 @@ macro_rules! on_both_engines {
         }
     )*};
 }
+
+/// Declares tests of routes, headers, documents and pages, which do not depend on the engine. They run on SQLite. Tests of stored
+/// data use [`on_both_engines!`](crate::on_both_engines).
+#[macro_export]
+macro_rules! on_one_engine {
+    ($($(#[$meta:meta])* async fn $name:ident($fixture:ident: $type:ty) $body:block)*) => {$(
+        $(#[$meta])*
+        #[test]
+        fn $name() {
+            async fn test($fixture: $type) $body
+
+            $crate::run($crate::Engine::Sqlite, test);
+        }
+    )*};
+}

@@ -1,6 +1,7 @@
 //! For tests only: a service on either engine, with a manual clock and a client.
 //!
 //! - [`on_both_engines!`] declares a test once and runs it on SQLite and on PostgreSQL.
+//! - [`on_one_engine!`] declares a test that does not depend on the engine.
 //! - [`Store`] is an empty database for one test; the tests of a service build their [`Fixture`] on it.
 //! - [`Server`] serves a router on a free port, [`Client`] calls it over a real socket.
 //! - [`Program`] is the program as a process, which can be killed.

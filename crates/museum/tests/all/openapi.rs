@@ -46,7 +46,7 @@ fn document() -> Value {
     serde_json::from_str(&web::document_text(&museum::openapi(""))).unwrap()
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn the_service_serves_its_document(open: Open) {
         let answer = open.anyone.get("/openapi.json").send().await;
         // With examples for the moment at which it started.

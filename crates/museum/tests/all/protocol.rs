@@ -16,7 +16,7 @@ fn allowed(answer: &Answer) -> BTreeSet<String> {
     answer.header("allow").split(',').map(|method| method.trim().to_owned()).collect()
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn a_problem_is_a_whole_document(open: Open) {
         let answer = open
             .ada

@@ -1,4 +1,4 @@
-//! The pet store's API, operation by operation, called over a real socket on both engines.
+//! The pet store's API, operation by operation, called over a real socket.
 //!
 //! One program: linking several would take longer than running them.
 

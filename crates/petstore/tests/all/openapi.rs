@@ -46,7 +46,7 @@ pub(crate) fn document() -> Value {
     serde_json::from_str(&web::document_text(&petstore::openapi("http://127.0.0.1:8080"))).unwrap()
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn the_service_serves_its_document(open: Open) {
         let answer = open.anyone.get("/openapi.json").send().await;
         // With examples for the moment at which it started.
@@ -88,7 +88,7 @@ fn only_in_3_1(value: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn the_document_is_there_as_openapi_3_0_too(open: Open) {
         let answer = open.anyone.get("/openapi-3.0.json").send().await;
         let document = Settings::default().openapi(&open.address, open.clock.now()).unwrap();

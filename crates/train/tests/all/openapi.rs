@@ -13,7 +13,7 @@ use crate::{
     operations::{Operation, document, operations},
 };
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn the_service_serves_its_document(open: Open) {
         let answer = open.anyone.get("/openapi.json").send().await;
         // With examples for the moment at which it started.

@@ -26,7 +26,7 @@ fn hidden(name: &str) -> (String, bool, String) {
     (name.into(), true, "Lax".into())
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn signing_out_ends_the_session(visit: Visit) {
         let browser = &visit.browser;
         visit.come_to_consent().await;

@@ -36,7 +36,7 @@ async fn on_every_page(visit: &Visit, look: impl AsyncFn(&str)) {
     look("signed out").await;
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn pages_say_what_they_are(visit: Visit) {
         let browser = &visit.browser;
         on_every_page(&visit, async |page| {

@@ -7,7 +7,7 @@ use super::{
     service::{NAME, PASSWORD},
 };
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn a_person_signs_in_allows_and_returns_with_a_code(visit: Visit) {
         let browser = &visit.browser;
         visit.open(&[("scope", "read write")]).await;

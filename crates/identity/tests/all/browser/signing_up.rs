@@ -13,7 +13,7 @@ async fn choose_to_sign_up(visit: &Visit) {
     visit.browser.shows("h1", "Make an account").await;
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn a_new_account_goes_on_to_the_client(visit: Visit) {
         let browser = &visit.browser;
         choose_to_sign_up(&visit).await;

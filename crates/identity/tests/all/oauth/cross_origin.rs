@@ -13,7 +13,7 @@ async fn preflight(service: &Service, path: &str, method: &str) -> testkit::Answ
     call.header("access-control-request-headers", "authorization,content-type").send().await
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn programs_in_a_browser_may_call_what_is_for_programs(harness: Harness) {
         let service = &harness.service;
         for (method, path) in [
