@@ -26,7 +26,7 @@ const PEOPLE: usize = 50;
 const AT_ONCE: usize = 32;
 
 /// The service in a demo, which may send to this machine, with its travellers and their subscribers.
-struct Told {
+struct Travellers {
     open: Open,
     people: Vec<Person>,
     bookings: usize,
@@ -35,7 +35,7 @@ struct Told {
     running: JoinHandle<()>,
 }
 
-/// Whose subscriber is what.
+/// The name of a person, which says how their subscriber behaves.
 fn name(person: usize) -> String {
     match person {
         0..4 => format!("slow-{person}"),
@@ -51,7 +51,7 @@ fn setup() -> Setup {
     Setup { demo: true, settings, ..Setup::default() }
 }
 
-impl Fixture for Told {
+impl Fixture for Travellers {
     async fn start(engine: Engine) -> Self {
         let open = Open::on(Store::new(engine), setup()).await;
         let receiver = Receiver::start().await;
@@ -73,11 +73,11 @@ impl Fixture for Told {
         let trips = trips(&open).await;
         let running = tokio::spawn(open.train.clone().run(std::future::pending()));
         let bookings = parameter("TORTURE_BOOKINGS", BOOKINGS);
-        Told { open, people, bookings, trips, receiver, running }
+        Travellers { open, people, bookings, trips, receiver, running }
     }
 }
 
-impl Drop for Told {
+impl Drop for Travellers {
     fn drop(&mut self) {
         self.running.abort();
     }
@@ -95,7 +95,7 @@ async fn trips(open: &Open) -> Vec<String> {
     trips
 }
 
-impl Told {
+impl Travellers {
     /// Makes all bookings, some at a time, and gives for each of the people what they made, by its id.
     async fn book(&self) -> Vec<HashMap<String, Value>> {
         let (people, trips, bookings) =
@@ -120,12 +120,12 @@ impl Told {
         made
     }
 
-    /// Waits until somebody's subscriber has been told of all that they booked, each as it was answered, and of nothing else.
-    async fn is_told(&self, person: usize, made: &[HashMap<String, Value>]) {
+    /// Waits until a person's subscriber has received each of their bookings, as it was answered, and nothing else.
+    async fn receives_its_bookings(&self, person: usize, made: &[HashMap<String, Value>]) {
         let made = &made[person];
         let ids = made.keys().cloned().collect();
         let got = self.receiver.wait_for_events(&name(person), &ids).await;
-        // Each booking has one event with an id of its own; whatever came more than once is the same event.
+        // Each booking has one event with an id of its own; a delivery that is repeated has the same id.
         let mut events = HashMap::new();
         for Got { headers, body, .. } in &got {
             let event = headers["webhook-id"].to_str().unwrap();
@@ -140,30 +140,30 @@ impl Told {
 }
 
 testkit::on_both_engines! {
-    async fn every_booking_is_told_wherever_it_can_be(told: Told) {
-        let (made, each) = (told.book().await, told.bookings / PEOPLE);
+    async fn every_booking_is_delivered_to_each_subscriber_that_answers(travellers: Travellers) {
+        let (made, each) = (travellers.book().await, travellers.bookings / PEOPLE);
         assert!(made.iter().all(|made| made.len() == each));
         for person in 16..PEOPLE {
-            told.is_told(person, &made).await;
+            travellers.receives_its_bookings(person, &made).await;
         }
-        // The slow ones are still at it, and nobody minded.
-        assert!((0..4).all(|person| told.receiver.count(&name(person)) < each));
-        told.receiver.release();
-        // What was refused at first, or took too long.
+        // The slow subscribers have not answered yet, and did not delay the others.
+        assert!((0..4).all(|person| travellers.receiver.count(&name(person)) < each));
+        travellers.receiver.release();
+        // Deliveries that failed at first, or timed out.
         for person in 8..16 {
-            told.receiver.wait_for(&name(person), each).await;
+            travellers.receiver.wait_for(&name(person), each).await;
         }
-        told.open.advance(SignedDuration::from_secs(6)).await;
+        travellers.open.advance(SignedDuration::from_secs(6)).await;
         for person in (0..4).chain(8..16) {
-            told.is_told(person, &made).await;
+            travellers.receives_its_bookings(person, &made).await;
         }
         for person in 8..16 {
-            told.receiver.wait_for(&name(person), each + 2).await;
+            travellers.receiver.wait_for(&name(person), each + 2).await;
         }
-        // Those who always fail were asked each time, and are shown as failing.
-        for person in &told.people[4..8] {
+        // Subscribers that always fail are listed as failing.
+        for person in &travellers.people[4..8] {
             let shown = person.clone();
-            *shown.token.lock().unwrap() = told.open.token(person, "read").await;
+            *shown.token.lock().unwrap() = travellers.open.token(person, "read").await;
             let listed = shown.get("/webhooks").send().await.has_status(200).json();
             assert_eq!(listed["data"][0]["failing_since"], START);
         }

@@ -13,7 +13,7 @@ use super::{
     stage::{Stage, booking_on},
 };
 
-/// Longer than whoever asked the processor has to write down what it said.
+/// Longer than the process that charges has to store the result.
 const A_MINUTE: SignedDuration = SignedDuration::from_secs(61);
 
 const GOOD: &str = "4242424242424242";
@@ -53,7 +53,7 @@ impl Payment {
         assert_eq!(gone.status, 204, "{gone:?}");
     }
 
-    /// How often somebody paid and has not got it back, and how often somebody did.
+    /// The number of charges that were kept, and of those that were refunded.
     async fn kept_and_refunded(&self, stage: &Stage) -> (usize, usize) {
         let dump = stage.dump().await;
         assert_eq!(dump.faults(), Vec::<String>::new());
@@ -64,11 +64,11 @@ impl Payment {
     }
 }
 
-/// Brings to its end what a process that is gone left behind: at once where nobody else can have it, after its time elsewhere.
+/// Settles what a crashed process left: at once on SQLite, which has one process, and after the lease on PostgreSQL.
 async fn take_up(stage: &Stage) {
     if stage.engine == Engine::Postgres {
         stage.work().await;
-        assert_ne!(super::dump::Dump::unsettled(stage.db()).await, 0, "it was somebody else's still");
+        assert_ne!(super::dump::Dump::unsettled(stage.db()).await, 0, "another process still had the lease");
         stage.wait(A_MINUTE).await;
     }
     stage.work().await;
@@ -80,7 +80,7 @@ testkit::on_both_engines! {
         let payment = Payment::new(&mut stage, GOOD).await;
         let answer = stage.crash_during(Break::BeforeCharge, async |stage| payment.send(stage).await).await;
         assert_eq!(answer, None);
-        // It is as if the first were still being answered, until somebody finds out.
+        // The first request counts as in progress until its payment is checked.
         assert_eq!(payment.send(&stage).await.problem, Some("idempotency-key-in-use"));
         let other = stage.call(post(&payment.path, &payment.body, None)).await;
         assert_eq!(other.problem, Some("payment-under-way"));
@@ -113,7 +113,7 @@ testkit::on_both_engines! {
         let payment = Payment::new(&mut stage, GOOD).await;
         stage.crash_during(Break::AfterCharge, async |stage| payment.send(stage).await).await;
         stage.wait(HOLD).await;
-        // Whoever gives it back crashes too, after it went back and before that was written down.
+        // The process that refunds crashes too, after the refund and before it stores that.
         let mut stage = stage;
         let done = stage.crash_during(Break::AfterRefund, async |stage| stage.work().await).await;
         assert_eq!(done, None);
@@ -137,7 +137,7 @@ testkit::on_both_engines! {
         assert_eq!(payment.kept_and_refunded(&stage).await, (0, 1));
     }
 
-    async fn crashes_while_somebody_finds_out_change_nothing(stage: Stage) {
+    async fn crash_while_a_payment_is_checked_changes_nothing(stage: Stage) {
         let mut stage = stage;
         let payment = Payment::new(&mut stage, PENDING).await;
         assert_eq!(payment.send(&stage).await.body["status"], "pending");
@@ -154,7 +154,7 @@ testkit::on_both_engines! {
         assert_eq!(payment.send(&stage).await.body["status"], "pending");
     }
 
-    async fn a_processor_that_is_away_is_asked_again(stage: Stage) {
+    async fn unavailable_processor_is_asked_again(stage: Stage) {
         let mut stage = stage;
         for (at, end) in [(Break::BeforeCharge, "held"), (Break::AfterCharge, "confirmed")] {
             let payment = Payment::new(&mut stage, GOOD).await;
@@ -169,7 +169,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn what_is_lost_while_it_is_paid_for_is_refunded_even_if_the_processor_is_away(stage: Stage) {
+    async fn payment_for_a_lost_hold_is_refunded_after_the_processor_is_back(stage: Stage) {
         let mut stage = stage;
         let payment = Payment::new(&mut stage, GOOD).await;
         stage.script.will(Break::AfterCharge, How::Wait);
@@ -187,7 +187,7 @@ testkit::on_both_engines! {
         assert_eq!(payment.kept_and_refunded(&stage).await, (0, 1));
     }
 
-    async fn somebody_who_answers_far_too_late_changes_nothing(stage: Stage) {
+    async fn response_after_the_lease_changes_nothing(stage: Stage) {
         let mut stage = stage;
         for (at, end, kept) in [(Break::BeforeCharge, "failed", 0), (Break::AfterCharge, "succeeded", 1)] {
             let payment = Payment::new(&mut stage, GOOD).await;

@@ -1,4 +1,4 @@
-//! What is in the database, for whoever looks at it from outside.
+//! The bookings, seats and payments in the database, read from outside of the service.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// Whether somebody has paid, and has not got it back.
+    /// Whether the money was taken and not refunded.
     pub(crate) fn is_kept(&self) -> bool {
         self.outcome == "succeeded" && !self.refunded
     }
@@ -57,7 +57,7 @@ impl Dump {
         read.await.unwrap()
     }
 
-    /// How many payments somebody has still to look at.
+    /// How many payments are not settled.
     pub(crate) async fn unsettled(db: &Db) -> i64 {
         let read = db.read(|tx| {
             tx.row("SELECT count(*) FROM payment WHERE check_at IS NOT NULL", &[], |row| row.get(0))
@@ -66,14 +66,14 @@ impl Dump {
         found.unwrap().unwrap()
     }
 
-    /// What does not add up, whoever did what: seats that are counted wrongly, and money that does not belong to a booking.
+    /// Inconsistencies: seats that are counted wrongly, and money that does not belong to a booking.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = self.miscounted();
         faults.extend(self.misspent());
         faults
     }
 
-    /// Trips whose seats do not fit their bookings: that never happens, whatever is under way.
+    /// Trips whose seats do not fit their bookings. There are none at any time.
     pub(crate) fn miscounted(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let mut seated: HashMap<Uuid, i64> = HashMap::new();
@@ -89,7 +89,7 @@ impl Dump {
         faults
     }
 
-    /// Payments that have not come to their end, and money that does not belong to a booking.
+    /// Payments that are not settled, and money that does not belong to a booking.
     fn misspent(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let mut paid: HashMap<Uuid, u32> = HashMap::new();

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::{
-    clients::{Dice, card, id},
+    clients::{SeededRandom, card, id},
     dump::Charge,
     model::{ACTIONS, Action, HOLD, Model},
     process::{Answer, delete, get, post},
@@ -23,37 +23,37 @@ use super::{
 
 /// `make torture` has seven.
 const DEPTH: usize = 4;
-const BY_CHANCE: u64 = 40;
+const RANDOM_ORDERS: u64 = 40;
 const LONG: usize = 25;
 /// Databases at once.
 const STAGES: usize = 6;
 
 #[test]
 fn every_order_is_as_the_model_says_on_sqlite() {
-    everything(Engine::Sqlite);
+    run_every_order(Engine::Sqlite);
 }
 
 #[test]
 fn every_order_is_as_the_model_says_on_postgres() {
-    everything(Engine::Postgres);
+    run_every_order(Engine::Postgres);
 }
 
 /// A step, and whether everything that makes no difference is to be tried after it.
 type Plan = Vec<(Action, bool)>;
 
-fn everything(engine: Engine) {
+fn run_every_order(engine: Engine) {
     let mut plans = Vec::new();
     let start = Model::new(engine == Engine::Sqlite);
     let depth = parameter("TORTURE_STEPS", DEPTH);
     plan(&start, depth, &mut Vec::new(), &mut plans);
     let exhaustive = plans.len();
-    for seed in 0..BY_CHANCE {
-        let mut dice = Dice::new(seed);
-        plans.push((0..LONG).map(|_| (ACTIONS[dice.below(ACTIONS.len())], false)).collect());
+    for seed in 0..RANDOM_ORDERS {
+        let mut random = SeededRandom::new(seed);
+        plans.push((0..LONG).map(|_| (ACTIONS[random.below(ACTIONS.len())], false)).collect());
     }
     let steps: usize = plans.iter().map(Vec::len).sum();
     println!(
-        "{engine:?}: {exhaustive} orders of up to {depth} steps, {BY_CHANCE} of {LONG}, {steps} steps in all"
+        "{engine:?}: {exhaustive} orders of up to {depth} steps, {RANDOM_ORDERS} of {LONG}, {steps} steps in all"
     );
     let plans = Arc::new(Mutex::new(plans));
     testkit::run(engine, async |_: Nothing| {

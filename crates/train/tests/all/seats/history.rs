@@ -1,8 +1,8 @@
-//! Finds out, when all is over, whether what the clients were told can be true.
+//! Checks the recorded responses for consistency.
 //!
-//! Of every booking two spans are known: the one in which it surely had its seat (from when a client was told so until
-//! somebody began to give it up) and the one in which it may have had it (from when it was asked for until it surely had been
-//! given up). At no moment may more bookings surely have a seat than the trip has; and where somebody was told that a
+//! Of every booking two spans are known: the one in which it surely had its seat (from the response to the booking until
+//! the first request to cancel it) and the one in which it may have had it (from when it was asked for until it surely had been
+//! given up). At no moment may more bookings surely have a seat than the trip has; and where a response said that a
 //! trip is sold out, there was a moment meanwhile at which as many may have had one.
 
 use std::collections::{HashMap, HashSet};
@@ -16,11 +16,11 @@ use super::dump::Dump;
 pub(crate) struct Record {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    pub(crate) did: Did,
+    pub(crate) event: Event,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Did {
+pub(crate) enum Event {
     MovedClock {
         to: Timestamp,
     },
@@ -40,7 +40,7 @@ pub(crate) enum Did {
     Cancelled {
         booking: Uuid,
     },
-    /// It was cancelled by somebody else.
+    /// Another client cancelled it.
     FoundNothing {
         booking: Uuid,
     },
@@ -60,15 +60,15 @@ struct Story {
     booked: (u64, u64),
     /// When the clock had surely not, and when it surely had, moved past its hold.
     ran_out: Option<(u64, u64)>,
-    /// When somebody first began to cancel it, and when it first was gone.
+    /// When the first request to cancel it was sent, and when the first response said that it was cancelled.
     cancelled: Option<(u64, u64)>,
     gone: bool,
     confirmed: bool,
-    /// Nothing was ever charged for it, so it cannot have been confirmed, not even with nobody looking.
+    /// Nothing was ever charged for it, so it cannot have been confirmed, not even unobserved.
     unpaid: bool,
 }
 
-/// How many there were, for whoever reads the test's output.
+/// The counts that the test prints.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
     pub(crate) sold_out: usize,
@@ -112,8 +112,8 @@ pub(crate) fn check(
         }
         for record in &history {
             let most = || possible.most_within(record.start, record.end);
-            match &record.did {
-                Did::FoundSoldOut { trip: found } if found == trip => {
+            match &record.event {
+                Event::FoundSoldOut { trip: found } if found == trip => {
                     summary.sold_out += 1;
                     if most() < *seats {
                         faults.push(format!(
@@ -122,7 +122,7 @@ pub(crate) fn check(
                         ));
                     }
                 }
-                Did::Counted { trip: counted, available }
+                Event::Counted { trip: counted, available }
                     if counted == trip && !(seats - most()..=*seats).contains(available) =>
                 {
                     faults.push(format!("at most {} seats were taken: {record:?}", most()));
@@ -138,8 +138,8 @@ fn stories(history: &[Record], dump: &Dump, faults: &mut Vec<String>) -> HashMap
     let mut stories = HashMap::new();
     let charged = |(_, status): &&(Uuid, String)| matches!(status.as_str(), "succeeded" | "refunded");
     let paid: HashSet<_> = dump.payments.values().filter(charged).map(|(booking, _)| *booking).collect();
-    for Record { start, end, did } in history {
-        if let Did::Booked { trip, booking, .. } = did {
+    for Record { start, end, event } in history {
+        if let Event::Booked { trip, booking, .. } = event {
             let status = dump.bookings.get(booking).map(|(_, status)| status.as_str());
             let story = Story {
                 trip: *trip,
@@ -157,26 +157,26 @@ fn stories(history: &[Record], dump: &Dump, faults: &mut Vec<String>) -> HashMap
     }
     let mut moves: Vec<_> = history
         .iter()
-        .filter_map(|record| match record.did {
-            Did::MovedClock { to } => Some((to, record.start, record.end)),
+        .filter_map(|record| match record.event {
+            Event::MovedClock { to } => Some((to, record.start, record.end)),
             _ => None,
         })
         .collect();
     moves.sort_unstable();
     for record in history {
-        if let Did::Booked { booking, expires_at, .. } = &record.did {
+        if let Event::Booked { booking, expires_at, .. } = &record.event {
             let past = moves.get(moves.partition_point(|(to, ..)| to < expires_at));
             stories.get_mut(booking).unwrap().ran_out = past.map(|(_, start, end)| (*start, *end));
         }
-        let booking = match &record.did {
-            Did::Cancelled { booking } | Did::FoundNothing { booking } => booking,
-            Did::Paid { booking, status, .. } if status == "succeeded" => {
+        let booking = match &record.event {
+            Event::Cancelled { booking } | Event::FoundNothing { booking } => booking,
+            Event::Paid { booking, status, .. } if status == "succeeded" => {
                 if let Some(story) = stories.get_mut(booking) {
                     story.confirmed = true;
                 }
                 continue;
             }
-            Did::Saw { booking, status } if status == "confirmed" => {
+            Event::Saw { booking, status } if status == "confirmed" => {
                 if let Some(story) = stories.get_mut(booking) {
                     story.confirmed = true;
                 }
@@ -186,15 +186,15 @@ fn stories(history: &[Record], dump: &Dump, faults: &mut Vec<String>) -> HashMap
         };
         let Some(story) = stories.get_mut(booking) else { continue };
         let (first, done) = story.cancelled.unwrap_or((u64::MAX, u64::MAX));
-        match &record.did {
-            Did::Cancelled { .. } => {
+        match &record.event {
+            Event::Cancelled { .. } => {
                 if story.gone {
                     faults.push(format!("booking {booking} was cancelled twice"));
                 }
                 story.gone = true;
                 story.cancelled = Some((first.min(record.start), done.min(record.end)));
             }
-            // Somebody else had cancelled it by then.
+            // Another client had cancelled it by then.
             _ => story.cancelled = Some((first, done.min(record.end))),
         }
     }
@@ -224,7 +224,7 @@ impl Count {
     fn of(spans: impl Iterator<Item = (u64, u64)>) -> Self {
         let mut changes: Vec<_> =
             spans.filter(|(from, to)| from < to).flat_map(|(from, to)| [(from, 1), (to, -1)]).collect();
-        // Whoever leaves at a moment is gone before others come.
+        // At the same tick, a span that ends is removed before one that begins is added.
         changes.sort_unstable();
         let mut count = 0;
         for (_, change) in &mut changes {
@@ -248,7 +248,7 @@ impl Count {
     }
 }
 
-/// What a client was told must be so afterwards, unless somebody changed it since.
+/// Each response must agree with the final state, unless a later request changed it.
 fn told_and_kept(history: &[Record], stories: &HashMap<Uuid, Story>, dump: &Dump, faults: &mut Vec<String>) {
     let status_of = |booking: &Uuid| dump.bookings.get(booking).map_or("lost", |(_, status)| status.as_str());
     for (booking, story) in stories {
@@ -266,11 +266,11 @@ fn told_and_kept(history: &[Record], stories: &HashMap<Uuid, Story>, dump: &Dump
         }
     }
     for booking in dump.bookings.keys().filter(|booking| !stories.contains_key(booking)) {
-        faults.push(format!("booking {booking} was made for nobody"));
+        faults.push(format!("booking {booking} was never acknowledged"));
     }
     for record in history {
-        match &record.did {
-            Did::Paid { booking, payment, status } => {
+        match &record.event {
+            Event::Paid { booking, payment, status } => {
                 let kept = dump.payments.get(payment).map_or("lost", |(_, kept)| kept.as_str());
                 let fits = match (status.as_str(), kept) {
                     ("failed", "failed") | ("succeeded", "succeeded") => true,
@@ -282,7 +282,7 @@ fn told_and_kept(history: &[Record], stories: &HashMap<Uuid, Story>, dump: &Dump
                     faults.push(format!("payment {payment} was {status} and is {kept}"));
                 }
             }
-            Did::FoundNothing { booking } if status_of(booking) != "cancelled" => {
+            Event::FoundNothing { booking } if status_of(booking) != "cancelled" => {
                 faults.push(format!("booking {booking} was not found, and is {}", status_of(booking)));
             }
             _ => {}
@@ -302,12 +302,12 @@ mod tests {
         Timestamp::from_second(seconds).unwrap()
     }
 
-    fn record(start: u64, end: u64, did: Did) -> Record {
-        Record { start, end, did }
+    fn record(start: u64, end: u64, event: Event) -> Record {
+        Record { start, end, event }
     }
 
     fn booked(start: u64, booking: u128) -> Record {
-        record(start, start + 1, Did::Booked { trip: of(1), booking: of(booking), expires_at: at(100) })
+        record(start, start + 1, Event::Booked { trip: of(1), booking: of(booking), expires_at: at(100) })
     }
 
     /// What is found in a history on a trip with one seat, whose bookings ended like this.
@@ -327,32 +327,32 @@ mod tests {
 
     #[test]
     fn one_after_the_other_is_fine() {
-        let cancelled = record(4, 5, Did::Cancelled { booking: of(7) });
-        let sold_out = record(2, 3, Did::FoundSoldOut { trip: of(1) });
+        let cancelled = record(4, 5, Event::Cancelled { booking: of(7) });
+        let sold_out = record(2, 3, Event::FoundSoldOut { trip: of(1) });
         let history = vec![booked(0, 7), sold_out, cancelled, booked(6, 8)];
-        let moved = record(8, 9, Did::MovedClock { to: at(100) });
+        let moved = record(8, 9, Event::MovedClock { to: at(100) });
         let history: Vec<_> = history.into_iter().chain([moved]).collect();
         assert_eq!(faults(history, &[(7, "cancelled"), (8, "expired")], 0), Vec::<String>::new());
     }
 
     #[test]
     fn a_seat_that_is_sold_twice_is_found() {
-        let moved = record(8, 9, Did::MovedClock { to: at(100) });
+        let moved = record(8, 9, Event::MovedClock { to: at(100) });
         let found = faults(vec![booked(0, 7), booked(2, 8), moved], &[(7, "expired"), (8, "expired")], 0);
         assert!(found[0].contains("2 bookings had one of the 1 seats"), "{found:?}");
     }
 
     #[test]
     fn a_trip_that_is_sold_out_for_no_reason_is_found() {
-        let cancelled = record(2, 3, Did::Cancelled { booking: of(7) });
-        let sold_out = record(4, 5, Did::FoundSoldOut { trip: of(1) });
+        let cancelled = record(2, 3, Event::Cancelled { booking: of(7) });
+        let sold_out = record(4, 5, Event::FoundSoldOut { trip: of(1) });
         let found = faults(vec![booked(0, 7), cancelled, sold_out], &[(7, "cancelled")], 0);
         assert!(found[0].contains("was sold out when 0 of 1 were taken"), "{found:?}");
     }
 
     #[test]
     fn a_booking_or_a_seat_that_is_lost_is_found() {
-        let paid = record(2, 3, Did::Paid { booking: of(7), payment: of(107), status: "succeeded".into() });
+        let paid = record(2, 3, Event::Paid { booking: of(7), payment: of(107), status: "succeeded".into() });
         let found = faults(vec![booked(0, 7), paid.clone()], &[], 0);
         assert!(found.iter().any(|fault| fault.contains("is lost")), "{found:?}");
         let found = faults(vec![booked(0, 7), paid.clone()], &[(7, "expired")], 0);

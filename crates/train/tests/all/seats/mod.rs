@@ -1,9 +1,9 @@
-//! Seats, holds and payments under every strain: many at once, one after another in every order, crashes in between.
+//! Seats, holds and payments: concurrently, in every order of steps, and with crashes.
 //!
-//! - [`oversell`]: 64 clients fight for the last seats; [`history`] then finds out whether any was sold twice.
-//! - [`crash_points`]: a payment breaks off between any two of its steps.
-//! - [`every_order`]: every order of steps, beside a [`model`] that is simple enough to be right.
-//! - [`process`]: the service as these tests have it, called without a socket.
+//! - [`oversell`]: 64 clients compete for the last seats; [`history`] checks that none was sold twice.
+//! - [`crash_points`]: a crash between any two steps of a payment.
+//! - [`every_order`]: every order of steps, compared with a simple [`model`].
+//! - [`process`]: the service, called without a socket.
 
 mod clients;
 mod crash_points;

@@ -8,7 +8,7 @@ use Action::{
 pub(crate) const HOLD: i64 = super::process::HOLD.as_secs();
 /// How long the processor takes for what is pending.
 const PENDING: i64 = 5;
-/// How long somebody who asked the processor has to write its answer down, and somebody who looks again.
+/// How long the process that charges has to store the result, and how long the process that checks a payment has.
 const ANSWERS_WITHIN: i64 = 60;
 const LEASE: i64 = 30;
 
@@ -27,7 +27,7 @@ pub(crate) enum Action {
     WaitAMinute,
     RunOut,
     Work,
-    /// Whoever gives money back crashes before that is written down.
+    /// A process refunds, and crashes before it stores that.
     WorkWithCrash,
     /// The last request with an Idempotency-Key, once more.
     Replay,
@@ -88,7 +88,7 @@ impl Model {
         Model { alone, ..Model::default() }
     }
 
-    /// How a booking looks: `None` when it is gone.
+    /// The status of a booking: `None` when it was cancelled.
     pub(crate) fn looks(&self, booking: usize) -> Option<&'static str> {
         match self.bookings[booking] {
             Seat::Held { until } if until > self.now => Some("held"),
@@ -127,7 +127,7 @@ impl Model {
         self.essence() != after.essence()
     }
 
-    /// Does it, and says what a client is told: nothing when there is none, or when it crashed.
+    /// Does it, and returns the expected response: nothing when there is none, or when it crashed.
     pub(crate) fn act(&mut self, action: Action) -> Option<Answer> {
         let good = Some(("succeeded", 0));
         match action {

@@ -1,5 +1,5 @@
-//! 64 clients fight for the last seats of a few trips: they book, pay, cancel and look while the clock moves past holds and
-//! payments. Everything they were told is written down, and checked when all is over.
+//! 64 clients compete for the last seats of a few trips: they book, pay, cancel and read while the clock moves past holds and
+//! payments. Each response is recorded, and the records are checked at the end.
 
 use std::{
     collections::HashMap,
@@ -16,9 +16,9 @@ use uuid::Uuid;
 use web::Clock;
 
 use super::{
-    clients::{Client, Fight, id},
+    clients::{Client, Load, id},
     dump::Dump,
-    history::{self, Did, Record, Summary},
+    history::{self, Event, Record, Summary},
     process::{HOLD, Process, Users, delete, get, open_db, post},
 };
 
@@ -38,21 +38,21 @@ const FEW_SEATS: &str = "/trips?origin=b819f0ae-fb48-52a9-9626-82fbe00490df\
 testkit::on_both_engines! {
     async fn no_seat_is_sold_twice(store: Store) {
         let operations = if store.engine() == Engine::Sqlite { OPERATIONS } else { FEWER_OPERATIONS };
-        fight(&store, 1, operations).await;
+        compete(&store, 1, operations).await;
     }
 }
 
 #[test]
 fn no_seat_is_sold_twice_by_three_processes() {
-    testkit::run(Engine::Postgres, async |store: Store| fight(&store, 3, OPERATIONS).await);
+    testkit::run(Engine::Postgres, async |store: Store| compete(&store, 3, OPERATIONS).await);
 }
 
-async fn fight(store: &Store, processes: usize, operations: u64) {
-    let fight = fight_it_out(store, processes, parameter("TORTURE_OPERATIONS", operations));
-    tokio::time::timeout(AT_MOST, fight).await.expect("it comes to an end");
+async fn compete(store: &Store, processes: usize, operations: u64) {
+    let load = run_load(store, processes, parameter("TORTURE_OPERATIONS", operations));
+    tokio::time::timeout(AT_MOST, load).await.expect("the run finishes in time");
 }
 
-async fn fight_it_out(store: &Store, number: usize, operations: u64) {
+async fn run_load(store: &Store, number: usize, operations: u64) {
     let clock = Clock::manual("2026-03-02T12:00:00Z".parse().unwrap());
     let mut processes = Vec::new();
     for _ in 0..number {
@@ -65,23 +65,23 @@ async fn fight_it_out(store: &Store, number: usize, operations: u64) {
         background.spawn(process.train.clone().run(std::future::pending()));
     }
     let trips = seats.keys().copied().collect();
-    let fight = Arc::new(Fight::new(processes, users, USERS, clock, trips));
+    let load = Arc::new(Load::new(processes, users, USERS, clock, trips));
 
     let began = Instant::now();
     let mut clients = JoinSet::new();
     for number in 0..CLIENTS {
-        clients.spawn(Client::new(&fight, number).work(operations));
+        clients.spawn(Client::new(&load, number).work(operations));
     }
     let history: Vec<_> = clients.join_all().await.into_iter().flatten().collect();
     let took = began.elapsed();
-    // As a crash would: whatever they were at is for others to bring to its end.
+    // As in a crash: unfinished background work is left for another process.
     background.shutdown().await;
-    let db = &fight.processes[0].db;
-    assert_eq!(deadlocks(store, db).await, 0, "two waited for each other");
+    let db = &load.processes[0].db;
+    assert_eq!(deadlocks(store, db).await, 0, "two transactions waited for each other");
     let mut history = history;
-    history.push(fight.settle_everything().await);
-    history.extend(fight.sell_every_seat().await);
-    history.push(fight.settle_everything().await);
+    history.push(load.settle_everything().await);
+    history.extend(load.sell_every_seat().await);
+    history.push(load.settle_everything().await);
     let dump = Dump::of(db).await;
     let (told, began) = (history.len(), Instant::now());
     let (summary, faults) = history::check(history, &seats, &dump);
@@ -90,24 +90,24 @@ async fn fight_it_out(store: &Store, number: usize, operations: u64) {
         began.elapsed()
     );
     assert!(faults.is_empty(), "{} faults, such as {:#?}", faults.len(), &faults[..faults.len().min(10)]);
-    // They did fight, and came to every end there is.
+    // The clients competed, and every outcome occurred.
     let Summary { sold_out, confirmed, cancelled, expired, refunded, full } = summary;
     assert!(sold_out > 0 && confirmed > 0 && cancelled > 0 && expired > 0 && refunded > 0, "{summary:?}");
     assert_eq!(full, seats.len(), "the last seat of a trip was never sold: {summary:?}");
 
-    fight.cancel_everything(&dump).await;
+    load.cancel_everything(&dump).await;
     let dump = Dump::of(db).await;
     assert_eq!(dump.faults(), Vec::<String>::new());
     assert!(dump.taken.values().all(|taken| *taken == 0), "a seat was leaked: {:?}", dump.taken);
-    assert!(!dump.charges.values().any(|charge| charge.is_kept()), "somebody's money was kept");
+    assert!(!dump.charges.values().any(|charge| charge.is_kept()), "a charge was not refunded");
     for (trip, seats) in &seats {
-        let answer = fight.processes[0].call(&fight.users.token(0), get(&format!("/trips/{trip}"))).await;
+        let answer = load.processes[0].call(&load.users.token(0), get(&format!("/trips/{trip}"))).await;
         assert_eq!(answer.body["seats_available"].as_i64(), Some(*seats));
     }
 }
 
-/// How often PostgreSQL had to end a transaction since two waited for each other. They are run again, but all others who want
-/// the same wait for a second.
+/// How many deadlocks PostgreSQL has resolved. The transactions are run again, but all others that need the same rows wait for a
+/// second.
 async fn deadlocks(store: &Store, db: &db::Db) -> i64 {
     if store.engine() == Engine::Sqlite {
         return 0;
@@ -120,7 +120,7 @@ async fn deadlocks(store: &Store, db: &db::Db) -> i64 {
     found.unwrap().unwrap()
 }
 
-/// The trips to fight for, and how many seats they have.
+/// The trips that clients compete for, and their seats.
 async fn trips(process: &Process, users: &Users) -> HashMap<Uuid, i64> {
     let found = process.call(&users.token(0), get(FEW_SEATS)).await;
     let trips = found.body["data"].as_array().unwrap();
@@ -130,8 +130,8 @@ async fn trips(process: &Process, users: &Users) -> HashMap<Uuid, i64> {
     seats
 }
 
-impl Fight {
-    /// Lets every hold run out and every payment come to its end.
+impl Load {
+    /// Lets every hold expire, and settles every payment.
     async fn settle_everything(&self) -> Record {
         let start = self.tick();
         self.clock.advance(HOLD);
@@ -139,14 +139,14 @@ impl Fight {
         for _ in 0..10 {
             process.train.work_off().await.unwrap();
             if Dump::unsettled(&process.db).await == 0 {
-                let did = Did::MovedClock { to: self.clock.now() };
+                let event = Event::MovedClock { to: self.clock.now() };
                 self.users.renew().await;
-                return Record { start, end: self.tick(), did };
+                return Record { start, end: self.tick(), event };
             }
-            // Somebody who is gone had it for themselves.
+            // A stopped process still has the lease.
             self.clock.advance(SignedDuration::from_secs(61));
         }
-        panic!("payments do not come to their end");
+        panic!("payments are not settled");
     }
 
     /// Books what is left of each trip, seat by seat.
@@ -158,19 +158,19 @@ impl Fight {
                 let start = self.tick();
                 let answer =
                     self.processes[0].call(&self.users.token(0), post("/bookings", &body, None)).await;
-                let did = match answer.status {
-                    201 => Did::Booked {
+                let event = match answer.status {
+                    201 => Event::Booked {
                         trip: *trip,
                         booking: id(&answer.body["id"]),
                         expires_at: answer.body["expires_at"].as_str().unwrap().parse().unwrap(),
                     },
                     _ => {
                         assert_eq!((answer.status, answer.problem), (409, Some("sold-out")), "{answer:?}");
-                        Did::FoundSoldOut { trip: *trip }
+                        Event::FoundSoldOut { trip: *trip }
                     }
                 };
                 let sold_out = answer.status == 409;
-                records.push(Record { start, end: self.tick(), did });
+                records.push(Record { start, end: self.tick(), event });
                 if sold_out {
                     break;
                 }
@@ -182,7 +182,7 @@ impl Fight {
     async fn cancel_everything(&self, dump: &Dump) {
         let process = &self.processes[0];
         for (booking, _) in dump.bookings.iter().filter(|(_, (_, status))| status == "confirmed") {
-            // Whose it is nobody wrote down; everybody else is told that there is none.
+            // The dump has no owners; for all users but the owner the booking does not exist.
             let mut found = Vec::new();
             for user in 0..USERS {
                 let path = format!("/bookings/{booking}");

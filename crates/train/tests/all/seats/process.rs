@@ -1,4 +1,4 @@
-//! The service in this process, called without a socket: a hundred thousand calls are then a matter of seconds.
+//! The service in this process, called without a socket: ten thousand calls take seconds.
 
 use service::Instance;
 use std::sync::{Arc, RwLock};

@@ -21,15 +21,15 @@ pub(crate) enum Break {
 /// What happens there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
-    /// The wire breaks: nobody learns what happened.
+    /// The connection breaks: the result is unknown.
     Away,
-    /// Nothing more is heard, and whoever asked is to be dropped: a crash.
+    /// No response comes, and the test drops the caller: a crash.
     Crash,
     /// It goes on when the test says so.
     Wait,
 }
 
-/// What a test has in its hand.
+/// Where and how the processor breaks off, as a test sets it.
 #[derive(Clone, Default)]
 pub(crate) struct Script(Arc<State>);
 

@@ -1,4 +1,4 @@
-//! One trip after another with a single seat each, a clock to move, and a service that crashes where it is told to.
+//! One trip after another with a single seat each, a clock to move, and a service that crashes where a test says.
 
 use jiff::{SignedDuration, ToSpan, tz::TimeZone};
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ fn timetable() -> Timetable {
 }
 
 impl Stage {
-    /// A trip that nobody has booked.
+    /// A trip without bookings.
     pub(crate) async fn trip(&mut self) -> Uuid {
         if self.trips.is_empty() {
             // Another day each time, and never one that has passed.
@@ -110,7 +110,7 @@ impl Stage {
         done
     }
 
-    /// Another process on the same database; the one before it is gone.
+    /// Replaces the process by a new one on the same database.
     pub(crate) async fn restart(&mut self) {
         self.process = start(self.process.db.clone(), &self.clock, &self.script).await;
     }
@@ -119,7 +119,7 @@ impl Stage {
         Dump::of(&self.process.db).await
     }
 
-    /// Lets every hold run out and every payment come to its end, and finds that all is well.
+    /// Lets every hold expire, and settles every payment.
     pub(crate) async fn finish(&self) {
         self.wait(HOLD).await;
         for _ in 0..5 {
@@ -129,7 +129,7 @@ impl Stage {
             }
             self.wait(SignedDuration::from_secs(61)).await;
         }
-        panic!("payments do not come to their end");
+        panic!("payments are not settled");
     }
 
     /// Forgets everything that was booked.
