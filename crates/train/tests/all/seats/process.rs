@@ -84,6 +84,7 @@ impl Process {
     ) -> Self {
         let settings = Settings {
             calls_per_hour: u32::MAX,
+            hold_seconds: u32::try_from(HOLD.as_secs()).unwrap(),
             // Three users compete for all seats, again and again.
             unpaid_holds: u32::MAX,
             declined_payments_per_hour: u32::MAX,
