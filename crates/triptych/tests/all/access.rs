@@ -1,6 +1,6 @@
 //! `triptych token`, `triptych client …` and `triptych key …`, while the service runs.
 
-use crate::common::{House, refused, with_input};
+use crate::common::{Workspace, refused, with_input};
 use serde_json::json;
 use testkit::{Answer, Client, Engine, Program, Store};
 
@@ -8,14 +8,14 @@ const SOLD: &str = "/v3/pet/findByStatus?status=sold";
 
 /// What a command prints, without the end of its line; it must succeed.
 #[track_caller]
-fn printed(house: &House, arguments: &[&str]) -> String {
-    let output = house.command(arguments).output().unwrap();
+fn printed(workspace: &Workspace, arguments: &[&str]) -> String {
+    let output = workspace.command(arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().strip_suffix('\n').unwrap().to_owned()
 }
 
-fn refusal(house: &House, arguments: &[&str]) -> String {
-    refused(&house.command(arguments).output().unwrap())
+fn refusal(workspace: &Workspace, arguments: &[&str]) -> String {
+    refused(&workspace.command(arguments).output().unwrap())
 }
 
 async fn with_token(store: &Client, path: &str, token: &str) -> Answer {
@@ -23,53 +23,53 @@ async fn with_token(store: &Client, path: &str, token: &str) -> Answer {
 }
 
 testkit::on_both_engines! {
-    async fn a_token_is_all_that_is_printed_and_opens_the_service(house: House) {
-        let program = house.serve();
+    async fn a_token_is_all_that_is_printed_and_opens_the_service(workspace: Workspace) {
+        let program = workspace.serve();
         let store = Client::new(program.address("petstore"));
-        let token = printed(&house, &["token", "petstore"]);
+        let token = printed(&workspace, &["token", "petstore"]);
         assert!(!token.contains(char::is_whitespace), "{token}");
         let names: Vec<_> = with_token(&store, SOLD, &token).await.has_status(200).json().as_array().unwrap().iter()
             .map(|pet| pet["name"].as_str().unwrap().to_owned())
             .collect();
         assert_eq!(names, ["Waldi", "Hopper"]);
 
-        let less = printed(&house, &["token", "petstore", "--user", "user1", "--scope", "read:pets"]);
+        let less = printed(&workspace, &["token", "petstore", "--user", "user1", "--scope", "read:pets"]);
         let answer = with_token(&store, SOLD, &less).await;
         answer.is_problem(403, "forbidden");
         assert!(answer.header("www-authenticate").ends_with(
             "error=\"insufficient_scope\", scope=\"write:pets read:pets\""
         ));
-        assert_eq!(refusal(&house, &["token", "petstore", "--user", "nobody"]), "triptych: there is no user \"nobody\"");
-        let scope = refusal(&house, &["token", "petstore", "--scope", "read:pets fly"]);
+        assert_eq!(refusal(&workspace, &["token", "petstore", "--user", "nobody"]), "triptych: there is no user \"nobody\"");
+        let scope = refusal(&workspace, &["token", "petstore", "--scope", "read:pets fly"]);
         assert!(scope.contains("fly"), "{scope}");
         assert!(program.terminate().success());
         assert_eq!(
-            refused(&house.command(&["token", "petstore"]).env("TRIPTYCH_DEMO", "off").output().unwrap()),
+            refused(&workspace.command(&["token", "petstore"]).env("TRIPTYCH_DEMO", "off").output().unwrap()),
             "triptych: name the user of the token, with --user"
         );
     }
 
-    async fn a_token_needs_no_demo(house: House) {
-        let program = Program::start(&mut house.serving_without_demo());
+    async fn a_token_needs_no_demo(workspace: Workspace) {
+        let program = Program::start(&mut workspace.serving_without_demo());
         let store = Client::new(program.address("petstore"));
-        let added = with_input(&mut house.command(&["user", "add", "petstore", "ada"]), "correct horse\n");
+        let added = with_input(&mut workspace.command(&["user", "add", "petstore", "ada"]), "correct horse\n");
         assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
         store.get("/v3/user/ada").send().await.is(200, &json!({"id": 1, "username": "ada"}));
         let login = store.get("/v3/user/login?username=ada&password=correct%20horse").send().await;
         login.has_status(200);
-        let mut command = house.command(&["token", "petstore", "--user", "ada"]);
+        let mut command = workspace.command(&["token", "petstore", "--user", "ada"]);
         let output = command.env("TRIPTYCH_DEMO", "off").output().unwrap();
         let token = String::from_utf8(output.stdout).unwrap();
         with_token(&store, SOLD, token.trim_end()).await.is(200, &json!([]));
         // A user who goes takes the tokens along.
-        assert!(house.command(&["user", "remove", "petstore", "ada"]).output().unwrap().status.success());
+        assert!(workspace.command(&["user", "remove", "petstore", "ada"]).output().unwrap().status.success());
         store.get("/v3/user/ada").send().await.is_problem(404, "not-found");
     }
 
-    async fn clients_come_and_go_while_the_service_runs(house: House) {
-        let program = house.serve();
+    async fn clients_come_and_go_while_the_service_runs(workspace: Workspace) {
+        let program = workspace.serve();
         let store = Client::new(program.address("petstore"));
-        let said = printed(&house, &["client", "add", "petstore", "Nightly job", "--confidential", "--scope", "read:pets"]);
+        let said = printed(&workspace, &["client", "add", "petstore", "Nightly job", "--confidential", "--scope", "read:pets"]);
         let (id, secret) = said.split_once('\n').unwrap();
         let id = id.strip_prefix("client_id: ").unwrap();
         let secret = secret.strip_prefix("client_secret: ").unwrap();
@@ -80,14 +80,14 @@ testkit::on_both_engines! {
         };
         let bought = ask().await;
         assert_eq!(bought.has_status(200).json()["scope"], "read:pets");
-        assert_eq!(printed(&house, &["client", "remove", "petstore", id]), format!("{id}: removed"));
+        assert_eq!(printed(&workspace, &["client", "remove", "petstore", id]), format!("{id}: removed"));
         assert_eq!(ask().await.has_status(401).json()["error"], "invalid_client");
         assert_eq!(
-            refusal(&house, &["client", "remove", "petstore", id]),
+            refusal(&workspace, &["client", "remove", "petstore", id]),
             format!("triptych: there is no client {id:?}")
         );
 
-        let public = printed(&house, &["client", "add", "petstore", "App", "--redirect", "https://app.example.com/back"]);
+        let public = printed(&workspace, &["client", "add", "petstore", "App", "--redirect", "https://app.example.com/back"]);
         assert!(public.starts_with("client_id: ") && !public.contains('\n'), "{public}");
         for (arguments, why) in [
             (&["App"][..], "redirect"),
@@ -95,51 +95,51 @@ testkit::on_both_engines! {
             (&["App", "--redirect", "https://app.example.com/back", "--scope", "fly"], "fly"),
             (&["", "--redirect", "https://app.example.com/back"], "name"),
         ] {
-            let said = refusal(&house, &[&["client", "add", "petstore"], arguments].concat());
+            let said = refusal(&workspace, &[&["client", "add", "petstore"], arguments].concat());
             assert!(said.contains(why), "{said}");
         }
     }
 
-    async fn a_client_that_serves_a_resource_looks_at_its_tokens(house: House) {
-        let program = house.serve();
+    async fn a_client_that_serves_a_resource_looks_at_its_tokens(workspace: Workspace) {
+        let program = workspace.serve();
         let address = program.address("petstore");
         let store = Client::new(address);
         let resource = format!("http://{address}/v3");
-        let said = printed(&house, &["client", "add", "petstore", "Gateway", "--resource", &format!("http://{address}")]);
+        let said = printed(&workspace, &["client", "add", "petstore", "Gateway", "--resource", &format!("http://{address}")]);
         let (id, secret) = said.split_once('\n').unwrap();
         let gateway = store.signed_in(
             id.strip_prefix("client_id: ").unwrap(), secret.strip_prefix("client_secret: ").unwrap(),
         );
-        let token = printed(&house, &["token", "petstore"]);
+        let token = printed(&workspace, &["token", "petstore"]);
         let call = gateway.post("/oauth/introspect").body("application/x-www-form-urlencoded", format!("token={token}"));
         let about = call.send().await.has_status(200).json();
         assert_eq!((&about["active"], &about["client_id"]), (&true.into(), &"triptych".into()));
-        assert!(printed(&house, &["client", "add", "petstore", "API", "--resource", &resource]).contains("client_secret: "));
+        assert!(printed(&workspace, &["client", "add", "petstore", "API", "--resource", &resource]).contains("client_secret: "));
         assert_eq!(
-            refusal(&house, &["client", "add", "petstore", "Other", "--resource", "https://other.example"]),
+            refusal(&workspace, &["client", "add", "petstore", "Other", "--resource", "https://other.example"]),
             "triptych: there is no resource \"https://other.example\" here"
         );
     }
 
-    async fn keys_come_and_go_while_the_service_runs(house: House) {
-        let program = house.serve();
+    async fn keys_come_and_go_while_the_service_runs(workspace: Workspace) {
+        let program = workspace.serve();
         let store = Client::new(program.address("petstore"));
         let count = async |key: &str| store.get("/v3/store/inventory").header("api_key", key).send().await;
-        let key = printed(&house, &["key", "add", "petstore", "shop window"]);
+        let key = printed(&workspace, &["key", "add", "petstore", "shop window"]);
         assert_eq!(key.len(), 43);
         count(&key).await.is(200, &json!({"available": 7, "pending": 2, "sold": 2}));
         assert_eq!(
-            refusal(&house, &["key", "add", "petstore", "shop window"]),
+            refusal(&workspace, &["key", "add", "petstore", "shop window"]),
             "triptych: there is a key \"shop window\" already"
         );
         assert_eq!(
-            refusal(&house, &["key", "add", "petstore", " "]),
+            refusal(&workspace, &["key", "add", "petstore", " "]),
             "triptych: a key's name must have 1 to 100 characters"
         );
-        assert_eq!(printed(&house, &["key", "remove", "petstore", "shop window"]), "shop window: removed");
+        assert_eq!(printed(&workspace, &["key", "remove", "petstore", "shop window"]), "shop window: removed");
         count(&key).await.is_problem(401, "unauthorized");
         assert_eq!(
-            refusal(&house, &["key", "remove", "petstore", "shop window"]),
+            refusal(&workspace, &["key", "remove", "petstore", "shop window"]),
             "triptych: there is no key \"shop window\""
         );
     }
@@ -159,8 +159,8 @@ fn tokens_of_an_issuer_elsewhere_are_not_ours_to_make() {
 
 #[tokio::test]
 async fn a_service_takes_the_tokens_of_an_issuer_elsewhere() {
-    let house = || House { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
-    let (issuing, taking) = (house(), house());
+    let workspace = || Workspace { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
+    let (issuing, taking) = (workspace(), workspace());
     let issuer = issuing.serve();
     let url = format!("http://{}", issuer.address("train"));
     let mut command = taking.serving();
@@ -168,7 +168,7 @@ async fn a_service_takes_the_tokens_of_an_issuer_elsewhere() {
     let program = Program::start(&mut command);
     let train = Client::new(program.address("train"));
     let token = printed(&issuing, &["token", "train", "--user", "alice", "--scope", "read"]);
-    // The keys are fetched behind the start; until they are here, everybody is told to come back.
+    // The keys are fetched after the start. Until then each call gets 503.
     let mut answer = with_token(&train, "/stations?limit=1", &token).await;
     while answer.status == 503 {
         assert_ne!(answer.header("retry-after"), "");
@@ -181,7 +181,7 @@ async fn a_service_takes_the_tokens_of_an_issuer_elsewhere() {
     let own = printed(&taking, &["token", "petstore"]);
     with_token(&train, "/stations", &own).await.is_problem(401, "unauthorized");
 
-    // Clients are sent there, and find nobody here who could issue anything.
+    // Clients are sent to the issuer; this service has no authorization server.
     let here = format!("http://{}", program.address("train"));
     let metadata = train.get("/.well-known/oauth-protected-resource").send().await;
     assert_eq!(metadata.has_status(200).json()["authorization_servers"], json!([url]));
@@ -196,8 +196,8 @@ async fn a_service_takes_the_tokens_of_an_issuer_elsewhere() {
 /// Without credentials, calls count by address: each operation that its document says needs none.
 #[tokio::test]
 async fn every_operation_without_credentials_is_limited_by_address() {
-    let house = House { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
-    let mut command = house.serving();
+    let workspace = Workspace { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
+    let mut command = workspace.serving();
     command
         .arg("--demo")
         .env("TRIPTYCH_TRUSTED_PROXIES", "[\"127.0.0.1/32\"]")

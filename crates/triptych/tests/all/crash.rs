@@ -1,6 +1,6 @@
 //! SIGKILL while tickets are being sold: what was acknowledged is there afterwards.
 
-use crate::common::{House, museum};
+use crate::common::{Workspace, museum};
 use serde_json::{Value, json};
 use testkit::{Client, parameter};
 use tokio::{sync::mpsc, task::JoinSet};
@@ -12,11 +12,11 @@ const KILLS: usize = 3;
 const BETWEEN_KILLS: usize = 200;
 
 testkit::on_both_engines! {
-    async fn every_acknowledged_ticket_survives_kills(house: House) {
+    async fn every_acknowledged_ticket_survives_kills(workspace: Workspace) {
         let kills = parameter("TORTURE_KILLS", KILLS);
         let mut acknowledged = Vec::new();
         for _ in 0..kills {
-            let program = house.serve();
+            let program = workspace.serve();
             // Signed in once before the rush, so that the rush is about tickets.
             museum(&program).get("/v1.1/special-events").send().await.has_status(200);
             let (sold, mut sales) = mpsc::unbounded_channel();
@@ -38,7 +38,7 @@ testkit::on_both_engines! {
         }
         assert!(acknowledged.len() >= kills * BETWEEN_KILLS);
 
-        let program = house.serve();
+        let program = workspace.serve();
         let museum = museum(&program);
         for ticket in &acknowledged {
             let id = ticket["ticketId"].as_str().unwrap();
@@ -54,7 +54,7 @@ testkit::on_both_engines! {
     }
 }
 
-/// Buys one ticket after the other until the service is gone. Any answer that comes must be a ticket.
+/// Buys one ticket after the other until the service is killed. Any answer that comes must be a ticket.
 async fn buy_until_it_breaks(museum: Client, number: usize, sold: mpsc::UnboundedSender<Value>) {
     // A date in summer and no Friday, whose opening is at 07:00 UTC.
     let date = format!("2099-07-{:02}", 11 + number % 6);

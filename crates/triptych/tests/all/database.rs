@@ -2,12 +2,12 @@
 
 use std::{fs, net::SocketAddr, os::unix::fs::PermissionsExt, process::Command, thread};
 
-use crate::common::{FREE_PORTS, House, bare, museum, refused};
+use crate::common::{FREE_PORTS, Workspace, bare, museum, refused};
 use db::{Db, Limits};
 use serde_json::json;
 use testkit::{Client, Engine, Program, Proxy, Store, TlsPostgres};
 
-fn on_postgres(test: impl AsyncFnOnce(House)) {
+fn on_postgres(test: impl AsyncFnOnce(Workspace)) {
     testkit::run(Engine::Postgres, test);
 }
 
@@ -20,18 +20,18 @@ fn proxied(store: &Store) -> (Proxy, String) {
     (proxy, url)
 }
 
-fn serving(house: &House, url: &str) -> Command {
-    let mut command = bare(house.folder.path(), &["serve", "--database", url]);
+fn serving(workspace: &Workspace, url: &str) -> Command {
+    let mut command = bare(workspace.folder.path(), &["serve", "--database", url]);
     command.args(FREE_PORTS);
     command
 }
 
 #[test]
 fn a_server_that_vanishes_without_a_word_is_told_and_comes_back() {
-    on_postgres(async |house| {
-        let (proxy, url) = proxied(&house.store);
+    on_postgres(async |workspace| {
+        let (proxy, url) = proxied(&workspace.store);
         proxy.forward();
-        let program = Program::start(serving(&house, &url).env("TRIPTYCH_LIMITS_DATABASE_SECONDS", "1"));
+        let program = Program::start(serving(&workspace, &url).env("TRIPTYCH_LIMITS_DATABASE_SECONDS", "1"));
         let museum = museum(&program);
         let ticket = json!({"ticketType": "general", "ticketDate": "9990-05-05", "email": "a@example.com"});
         museum.get("/v1.1/special-events").send().await.has_status(200);
@@ -59,9 +59,9 @@ fn a_server_that_vanishes_without_a_word_is_told_and_comes_back() {
 
 #[test]
 fn the_start_waits_for_the_server() {
-    on_postgres(async |house| {
-        let (proxy, url) = proxied(&house.store);
-        let mut command = serving(&house, &url);
+    on_postgres(async |workspace| {
+        let (proxy, url) = proxied(&workspace.store);
+        let mut command = serving(&workspace, &url);
         let start = thread::spawn(move || Program::start(&mut command));
         for _ in 0..3 {
             proxy.wait_for_attempt();
@@ -77,12 +77,12 @@ fn the_start_waits_for_the_server() {
 
 #[test]
 fn the_url_may_stand_in_a_file() {
-    on_postgres(async |house| {
-        let file = house.folder.path().join("url");
-        fs::write(&file, format!("{}\n", house.store.flags()[1])).unwrap();
+    on_postgres(async |workspace| {
+        let file = workspace.folder.path().join("url");
+        fs::write(&file, format!("{}\n", workspace.store.flags()[1])).unwrap();
         for mode in [0o600, 0o640, 0o400] {
             fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
-            let mut command = bare(house.folder.path(), &["serve", "museum", "--database-file", "url"]);
+            let mut command = bare(workspace.folder.path(), &["serve", "museum", "--database-file", "url"]);
             let program = Program::start(command.args(FREE_PORTS));
             assert!(
                 program.said().contains(", PostgreSQL at postgres://postgres@127.0.0.1:"),
@@ -91,7 +91,7 @@ fn the_url_may_stand_in_a_file() {
             );
             program.kill();
         }
-        let mut command = bare(house.folder.path(), &["config"]);
+        let mut command = bare(workspace.folder.path(), &["config"]);
         let shown = command.env("TRIPTYCH_DATABASE_FILE", "url").output().unwrap();
         let shown = String::from_utf8(shown.stdout).unwrap();
         assert!(shown.contains("\ndatabase = \"\"\ndatabase_file = \"url\"\n"), "{shown}");
@@ -100,28 +100,29 @@ fn the_url_may_stand_in_a_file() {
 
 #[test]
 fn postgres_variables_fill_what_the_url_leaves_out() {
-    on_postgres(async |house| {
-        let url = &house.store.flags()[1];
+    on_postgres(async |workspace| {
+        let url = &workspace.store.flags()[1];
         let (server, database) = url.split('@').nth(1).unwrap().split_once('/').unwrap();
         let (host, port) = server.split_once(':').unwrap();
-        let mut command = bare(house.folder.path(), &["serve", "museum", "--database", "postgres://"]);
+        let mut command = bare(workspace.folder.path(), &["serve", "museum", "--database", "postgres://"]);
         command.args(FREE_PORTS).envs([("PGHOST", host), ("PGPORT", port), ("PGUSER", "postgres")]);
         let program = Program::start(command.env("PGDATABASE", database));
         museum(&program).get("/readyz").send().await.has_status(200);
         program.kill();
-        let db = Db::open(house.store.location(), "museum", museum::MIGRATIONS, Limits::default()).unwrap();
+        let db =
+            Db::open(workspace.store.location(), "museum", museum::MIGRATIONS, Limits::default()).unwrap();
         db.ping().await.unwrap();
     });
 }
 
 #[test]
 fn password_file_has_the_password() {
-    on_postgres(async |house| {
-        let file = house.folder.path().join("passwords");
+    on_postgres(async |workspace| {
+        let file = workspace.folder.path().join("passwords");
         fs::write(&file, format!("localhost:*:postgres:postgres:{}\n", TlsPostgres::PASSWORD)).unwrap();
         let url = TlsPostgres::get().url("localhost", "sslmode=require");
         let url = url.replace(&format!(":{}@", TlsPostgres::PASSWORD), "@");
-        let mut command = bare(house.folder.path(), &["serve", "museum", "--database", &url]);
+        let mut command = bare(workspace.folder.path(), &["serve", "museum", "--database", &url]);
         command.args(FREE_PORTS).env("PGPASSFILE", &file);
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
         let shown = file.display();
@@ -138,9 +139,9 @@ fn password_file_has_the_password() {
 
 #[test]
 fn a_second_demo_at_another_address_is_told_that_tokens_differ() {
-    on_postgres(async |house| {
-        let first = house.serve();
-        let second = house.serve();
+    on_postgres(async |workspace| {
+        let first = workspace.serve();
+        let second = workspace.serve();
         let (one, other) = (first.address("train"), second.address("train"));
         let expected =
             format!("train was last started at http://{one} on this database, and now at http://{other}");
@@ -151,25 +152,25 @@ fn a_second_demo_at_another_address_is_told_that_tokens_differ() {
 
 #[test]
 fn without_a_demo_a_shared_database_needs_addresses_and_a_secret() {
-    on_postgres(async |house| {
+    on_postgres(async |workspace| {
         let message = |service: &str, example: &str| {
             format!(
                 "triptych: {service}.address must be set, as in \"{example}\": several processes may share a PostgreSQL \
                  database, and take each other's tokens only under one address"
             )
         };
-        let said = refused(&house.serving().arg("--no-demo").output().unwrap());
+        let said = refused(&workspace.serving().arg("--no-demo").output().unwrap());
         assert_eq!(said, message("petstore", "https://pets.example.com"));
-        let mut public = house.serving();
+        let mut public = workspace.serving();
         let public = public.args(["--demo", "--train-listen", "0.0.0.0:0"]);
         let said =
             refused(&public.env("TRIPTYCH_PETSTORE_ADDRESS", "https://pets.example.com").output().unwrap());
         assert_eq!(said, message("train", "https://trains.example.com"));
         // An external issuer's tokens are for the address as well, unless an audience is set.
-        let mut external = house.serving();
+        let mut external = workspace.serving();
         external.args(["--no-demo", "--petstore-issuer", "https://id.example.com"]);
         assert_eq!(refused(&external.output().unwrap()), message("petstore", "https://pets.example.com"));
-        let mut without_secret = house.serving_without_demo();
+        let mut without_secret = workspace.serving_without_demo();
         let said = refused(&without_secret.env_remove("TRIPTYCH_SECRET").output().unwrap());
         assert_eq!(
             said,
@@ -177,22 +178,22 @@ fn without_a_demo_a_shared_database_needs_addresses_and_a_secret() {
              database, and recognise each other's Idempotency-Keys only by one secret"
         );
         // The museum has no tokens.
-        let mut museum = house.command(&["serve", "museum", "--no-demo"]);
+        let mut museum = workspace.command(&["serve", "museum", "--no-demo"]);
         Program::start(museum.args(["--museum-listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0"])).kill();
     });
 }
 
 #[test]
 fn processes_under_one_address_take_each_others_tokens() {
-    on_postgres(async |house| {
+    on_postgres(async |workspace| {
         let user = crate::common::with_input(
-            &mut house.command(&["user", "add", "train", "ada"]),
+            &mut workspace.command(&["user", "add", "train", "ada"]),
             "correct horse battery\n",
         );
         assert!(user.status.success(), "{user:?}");
-        let start = || Program::start(&mut house.serving_without_demo());
+        let start = || Program::start(&mut workspace.serving_without_demo());
         let programs = [start(), start()];
-        let token = house
+        let token = workspace
             .command(&["token", "train", "--user", "ada"])
             .env("TRIPTYCH_DEMO", "off")
             .env("TRIPTYCH_TRAIN_ADDRESS", "http://127.0.0.1:2")
@@ -207,8 +208,8 @@ fn processes_under_one_address_take_each_others_tokens() {
 }
 
 testkit::on_both_engines! {
-    async fn a_table_that_cannot_be_read_makes_a_service_unready(house: House) {
-        let program = house.serve();
+    async fn a_table_that_cannot_be_read_makes_a_service_unready(workspace: Workspace) {
+        let program = workspace.serve();
         for (service, away, back) in [
             ("petstore", ["ALTER TABLE store_order RENAME TO away", "ALTER TABLE petstore.store_order RENAME TO away"],
              ["ALTER TABLE away RENAME TO store_order", "ALTER TABLE petstore.away RENAME TO store_order"]),
@@ -218,14 +219,14 @@ testkit::on_both_engines! {
              ["ALTER TABLE away RENAME TO ticket", "ALTER TABLE museum.away RENAME TO ticket"]),
         ] {
             let client = Client::new(program.address(service));
-            let own = usize::from(house.store.engine() == Engine::Postgres);
+            let own = usize::from(workspace.store.engine() == Engine::Postgres);
             let change = async |statement: &'static str| {
                 let migrations = match service {
                     "petstore" => petstore::MIGRATIONS,
                     "train" => train::MIGRATIONS,
                     _ => museum::MIGRATIONS,
                 };
-                let db = Db::open(house.store.location(), service, migrations, Limits::default()).unwrap();
+                let db = Db::open(workspace.store.location(), service, migrations, Limits::default()).unwrap();
                 db.write(move |tx| tx.execute(statement, &[])).await.unwrap();
             };
             client.get("/readyz").send().await.has_status(200);

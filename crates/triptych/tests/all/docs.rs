@@ -9,7 +9,7 @@ use std::{
     process::Command,
 };
 
-use crate::common::House;
+use crate::common::Workspace;
 use serde_json::Value;
 use testkit::{Engine, Store};
 
@@ -77,12 +77,12 @@ impl Drop for Listener {
 /// Runs a document's commands in order against a fresh demo, and gives how many there were.
 fn run(document: &str) -> usize {
     let path = root().join(document);
-    let house = House { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
-    let program = house.serve();
+    let workspace = Workspace { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
+    let program = workspace.serve();
     let services =
         [("petstore", "127.0.0.1:8080"), ("train", "127.0.0.1:8081"), ("museum", "127.0.0.1:8082")];
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
-    let _listener = Listener(house.folder.path().join("listener"));
+    let _listener = Listener(workspace.folder.path().join("listener"));
     let here = |text: &str| {
         let text = text.replace("9000", &port);
         services.iter().fold(text, |text, (service, address)| {
@@ -101,9 +101,9 @@ fn run(document: &str) -> usize {
         let path = format!("{}:{}", bin.display(), std::env::var_os("PATH").unwrap().display());
         let output = Command::new("sh")
             .args(["-e", "-c", &here(&block.text)])
-            .current_dir(house.folder.path())
+            .current_dir(workspace.folder.path())
             .env("PATH", path)
-            .env("TRIPTYCH_DATA", house.store.folder().unwrap())
+            .env("TRIPTYCH_DATA", workspace.store.folder().unwrap())
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::common::House;
+use crate::common::Workspace;
 use serde_json::{Value, json};
 use testkit::{Answer, Client, Engine, Store};
 
@@ -123,9 +123,9 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-async fn with_fresh_demo(service: &'static str, test: impl AsyncFnOnce(&mut Sender, &House)) {
-    let house = House { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
-    let program = house.serve();
+async fn with_fresh_demo(service: &'static str, test: impl AsyncFnOnce(&mut Sender, &Workspace)) {
+    let workspace = Workspace { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
+    let program = workspace.serve();
     let client = Client::new(program.address(service));
     let document = client.get("/openapi.json").send().await.has_status(200).json();
     let mut sender = Sender {
@@ -135,7 +135,7 @@ async fn with_fresh_demo(service: &'static str, test: impl AsyncFnOnce(&mut Send
         learnt: BTreeMap::new(),
         sent: BTreeSet::new(),
     };
-    test(&mut sender, &house).await;
+    test(&mut sender, &workspace).await;
     sender.sent_all();
 }
 
@@ -166,8 +166,8 @@ async fn examples_of_the_museum_work() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn examples_of_train_travel_work() {
-    with_fresh_demo("train", async |train, house| {
-        train.credentials.insert("OAuth2", house.token("train"));
+    with_fresh_demo("train", async |train, workspace| {
+        train.credentials.insert("OAuth2", workspace.token("train"));
         for id in ["get-stations", "get-station", "get-trips", "get-trip"] {
             let answer = train.send(id).await;
             assert_ne!(answer.json()["data"], json!([]), "{id} finds something");
@@ -206,8 +206,8 @@ async fn examples_of_train_travel_work() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn examples_of_the_pet_store_work() {
-    with_fresh_demo("petstore", async |store, house| {
-        store.credentials.insert("petstore_auth", house.token("petstore"));
+    with_fresh_demo("petstore", async |store, workspace| {
+        store.credentials.insert("petstore_auth", workspace.token("petstore"));
         store.credentials.insert("api_key", "special-key".into());
         let session = store.send("loginUser").await.json();
         store.credentials.insert("session", format!("Bearer {}", session.as_str().unwrap()));

@@ -1,15 +1,15 @@
 //! The log of the running program.
 
-use crate::common::House;
+use crate::common::Workspace;
 use testkit::{Client, Engine, Program, Store};
 
 /// Starts the museum with its log in this format.
-fn start(format: &str) -> (House, Program) {
-    let house = House { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
-    let mut command = house.command(&["serve", "museum"]);
+fn start(format: &str) -> (Workspace, Program) {
+    let workspace = Workspace { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
+    let mut command = workspace.command(&["serve", "museum"]);
     command.args(["--museum-listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0"]);
     let program = Program::start(command.env("TRIPTYCH_LOG_FORMAT", format));
-    (house, program)
+    (workspace, program)
 }
 
 #[tokio::test]

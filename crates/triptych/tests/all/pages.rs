@@ -1,6 +1,6 @@
 //! The pages of the running program in a real browser.
 
-use crate::common::House;
+use crate::common::Workspace;
 use testkit::{Browser, Engine, Program, Store};
 
 /// Signs in from a service's documentation page, and calls an operation there; gives the status that it shows.
@@ -48,8 +48,8 @@ async fn try_out(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_documentation_page_signs_in_and_calls_the_api() {
-    let house = House { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
-    let program = house.serve();
+    let workspace = Workspace { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
+    let program = workspace.serve();
     let pets = try_out(&program, "petstore", ("demo", "demo"), "pet-findPetsByStatus").await;
     assert_eq!(pets.lines().next(), Some("200"));
     let stations = try_out(&program, "train", ("alice", "alice"), "Stations-get-stations").await;

@@ -1,6 +1,6 @@
 //! All services at once behind a real PgBouncer in transaction mode, which gives each transaction another session.
 
-use crate::common::{House, museum};
+use crate::common::{Workspace, museum};
 use db::{Db, Limits};
 use jiff::{ToSpan, tz::TimeZone};
 use serde_json::json;
@@ -63,14 +63,14 @@ fn all_services_at_once_keep_to_their_schemas() {
 
 async fn keep_to_their_schemas(max_prepared_statements: u32) {
     let store = Store::pooled(max_prepared_statements);
-    let house = House { store, folder: tempfile::tempdir().unwrap() };
-    let program = Program::start(&mut house.serving());
+    let workspace = Workspace { store, folder: tempfile::tempdir().unwrap() };
+    let program = Program::start(&mut workspace.serving());
     let day = TimeZone::UTC.to_datetime(Clock::system().now()).date() + 20.days();
     let caller = Caller {
         petstore: Client::new(program.address("petstore")),
-        pets_token: house.token("petstore"),
+        pets_token: workspace.token("petstore"),
         train: Client::new(program.address("train")),
-        train_token: house.token("train"),
+        train_token: workspace.token("train"),
         museum: museum(&program),
         trips: String::new(),
     };
@@ -97,7 +97,7 @@ async fn keep_to_their_schemas(max_prepared_statements: u32) {
     assert_eq!(lost, max_prepared_statements == 0, "{}", program.logged());
     assert!(program.terminate().success());
 
-    let db = Db::open(&house.store.direct(), "checker", &[], Limits::default()).unwrap();
+    let db = Db::open(&workspace.store.direct(), "checker", &[], Limits::default()).unwrap();
     let count = async |sql: &'static str| {
         db.read(move |tx| tx.row(sql, &[], |row| row.get::<i64>(0))).await.unwrap().unwrap()
     };

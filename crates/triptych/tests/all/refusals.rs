@@ -2,7 +2,7 @@
 
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
-use crate::common::{FREE_PORTS, House, bare, museum, refused};
+use crate::common::{FREE_PORTS, Workspace, bare, museum, refused};
 use serde_json::json;
 use testkit::{Engine, Program, Store};
 
@@ -161,11 +161,12 @@ fn flags_that_make_no_sense() {
 
 #[test]
 fn a_schema_from_the_future() {
-    let house = House { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
-    let db =
-        house.store.open("museum", &[db::Migrations::new("museum", &[("0001", "SELECT 1", "SELECT 1"); 9])]);
+    let workspace = Workspace { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
+    let db = workspace
+        .store
+        .open("museum", &[db::Migrations::new("museum", &[("0001", "SELECT 1", "SELECT 1"); 9])]);
     drop(db);
-    let said = refused(&house.serving().output().unwrap());
+    let said = refused(&workspace.serving().output().unwrap());
     assert!(said.contains("its schema is newer than this program (museum is at version 9"), "{said}");
 }
 

@@ -3,7 +3,7 @@
 
 use std::{path::Path, process::Command};
 
-use crate::common::House;
+use crate::common::Workspace;
 use testkit::{Client, Engine, Program, Store, parameter};
 
 /// How many requests the fuzzing phase generates for each operation; `make torture` has more. The other phases send what they
@@ -12,8 +12,8 @@ const EXAMPLES: usize = 10;
 
 /// Runs it against a service of a fresh demo.
 async fn keeps_to_its_document(service: &str) {
-    let house = House { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
-    let mut serving = house.command(&["serve", service, "--admin-listen=127.0.0.1:0"]);
+    let workspace = Workspace { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
+    let mut serving = workspace.command(&["serve", service, "--admin-listen=127.0.0.1:0"]);
     let program = Program::start(serving.arg(format!("--{service}-listen=127.0.0.1:0")));
     let address = program.address(service);
     let session = match service {
@@ -25,7 +25,7 @@ async fn keeps_to_its_document(service: &str) {
     };
     let token = match service {
         "museum" => String::new(),
-        _ => house.token(service).replace("Bearer ", ""),
+        _ => workspace.token(service).replace("Bearer ", ""),
     };
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let tests = crate_folder.join("tests/schemathesis");
@@ -35,7 +35,7 @@ async fn keeps_to_its_document(service: &str) {
         .arg(tests.join("schemathesis.toml"))
         .args(["run", "--no-color", &format!("--max-examples={}", parameter("TORTURE_EXAMPLES", EXAMPLES))])
         .arg(format!("http://{address}/openapi.json"))
-        .current_dir(house.folder.path())
+        .current_dir(workspace.folder.path())
         .env("SCHEMATHESIS_HOOKS", tests.join("hooks.py"))
         .env("ACCESS_TOKEN", token)
         .env("SESSION", session)

@@ -2,16 +2,16 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use crate::common::{House, refused};
+use crate::common::{Workspace, refused};
 use testkit::Program;
 
 const SETTING: &str = "TRIPTYCH_SECRET";
 
 testkit::on_both_engines! {
-    async fn first_start_makes_a_secret_for_its_owner_only(house: House) {
+    async fn first_start_makes_a_secret_for_its_owner_only(workspace: Workspace) {
         // With PostgreSQL, the data folder has nothing but this.
-        let data = house.store.folder().unwrap_or_else(|| house.folder.path().join("triptych-data"));
-        let serve = || house.serving_train();
+        let data = workspace.store.folder().unwrap_or_else(|| workspace.folder.path().join("triptych-data"));
+        let serve = || workspace.serving_train();
         assert!(Program::start(&mut serve()).terminate().success());
         let file = data.join("secret");
         let secret = fs::read(&file).unwrap();
@@ -26,7 +26,7 @@ testkit::on_both_engines! {
 
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
         // As the program names it, from the folder it is started in.
-        let path = match house.store.folder() {
+        let path = match workspace.store.folder() {
             Some(folder) => folder.join("secret").display().to_string(),
             None => "./triptych-data/secret".to_owned(),
         };
@@ -44,14 +44,14 @@ testkit::on_both_engines! {
         assert!(Program::start(serve().env(SETTING, "x".repeat(32))).terminate().success());
     }
 
-    async fn secret_setting_is_checked_and_not_shown(house: House) {
-        let short = house.command(&["config"]).env(SETTING, "x".repeat(31)).output().unwrap();
+    async fn secret_setting_is_checked_and_not_shown(workspace: Workspace) {
+        let short = workspace.command(&["config"]).env(SETTING, "x".repeat(31)).output().unwrap();
         assert_eq!(
             refused(&short),
             "triptych: secret must have at least 32 characters, like what openssl rand -hex 32 prints"
         );
         let secret = "unpredictable-unpredictable-unpredictable";
-        let shown = house.command(&["config"]).env(SETTING, secret).output().unwrap();
+        let shown = workspace.command(&["config"]).env(SETTING, secret).output().unwrap();
         let shown = String::from_utf8(shown.stdout).unwrap();
         assert!(shown.contains("secret = \"(hidden)\"") && !shown.contains(secret), "{shown}");
     }

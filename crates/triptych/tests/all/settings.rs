@@ -226,7 +226,7 @@ fn variables_that_kubernetes_sets_for_a_service_of_this_name_are_ignored() {
         command.env(name, value);
     }
     assert_eq!(config(&mut command), plain);
-    // A number there is somebody's wish, which would go unheard.
+    // A number is meant as a setting, and an unknown setting is an error.
     let port = refused(&bare(folder.path(), &["config"]).env("TRIPTYCH_PORT", "8080").output().unwrap());
     assert!(port.starts_with("triptych: port is not a setting; there are "), "{port}");
     assert!(port.ends_with(" (in TRIPTYCH_PORT)"), "{port}");

@@ -2,18 +2,18 @@
 
 use std::process::Stdio;
 
-use crate::common::{FREE_PORTS, House, bare, museum};
+use crate::common::{FREE_PORTS, Workspace, bare, museum};
 use serde_json::json;
 use testkit::Client;
 
 testkit::on_both_engines! {
-    async fn it_says_where_everything_is_and_stops_when_told(house: House) {
-        let program = house.serve();
+    async fn it_says_where_everything_is_and_stops_when_told(workspace: Workspace) {
+        let program = workspace.serve();
         let said = program.said();
         let address = program.address("museum");
-        let place = match house.store.folder() {
+        let place = match workspace.store.folder() {
             Some(folder) => format!("SQLite in {}", folder.display()),
-            None => house.store.flags()[1].replace("postgres://", "PostgreSQL at postgres://"),
+            None => workspace.store.flags()[1].replace("postgres://", "PostgreSQL at postgres://"),
         };
         assert!(said.starts_with(&format!("Triptych 0.1.0, with demo data, {place}\n")), "{said}");
         assert!(said.contains(&format!("http://{address}/v1.1 ")), "{said}");
@@ -27,25 +27,25 @@ testkit::on_both_engines! {
             .await;
         let pass = bought.has_status(201).header("location").to_owned();
         assert!(program.terminate().success());
-        if let Some(folder) = house.store.folder() {
+        if let Some(folder) = workspace.store.folder() {
             // The databases were closed: nothing is left in a write-ahead log.
             let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name()).collect();
             files.sort();
             assert_eq!(files, ["museum.db", "petstore.db", "secret", "train.db"]);
         }
 
-        let again = house.serve();
+        let again = workspace.serve();
         let kept = museum(&again).get(&pass).send().await;
         assert_eq!(kept.has_status(200).json()["ticketDate"], "9990-05-05T07:00:00Z");
     }
 
-    async fn demo_accounts_do_not_work_without_the_demo(house: House) {
-        let with = house.serve();
+    async fn demo_accounts_do_not_work_without_the_demo(workspace: Workspace) {
+        let with = workspace.serve();
         museum(&with).get("/v1.1/special-events").send().await.has_status(200);
         let store = Client::new(with.address("petstore"));
         let login = "/v3/user/login?username=user1&password=password";
         let session = store.get(login).header("accept", "text/plain").send().await.has_status(200).text();
-        let token = house.command(&["token", "petstore"]).output().unwrap().stdout;
+        let token = workspace.command(&["token", "petstore"]).output().unwrap().stdout;
         let token = String::from_utf8(token).unwrap().trim_end().to_owned();
         let pets = async |store: &Client| {
             store.get("/v3/pet/findByStatus").header("authorization", &format!("Bearer {token}")).send().await
@@ -59,7 +59,7 @@ testkit::on_both_engines! {
         let address = with.address("petstore");
         assert!(with.terminate().success());
         let without = testkit::Program::start(
-            house
+            workspace
                 .serving_without_demo()
                 .args(["--petstore-listen", &address.to_string()])
                 .env("TRIPTYCH_PETSTORE_ADDRESS", format!("http://{address}")),
@@ -74,9 +74,9 @@ testkit::on_both_engines! {
         museum(&without).get("/v1.1/special-events").send().await.is_problem(401, "unauthorized");
     }
 
-    async fn several_processes_start_on_one_database_at_once(house: House) {
+    async fn several_processes_start_on_one_database_at_once(workspace: Workspace) {
         let programs = std::thread::scope(|scope| {
-            let starts: Vec<_> = (0..3).map(|_| scope.spawn(|| house.serve())).collect();
+            let starts: Vec<_> = (0..3).map(|_| scope.spawn(|| workspace.serve())).collect();
             starts.into_iter().map(|start| start.join().unwrap()).collect::<Vec<_>>()
         });
         let event = json!({

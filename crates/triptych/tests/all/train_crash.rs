@@ -1,5 +1,5 @@
-//! SIGKILL while seats are fought for and paid for: every booking and every payment that was acknowledged is there
-//! afterwards, each card is charged once at the most, and whatever was being done comes to its end.
+//! SIGKILL while clients compete for seats and pay: each acknowledged booking and payment is there afterwards, each card is
+//! charged at most once, and each unfinished payment is settled.
 
 #[path = "../../../train/tests/all/seats/dump.rs"]
 mod dump;
@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::common::House;
+use crate::common::Workspace;
 use db::{Db, Limits};
 use dump::Dump;
 use jiff::{SignedDuration, ToSpan, tz::TimeZone};
@@ -40,62 +40,62 @@ struct Exchange {
     answer: Option<(u16, Value)>,
 }
 
-/// What a client has to tell.
+/// What a client reports.
 #[derive(Debug)]
-enum Told {
+enum Report {
     Exchange(Exchange),
-    /// A booking that somebody asked to cancel, and whether that was acknowledged.
+    /// A booking that a client asked to cancel, and whether that was acknowledged.
     Cancel(Uuid, bool),
 }
 
 testkit::on_both_engines! {
-    async fn what_was_acknowledged_survives_kills_and_what_was_not_comes_to_its_end(house: House) {
+    async fn acknowledged_requests_survive_kills_and_the_others_are_settled(workspace: Workspace) {
         let kills = parameter("TORTURE_KILLS", KILLS);
         let (mut exchanges, mut cancels) = (Vec::new(), Vec::new());
         let mut open = Vec::new();
         for number in 0..kills {
-            let (program, train) = house.serve_train();
+            let (program, train) = workspace.serve_train();
             for exchange in open.drain(..) {
-                exchanges.push(train.take_up(exchange, house.store.engine()).await);
+                exchanges.push(train.take_up(exchange, workspace.store.engine()).await);
             }
             let answered = exchanges.iter().rev().filter(|exchange: &&Exchange| exchange.answer.is_some());
             for exchange in answered.take(25) {
                 assert_eq!(train.send(exchange).await.as_ref(), exchange.answer.as_ref(), "{exchange:?}");
             }
-            let (tell, mut told) = mpsc::unbounded_channel();
+            let (reports, mut received) = mpsc::unbounded_channel();
             let trips = Arc::new(train.trips(number).await);
             let begun = Arc::new(AtomicUsize::new(0));
             let mut clients = JoinSet::new();
             for client in 0..CLIENTS {
                 let begun = begun.clone();
-                clients.spawn(train.clone().work_until_it_breaks(number * CLIENTS + client, trips.clone(), begun, tell.clone()));
+                clients.spawn(train.clone().work_until_it_breaks(number * CLIENTS + client, trips.clone(), begun, reports.clone()));
             }
-            drop(tell);
+            drop(reports);
             // Enough for every client to be in the middle of something, and never the same.
             let wanted = 40 + (number * 37) % 160;
-            let mut keep = |told| match told {
-                Told::Exchange(exchange) if exchange.answer.is_none() => open.push(exchange),
-                Told::Exchange(exchange) => exchanges.push(exchange),
-                Told::Cancel(booking, done) => cancels.push((booking, done)),
+            let mut keep = |report| match report {
+                Report::Exchange(exchange) if exchange.answer.is_none() => open.push(exchange),
+                Report::Exchange(exchange) => exchanges.push(exchange),
+                Report::Cancel(booking, done) => cancels.push((booking, done)),
             };
             for _ in 0..wanted {
-                keep(told.recv().await.expect("the service answers"));
+                keep(received.recv().await.expect("the service answers"));
             }
             program.kill();
-            while let Some(told) = told.recv().await {
-                keep(told);
+            while let Some(report) = received.recv().await {
+                keep(report);
             }
             while let Some(client) = clients.join_next().await {
                 client.unwrap();
             }
         }
         exchanges.extend(open);
-        let dump = house.settled().await;
+        let dump = workspace.settled().await;
         check(&exchanges, &cancels, &dump);
     }
 }
 
-impl House {
+impl Workspace {
     /// The train service alone, and a client of it.
     fn serve_train(&self) -> (Program, TrainClient) {
         let program = Program::start(&mut self.serving_train());
@@ -103,14 +103,14 @@ impl House {
         (program, TrainClient { http, token: self.train_token() })
     }
 
-    /// What the database holds after two more hours, in which everything has come to its end.
+    /// The database after two more hours, when everything is settled.
     async fn settled(&self) -> Dump {
         let db = Db::open(self.store.location(), "train", train::MIGRATIONS, Limits::default()).unwrap();
         let clock = Clock::manual(Clock::system().now() + SignedDuration::from_hours(2));
         let instance = Instance::new(db.clone(), clock, Random::system()).at("http://127.0.0.1:1");
         let train = Train::open(train::Settings::default(), instance).await.unwrap();
         train.work_off().await.unwrap();
-        assert_eq!(Dump::unsettled(&db).await, 0, "everything comes to its end");
+        assert_eq!(Dump::unsettled(&db).await, 0, "a payment is not settled");
         Dump::of(&db).await
     }
 }
@@ -163,17 +163,17 @@ impl TrainClient {
             let found = found.has_status(200).json();
             trips.extend(found["data"].as_array().unwrap().iter().map(|trip| id(&trip["id"])));
         }
-        assert!(!trips.is_empty(), "there are seats left to fight for");
+        assert!(!trips.is_empty(), "there are seats left");
         trips
     }
 
-    /// Books, pays and cancels until the service is gone.
+    /// Books, pays and cancels until the service is killed.
     async fn work_until_it_breaks(
         self,
         number: usize,
         trips: Arc<Vec<Uuid>>,
         begun: Arc<AtomicUsize>,
-        tell: mpsc::UnboundedSender<Told>,
+        reports: mpsc::UnboundedSender<Report>,
     ) {
         for round in 0.. {
             let turn = begun.fetch_add(1, Ordering::Relaxed);
@@ -186,7 +186,7 @@ impl TrainClient {
             let body = json!({"trip_id": trips[turn % trips.len()], "passenger_name": "Ada"});
             let mut booked = exchange("/bookings".into(), body);
             booked.answer = self.send(&booked).await;
-            let _ = tell.send(Told::Exchange(booked.clone()));
+            let _ = reports.send(Report::Exchange(booked.clone()));
             let booking = match booked.answer {
                 None => return,
                 Some((201, booking)) => id(&booking["id"]),
@@ -200,14 +200,14 @@ impl TrainClient {
             paid.answer = self.send(&paid).await;
             let gone = paid.answer.is_none();
             assert!(paid.answer.as_ref().is_none_or(|(status, _)| *status == 200), "{paid:?}");
-            let _ = tell.send(Told::Exchange(paid));
+            let _ = reports.send(Report::Exchange(paid));
             if gone {
                 return;
             }
             if turn.is_multiple_of(2) {
                 let path = format!("/bookings/{booking}");
                 let answer = self.http.delete(&path).header("authorization", &self.token).try_send().await;
-                let _ = tell.send(Told::Cancel(booking, answer.is_ok()));
+                let _ = reports.send(Report::Cancel(booking, answer.is_ok()));
                 match answer {
                     Err(_) => return,
                     Ok(answer) => answer.has_status(204),
@@ -246,7 +246,7 @@ fn check(exchanges: &[Exchange], cancels: &[(Uuid, bool)], dump: &Dump) {
                 let status = status_of(id(&body["id"]));
                 assert_ne!(status, "lost", "{exchange:?}");
                 let asked = asked_to_cancel.contains(&id(&body["id"]));
-                assert!(status != "cancelled" || asked, "nobody cancelled {exchange:?}");
+                assert!(status != "cancelled" || asked, "cancelled without a request: {exchange:?}");
             }
             (Some(_), 200) => {
                 let (_, now) =
@@ -257,7 +257,7 @@ fn check(exchanges: &[Exchange], cancels: &[(Uuid, bool)], dump: &Dump) {
                     ("succeeded", "succeeded", "confirmed") => paid += 1,
                     ("succeeded", "refunded", "cancelled") => assert!(asked, "{exchange:?}"),
                     ("failed", "failed", _) => {}
-                    // It was decided while nobody was there, in time or not.
+                    // It was decided while no process ran, in time or not.
                     ("pending", "succeeded", "confirmed") | ("pending", "refunded", _) => {}
                     other => panic!("{other:?} of {exchange:?}"),
                 }

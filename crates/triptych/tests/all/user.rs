@@ -1,19 +1,19 @@
 //! `triptych user …`, also while the service runs.
 
-use crate::common::{House, refused, with_input};
+use crate::common::{Workspace, refused, with_input};
 use testkit::Client;
 
 const EVENTS: &str = "/v1.1/special-events";
 
 testkit::on_both_engines! {
-    async fn users_come_change_and_go_while_the_service_runs(house: House) {
-        let program = house.serve();
+    async fn users_come_change_and_go_while_the_service_runs(workspace: Workspace) {
+        let program = workspace.serve();
         let museum = Client::new(program.address("museum"));
         let sign_in = async |name: &str, password: &str| {
             museum.signed_in(name, password).get(EVENTS).send().await.status
         };
         let user = |action: &str, name: &str, input: &str| {
-            with_input(&mut house.command(&["user", action, "museum", name]), input)
+            with_input(&mut workspace.command(&["user", action, "museum", name]), input)
         };
 
         assert_eq!(sign_in("zoë", "first password").await, 401);
@@ -36,10 +36,10 @@ testkit::on_both_engines! {
         assert_eq!(refused(&user("passwd", "zoë", "third password")), "triptych: there is no user \"zoë\"");
     }
 
-    async fn names_and_passwords_that_are_not_taken(house: House) {
-        assert!(house.serve().terminate().success());
+    async fn names_and_passwords_that_are_not_taken(workspace: Workspace) {
+        assert!(workspace.serve().terminate().success());
         let add = |name: &str, input: &str| {
-            refused(&with_input(&mut house.command(&["user", "add", "museum", name]), input))
+            refused(&with_input(&mut workspace.command(&["user", "add", "museum", name]), input))
         };
         let password = "triptych: a password must have at least 8 characters and at most 1024 bytes";
         assert_eq!(add("ada", "short\n"), password);
@@ -52,11 +52,11 @@ testkit::on_both_engines! {
         assert_eq!(add("", "long enough"), "triptych: a name must have 1 to 100 characters");
     }
 
-    async fn a_demo_account_with_a_password_of_its_own_is_an_ordinary_one(house: House) {
-        assert!(house.serve().terminate().success());
-        let changed = with_input(&mut house.command(&["user", "passwd", "museum", "demo"]), "nobody knows this\n");
+    async fn a_demo_account_with_a_password_of_its_own_is_an_ordinary_one(workspace: Workspace) {
+        assert!(workspace.serve().terminate().success());
+        let changed = with_input(&mut workspace.command(&["user", "passwd", "museum", "demo"]), "nobody knows this\n");
         assert!(changed.status.success());
-        let program = testkit::Program::start(&mut house.serving_without_demo());
+        let program = testkit::Program::start(&mut workspace.serving_without_demo());
         let museum = Client::new(program.address("museum"));
         museum.signed_in("demo", "nobody knows this").get(EVENTS).send().await.has_status(200);
         museum.signed_in("demo", "demo").get(EVENTS).send().await.is_problem(401, "unauthorized");

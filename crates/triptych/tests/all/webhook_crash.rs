@@ -1,5 +1,5 @@
-//! Kills the train service while it tells a subscriber of bookings, each time with some made and not sent and
-//! some sent and not written down: in the end every booking is told, by one event, and nothing else is.
+//! Kills the train service while it delivers bookings to a subscriber. At each kill some bookings are not sent, and some are sent
+//! without a stored result. In the end each booking is delivered, by one event, and nothing else is.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use crate::common::House;
+use crate::common::Workspace;
 use axum::{Router, body::Bytes, extract::State, http::HeaderMap, routing::post};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use jiff::{ToSpan, tz::TimeZone};
@@ -25,7 +25,7 @@ const KILLS: usize = 3;
 /// three processes can be sending at once, at four each.
 const CLERKS: usize = 8;
 const BOOKINGS: usize = 16;
-/// How long to wait for what must come. What a killed process was telling is told by another after a minute.
+/// How long to wait for what must come. Another process repeats the deliveries of a killed one when their lease expires, after 60 s.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 async fn in_time<T>(what: &str, work: impl Future<Output = T>) -> T {
@@ -59,7 +59,7 @@ struct Seen {
     /// Those whose sender waits for an answer.
     unanswered: Vec<Delivery>,
     /// The bookings whose events were answered.
-    told: BTreeSet<String>,
+    delivered: BTreeSet<String>,
     /// Events that came while they were being answered already.
     twice_at_once: Vec<String>,
 }
@@ -113,7 +113,7 @@ impl Drop for Unanswered<'_> {
 async fn receive(State(subscriber): State<Arc<Subscriber>>, headers: HeaderMap, body: Bytes) {
     let delivery = subscriber.take_in(Delivery::read(&headers, body));
     subscriber.open.subscribe().wait_for(|open| *open).await.unwrap();
-    subscriber.seen.send_modify(|seen| _ = seen.told.insert(delivery.1.booking.clone()));
+    subscriber.seen.send_modify(|seen| _ = seen.delivered.insert(delivery.1.booking.clone()));
 }
 
 fn text(object: &Value, name: &str) -> String {
@@ -128,9 +128,9 @@ struct Clerk {
 }
 
 /// Starts a process. Each has an address of its own here, and takes tokens for that alone.
-fn start(house: &House) -> (Program, Clerk) {
-    let program = Program::start(&mut house.serving_train());
-    let clerk = Clerk { train: Client::new(program.address("train")), token: house.train_token() };
+fn start(workspace: &Workspace) -> (Program, Clerk) {
+    let program = Program::start(&mut workspace.serving_train());
+    let clerk = Clerk { train: Client::new(program.address("train")), token: workspace.train_token() };
     (program, clerk)
 }
 
@@ -150,7 +150,7 @@ impl Clerk {
         text(&self.get(&path).await["data"][0], "id")
     }
 
-    /// Books one seat after another until the service is gone in the middle of it.
+    /// Books one seat after another until the service is killed.
     async fn book_until_it_breaks(self, trip: String, acknowledged: mpsc::UnboundedSender<Value>) {
         let booking = json!({"trip_id": trip, "passenger_name": "Ada"});
         let book = || self.train.post("/bookings").header("authorization", &self.token).json(&booking);
@@ -174,7 +174,7 @@ impl Clerk {
 }
 
 testkit::on_both_engines! {
-    async fn every_booking_is_told_by_one_event_whatever_is_killed(house: House) {
+    async fn every_booking_is_delivered_by_one_event_despite_kills(workspace: Workspace) {
         let (open, seen) = (watch::Sender::new(true), watch::Sender::default());
         let subscriber = Arc::new(Subscriber { open, seen });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -182,9 +182,9 @@ testkit::on_both_engines! {
         let router = Router::new().route("/newBooking", post(receive)).with_state(subscriber.clone());
         tokio::spawn(async { axum::serve(listener, router).await });
 
-        // Several processes share a PostgreSQL; what one leaves, another takes on.
-        let count = if house.store.engine() == Engine::Postgres { 3 } else { 1 };
-        let mut processes: Vec<_> = (0..count).map(|_| start(&house)).collect();
+        // Several processes share a PostgreSQL; another process repeats what a killed one left.
+        let count = if workspace.store.engine() == Engine::Postgres { 3 } else { 1 };
+        let mut processes: Vec<_> = (0..count).map(|_| start(&workspace)).collect();
         let (_, Clerk { train, token }) = &processes[0];
         train.post("/webhooks").header("authorization", token).json(&body).send().await.has_status(201);
 
@@ -204,7 +204,7 @@ testkit::on_both_engines! {
             while new.len() < BOOKINGS {
                 new.push(in_time("they book", made.recv()).await.unwrap());
             }
-            subscriber.wait_until("it tells", |seen| !seen.unanswered_of(&address).is_empty()).await;
+            subscriber.wait_until("it delivers", |seen| !seen.unanswered_of(&address).is_empty()).await;
             // Some are sent and not written down, and more are made than can be on their way.
             let sent = subscriber.seen.borrow().unanswered_of(&address);
             program.kill();
@@ -212,34 +212,34 @@ testkit::on_both_engines! {
             while let Some(booking) = made.recv().await {
                 new.push(booking);
             }
-            // Nobody is left to write down what the dead would be answered now.
+            // The killed process cannot store a response any more.
             subscriber.wait_until("it hangs up", |seen| seen.unanswered_of(&address).is_empty()).await;
             let received = subscriber.seen.borrow().bookings_received();
             assert!(new.iter().any(|booking| !received.contains(&text(booking, "id"))), "some are not sent");
             cut_off.extend(sent);
             acknowledged.extend(new);
             subscriber.open.send_replace(true);
-            processes.push(start(&house));
+            processes.push(start(&workspace));
         }
 
         let listed = processes[0].1.bookings().await;
-        subscriber.wait_until("every booking is told", |seen| listed.is_subset(&seen.told)).await;
+        subscriber.wait_until("every booking is delivered", |seen| listed.is_subset(&seen.delivered)).await;
         let seen = subscriber.seen.borrow();
         assert_eq!(seen.bookings_received(), listed);
         assert_eq!(seen.twice_at_once, Vec::<String>::new());
-        let (mut told, mut times) = (BTreeMap::new(), BTreeMap::new());
+        let (mut delivered, mut times) = (BTreeMap::new(), BTreeMap::new());
         for Delivery { event, booking, body, .. } in &seen.received {
-            let first = *told.entry(booking).or_insert((event, body));
+            let first = *delivered.entry(booking).or_insert((event, body));
             assert_eq!(first, (event, body), "it is the same each time");
             *times.entry(event).or_insert(0) += 1;
         }
         assert_eq!(times.len(), listed.len(), "each booking has an event of its own");
         for booking in &acknowledged {
-            let (_, body) = told.get(&text(booking, "id")).expect("what was acknowledged is there");
+            let (_, body) = delivered.get(&text(booking, "id")).expect("what was acknowledged is there");
             assert_eq!(serde_json::from_slice::<Value>(body).unwrap(), *booking);
         }
         for event in &cut_off {
-            assert!(times[event] > 1, "{event} was sent by one that was killed, and did not come again");
+            assert!(times[event] > 1, "{event} was sent by a killed process, and was not repeated");
         }
     }
 }

@@ -11,7 +11,7 @@ use testkit::{Answer, Client};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/// A listener, and whoever reads what it prints.
+/// A listener, and the reader of its output.
 struct Listener {
     child: Child,
     out: Option<BufReader<ChildStdout>>,
@@ -31,7 +31,7 @@ impl Listener {
         Listener { child, out: Some(out), ready, client }
     }
 
-    /// Sends an event that anybody could have signed.
+    /// Sends an event whose signature is not valid.
     async fn send(&self, timestamp: &str) -> Answer {
         let call = self.client.post("/hooks/newBooking").header("webhook-id", "msg_1");
         let call = call.header("webhook-timestamp", timestamp).header("webhook-signature", "v1,AAAA");
@@ -102,12 +102,12 @@ async fn it_ends_without_a_word_when_nobody_reads_any_more() {
     let mut listener = Listener::start(&[]);
     listener.send("0").await.has_status(204);
     listener.stop_reading();
-    // It notices when it has something to print; what nobody saw was not taken.
+    // It notices when it prints the next event; an event that was not printed is not acknowledged.
     let mut sent = 0;
     while let Ok(answer) = listener.client.post("/unread").try_send().await {
         answer.has_status(503);
         sent += 1;
-        assert!(sent < 1000, "it goes on, and nobody reads it");
+        assert!(sent < 1000, "it continues without a reader");
     }
     let mut said = String::new();
     listener.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();

@@ -2,7 +2,7 @@
 
 use std::{io::ErrorKind, time::Duration};
 
-use crate::common::House;
+use crate::common::Workspace;
 use axum::{Router, extract::State, routing::post};
 use serde_json::json;
 use testkit::{Answer, Client, Program, Server};
@@ -13,30 +13,30 @@ use web::ConnectionLimits;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Subscribes an address of this machine at the train service of a program.
-async fn subscribe(house: &House, program: &Program, url: &str) -> Answer {
+async fn subscribe(workspace: &Workspace, program: &Program, url: &str) -> Answer {
     // Where it listens on every address, it does so on this one.
     let train = Client::new(([127, 0, 0, 1], program.address("train").port()).into());
-    let call = train.post("/webhooks").header("authorization", &house.train_token());
+    let call = train.post("/webhooks").header("authorization", &workspace.train_token());
     call.json(&json!({"url": url})).send().await
 }
 
 testkit::on_both_engines! {
-    async fn only_a_demo_that_nobody_else_can_reach_sends_to_this_machine(house: House) {
+    async fn only_a_demo_that_nobody_else_can_reach_sends_to_this_machine(workspace: Workspace) {
         const ADDRESS: &str = "TRIPTYCH_TRAIN_ADDRESS";
         for (flags, address) in [
             (&[][..], ""),
             (&["--demo"], "http://127.0.0.1:8081"),
             (&[], "http://localhost:8081"),
         ] {
-            let program = Program::start(house.serving_train().args(flags).env(ADDRESS, address));
-            subscribe(&house, &program, "http://127.0.0.1:9/x").await.has_status(201);
+            let program = Program::start(workspace.serving_train().args(flags).env(ADDRESS, address));
+            subscribe(&workspace, &program, "http://127.0.0.1:9/x").await.has_status(201);
         }
         for (flags, address) in [
             (&["--demo", "--train-listen=0.0.0.0:0"][..], "http://127.0.0.1:8081"),
             (&["--demo", "--museum-listen=0.0.0.0:0"], "http://127.0.0.1:8081"),
             (&["--demo"], "https://trains.example.com"),
         ] {
-            let mut command = house.serving_train();
+            let mut command = workspace.serving_train();
             command.args(flags).env(ADDRESS, address);
             let program = Program::start(command.env("TRIPTYCH_SECRET", "x".repeat(32)));
             let public = "must lead to a public address, not to a private, local or reserved one";
@@ -46,15 +46,15 @@ testkit::on_both_engines! {
                 ("https://[::1]:9/x", public),
                 ("https://localhost:9/x", public),
             ] {
-                subscribe(&house, &program, url).await.is_invalid(&[("#/url", why)]);
+                subscribe(&workspace, &program, url).await.is_invalid(&[("#/url", why)]);
             }
         }
     }
 
-    async fn a_proxy_is_not_used_whatever_the_surroundings_say(house: House) {
+    async fn a_proxy_is_not_used_whatever_the_surroundings_say(workspace: Workspace) {
         let proxy = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", proxy.local_addr().unwrap());
-        let mut command = house.serving_train();
+        let mut command = workspace.serving_train();
         for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
             command.env(name, &address);
         }
@@ -63,16 +63,16 @@ testkit::on_both_engines! {
         let receive = async |State(events): State<mpsc::UnboundedSender<()>>| events.send(()).unwrap();
         let router = Router::new().route("/newBooking", post(receive)).with_state(sender);
         let receiver = Server::start(ConnectionLimits::default(), |_| router).await;
-        let subscribed = subscribe(&house, &program, &format!("http://{}", receiver.address())).await;
+        let subscribed = subscribe(&workspace, &program, &format!("http://{}", receiver.address())).await;
         let id = subscribed.has_status(201).json()["id"].as_str().unwrap().to_owned();
         let train = Client::new(program.address("train"));
-        let call = train.post(&format!("/webhooks/{id}/test")).header("authorization", &house.train_token());
+        let call = train.post(&format!("/webhooks/{id}/test")).header("authorization", &workspace.train_token());
         call.send().await.has_status(202);
         tokio::select! {
             event = tokio::time::timeout(PATIENCE, events.recv()) => assert_eq!(event, Ok(Some(()))),
             _ = proxy.accept() => panic!("the event went to the proxy"),
         }
         let connected = proxy.into_std().unwrap().accept();
-        assert_eq!(connected.unwrap_err().kind(), ErrorKind::WouldBlock, "nobody went to the proxy");
+        assert_eq!(connected.unwrap_err().kind(), ErrorKind::WouldBlock, "a connection to the proxy");
     }
 }

@@ -16,20 +16,20 @@ pub(crate) const FREE_PORTS: &[&str] = &[
     "--admin-listen=127.0.0.1:0",
 ];
 
-/// A place to start the program in, again and again.
-pub(crate) struct House {
+/// A folder and a database to start the program with, more than once.
+pub(crate) struct Workspace {
     pub(crate) store: Store,
     pub(crate) folder: TempDir,
 }
 
-impl Fixture for House {
+impl Fixture for Workspace {
     async fn start(engine: Engine) -> Self {
-        House { store: Store::new(engine), folder: tempfile::tempdir().unwrap() }
+        Workspace { store: Store::new(engine), folder: tempfile::tempdir().unwrap() }
     }
 }
 
-impl House {
-    /// A command of the program's on this house's database.
+impl Workspace {
+    /// A command of the program on this database.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = bare(self.folder.path(), arguments);
         command.args(self.store.flags());
@@ -70,7 +70,7 @@ impl House {
         command
     }
 
-    /// What the demo's user says in the Authorization header to the train service that was started last.
+    /// The Authorization header of the demo user for the train service that was started last.
     pub(crate) fn train_token(&self) -> String {
         self.token("train")
     }
@@ -83,7 +83,7 @@ impl House {
     }
 }
 
-/// The program without any of the surroundings' settings.
+/// The program without the settings in the environment of the tests.
 pub(crate) fn bare(folder: &std::path::Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_triptych"));
     for (name, _) in std::env::vars_os() {
@@ -105,7 +105,7 @@ pub(crate) fn museum(program: &Program) -> Client {
 pub(crate) fn with_input(command: &mut Command, input: &str) -> Output {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // A command that does not read its input may be gone already.
+    // A command that does not read its input may have exited already.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }
