@@ -38,14 +38,14 @@ const ACCOUNT: &str = "90817263540";
 const CVC: &str = "8317";
 const KEY: &str = "key-of-a-request-5d1f";
 
-/// The texts that nobody may see, as they are and in hexadecimal.
+/// The secret texts, as they are and in hexadecimal.
 fn secrets() -> Vec<String> {
     let plain = CARDS.into_iter().chain([ACCOUNT, KEY]);
     let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
     plain.flat_map(|text| [text.to_owned(), hex(text)]).collect()
 }
 
-/// Asserts that a text has none of them in it, nor the code of a card as a word of its own.
+/// Asserts that a text contains no secret, and not the CVC of a card as a word of its own.
 #[track_caller]
 fn tells_nothing(place: &str, told: &str) {
     let lower = told.to_lowercase();
@@ -135,7 +135,7 @@ fn broken() -> Vec<String> {
 }
 
 testkit::on_both_engines! {
-    async fn what_pays_is_told_to_nobody(open: Open) {
+    async fn card_numbers_are_in_no_answer_log_line_row_or_file(open: Open) {
         Log::start_with_everything();
         let task = tokio::spawn(open.train.clone().run(std::future::pending()));
         let mut answers = Vec::new();
@@ -204,7 +204,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn what_is_kept_of_a_request_tells_neither_its_key_nor_its_body(open: Open) {
+    async fn stored_request_reveals_neither_its_key_nor_its_body(open: Open) {
         let first = open.ada.hold(TRIP).await;
         let second = open.ada.hold(TRIP).await;
         for (booking, key) in [(&first, "key 1"), (&second, "key 2")] {
@@ -227,7 +227,7 @@ testkit::on_both_engines! {
         let open = Open::on(store, Setup { secret: [1; 32], ..Setup::default() }).await;
         let made = open.ada.hold(TRIP).await;
         open.send(&made, "guessable", &by_card(CARDS[0])).await.has_status(200);
-        // Whoever guesses the key still cannot compute the fingerprint without the secret.
+        // A caller that guesses the key still cannot compute the fingerprint without the secret.
         let again = async |ada: &Person| send(ada, &made, "guessable", &by_card(CARDS[0])).await;
         let (_other, ada) = open.another([2; 32]).await;
         again(&ada).await.is_problem(422, "idempotency-key-reused");

@@ -130,7 +130,7 @@ testkit::on_both_engines! {
         let Outcome::In(id) = sign_in(&world.accounts, "demo", "demo", HERE).await else { panic!("not in") };
         assert_eq!(sign_in(&strict, "demo", "demo", HERE).await, Outcome::Wrong);
 
-        // Adding it again changes nothing, least of all an account that somebody made their own.
+        // Adding it again changes nothing, also after its password was changed.
         world.accounts.add_demo("demo", "another").await.unwrap();
         assert_eq!(sign_in(&world.accounts, "demo", "demo", HERE).await, Outcome::In(id));
         world.accounts.set_password("demo", PASSWORD.into()).await.unwrap();

@@ -119,7 +119,7 @@ testkit::on_both_engines! {
         ] {
             is_refused(&send(&world, &basic(format!("{name}:{password}"))).await, WRONG);
         }
-        // None of these could be anybody's, so none was counted as a guess at one.
+        // None of these is a valid name, so none was counted as a guess.
         assert_eq!(world.meters().await, []);
         let longest = "p".repeat(1024);
         world.add("long", &longest).await;

@@ -14,7 +14,7 @@ const MERMAIDS: &str = "dad4bce8-f5cb-4078-a211-995864315e39";
 const BALLET: &str = "f3e0e76e-e4a8-466e-ab9c-ae36c15b8e97";
 const CORN: &str = "b92d46b7-4c5d-422b-87a5-287767e26f29";
 
-/// The museum with demo data, and somebody signed in with the demo's account.
+/// The museum with demo data, and a client that is signed in with the demo's account.
 struct Demo {
     open: Open,
     visitor: Client,

@@ -35,7 +35,7 @@ testkit::on_both_engines! {
         // Others go on: another account, and a call that needs none.
         open.ben.get("/v1.1/special-events").send().await.has_status(200);
         open.ada.get("/v1.1/museum-hours").send().await.has_status(200);
-        // A wrong password is nobody's call.
+        // A call with a wrong password counts for no account.
         open.anyone.signed_in("ada", "wrong").get("/v1.1/special-events").send().await.has_status(401);
         open.clock.advance(SignedDuration::from_secs(2999));
         is_used_up(&open.events("").await, 1);

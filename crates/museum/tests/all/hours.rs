@@ -44,7 +44,7 @@ testkit::on_both_engines! {
             ("?PAGE", &near("page")),
             ("?colour", others),
         ]);
-        // Signing in is not needed, so nobody looks at credentials.
+        // The operation needs no sign-in and ignores credentials.
         let wrong = open.anyone.signed_in("nobody", "nothing");
         wrong.get("/v1.1/museum-hours").send().await.is(200, &expected);
     }
@@ -154,7 +154,7 @@ testkit::on_both_engines! {
         );
         assert_eq!(open.open_days("?startDate=2027-05-14&limit=1").await, ["2027-05-15"]);
         assert_eq!(open.open_days("?startDate=2026-12-25&limit=1").await, ["2026-12-25"]);
-        // 19 May 2027 is a Wednesday that nobody closed.
+        // 19 May 2027 is a Wednesday that is not a closed day.
         assert_eq!(open.open_days("?startDate=2027-05-19&limit=1").await, ["2027-05-19"]);
     }
 

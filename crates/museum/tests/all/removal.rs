@@ -1,4 +1,4 @@
-//! Removing an account: its tickets stay, and name nobody.
+//! Removing an account: its tickets stay, without their buyer.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};

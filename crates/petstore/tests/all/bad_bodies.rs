@@ -9,7 +9,7 @@ use crate::{
     fixture::{As, Open, Setup},
 };
 
-/// Every operation that takes a document, with somebody who may call it.
+/// Every operation that takes a document, with a caller that may call it.
 fn takers(open: &Open) -> [(Method, &'static str, &As); 6] {
     [
         (Method::POST, "/v3/pet", &open.pets),

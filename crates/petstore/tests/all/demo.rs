@@ -8,7 +8,7 @@ use crate::{
     fixture::{As, Open, Setup, with_demo},
 };
 
-/// The store with demo data, and the credentials that everybody knows.
+/// The store with demo data, and its public credentials.
 struct Demo {
     open: Open,
     key: As,
@@ -25,14 +25,14 @@ impl Demo {
         Demo { key: open.anyone.with("api_key", "special-key"), open }
     }
 
-    /// Logs in; the caller with the session, or nobody.
+    /// Logs in; the caller with the session, or `None`.
     async fn log_in(&self, name: &str, password: &str) -> Option<As> {
         let path = format!("/v3/user/login?username={name}&password={password}");
         let answer = self.open.anyone.get(&path).header("accept", "text/plain").send().await;
         (answer.status == 200).then(|| self.open.anyone.bearer(&answer.text()))
     }
 
-    /// What the authorization server says to somebody whom the demo's client sends.
+    /// The authorization server's response to a request of the demo client.
     async fn authorize(&self) -> (u16, String) {
         let path = "/oauth/authorize?response_type=code&client_id=demo&redirect_uri=http%3A%2F%2F127.0.0.1%3A5999%2Fcallback\
                     &scope=read%3Apets&state=s&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM\
@@ -42,7 +42,7 @@ impl Demo {
     }
 }
 
-/// Everybody the demo has: name, password, what the store knows of them.
+/// The users of the demo: name, password, stored members.
 fn users() -> [(&'static str, &'static str, Value); 3] {
     [
         (

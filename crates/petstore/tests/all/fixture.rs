@@ -56,7 +56,7 @@ pub(crate) fn with_demo() -> Setup {
     Setup { demo: true, ..Setup::default() }
 }
 
-/// Somebody who calls the store, with the same headers each time.
+/// A caller of the store, with the same headers each time.
 #[derive(Clone)]
 pub(crate) struct As {
     pub(crate) client: Client,

@@ -91,7 +91,7 @@ testkit::on_both_engines! {
         ] {
             is_used_up(&answer, 6, 3600);
         }
-        // Whoever is another, or nobody, goes on.
+        // Other callers, and calls without credentials, are not limited.
         open.key.get("/v3/pet/1").send().await.is(200, &json!({"id": 1, "name": "Rex", "photoUrls": []}));
         open.key.get("/v3/store/inventory").send().await.has_status(200);
         open.ben.delete("/v3/user/nobody").send().await.has_status(404);

@@ -129,7 +129,7 @@ testkit::on_both_engines! {
         }
     }
 
-    /// It is compressed as it is; doing so again would take time and tell nobody how much is to come.
+    /// An image is compressed already; to compress it again takes time and removes its `Content-Length`.
     async fn an_image_is_not_compressed_once_more(open: Open) {
         open.add(&pet_with("Rex", "id", 5)).await;
         let path = open.upload([PNG, &[b'x'; 100_000]].concat()).await;

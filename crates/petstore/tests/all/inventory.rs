@@ -1,4 +1,4 @@
-//! `GET /store/inventory`: right after whatever changed a pet, and whoever changed one beside it.
+//! `GET /store/inventory`: correct after each change of a pet, also with concurrent changes.
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;

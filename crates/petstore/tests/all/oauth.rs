@@ -26,7 +26,7 @@ impl Fixture for Visitor {
 }
 
 impl Visitor {
-    /// Where the demo's client sends somebody to ask for these scopes.
+    /// The address to which the demo client sends a user for these scopes.
     fn path(scope: &str) -> String {
         format!(
             "/oauth/authorize?response_type=code&client_id=demo&redirect_uri={CALLBACK}&scope={scope}&state=s\
@@ -133,7 +133,7 @@ testkit::on_both_engines! {
         assert!(answer.header("www-authenticate").contains("error=\"insufficient_scope\""));
     }
 
-    /// The pages' own session lets nobody into the API, nor the other way round.
+    /// The pages' session is not valid for the API, and the API's session is not valid for the pages.
     async fn signing_in_on_the_pages_is_not_logging_in(visitor: Visitor) {
         let mut visitor = visitor;
         let path = Visitor::path("read:pets");

@@ -46,7 +46,7 @@ testkit::on_both_engines! {
         let expected = json!({"id": 2, "name": "Rex", "photoUrls": [], "tags": [], "category": {}});
         assert_eq!(added, expected);
         open.pet(2).await.is(200, &expected);
-        // Members that nobody knows are not kept.
+        // Unknown members are not stored.
         let sent = json!({"name": "Rex", "photoUrls": [], "unknown": "brown", "photourls": [1]});
         assert_eq!(open.add(&sent).await, json!({"id": 3, "name": "Rex", "photoUrls": []}));
     }

@@ -70,7 +70,7 @@ testkit::on_both_engines! {
             "<p:pet xmlns:p=\"https://example.com/pets\"><p:id>5</p:id><p:name>a&lt;b&gt;&amp;c</p:name><p:photoUrls>\
              <p:photoUrl>x</p:photoUrl></p:photoUrls><p:tags><p:tag><p:id>1</p:id><p:name>t</p:name></p:tag></p:tags>\
              <p:status>sold</p:status></p:pet>",
-            // Elements that nobody knows.
+            // Unknown elements.
             "<pet><unknown>brown</unknown><id>5</id><name>a&lt;b&gt;&amp;c</name><photoUrls><photoUrl>x</photoUrl><other/>\
              </photoUrls><tags><tag><id>1</id><name>t</name><x><id>9</id></x></tag></tags><status>sold</status></pet>",
         ];

@@ -9,7 +9,7 @@ use crate::{
     fixture::{As, Open},
 };
 
-/// Calls an operation that wants somebody who logged in, without changing anything: 404 says that it let the caller in.
+/// Calls an operation that needs a session, without changing anything: 404 says that the session is valid.
 async fn reach(caller: &As) -> Answer {
     caller.delete("/v3/user/nobody").send().await
 }
@@ -74,7 +74,7 @@ testkit::on_both_engines! {
                 let said = "A session's cookie counts only for the store's own pages; send the session as a bearer token.";
                 assert_eq!(answer.is_problem(400, "invalid-request"), said);
             }
-            // Whoever can set a header has the secret, and is no page elsewhere that only has the cookie.
+            // A caller that sets the header has the secret; a page of another site only has the cookie.
             is_in(&reach(&open.anyone.bearer(&secret).with("sec-fetch-site", site)).await);
         }
         open.user("ada").await.is(200, &json!({"id": 2001, "username": "ada"}));

@@ -24,7 +24,7 @@ enum Wants {
     Key,
     /// A user who logged in.
     LoggedIn,
-    /// The same, where it is not open to anybody.
+    /// The same, where creating users needs a session.
     LoggedInUnlessOpen,
 }
 
@@ -199,7 +199,7 @@ testkit::on_both_engines! {
                         HAS_ENDED,
                         &[SESSION],
                     );
-                    // An access token is not a session, whoever it speaks for and whatever it allows.
+                    // An access token is not a session, for any user and any scope.
                     for token in [&garbage, &program, &open.pets, &weak[0], &weak[1]] {
                         is_refused(&call(token).await, 401, NOT_A_SESSION, &[SESSION]);
                     }

@@ -13,7 +13,7 @@ fn closed() -> Setup {
     Setup { sign_ups_per_hour: 5, ..Setup::default() }
 }
 
-/// Has somebody make users of these names, each with a password.
+/// Creates users of these names as a caller, each with a password.
 async fn make(caller: &As, names: &[&str]) -> Answer {
     let users: Value = names.iter().map(|name| json!({"username": name, "password": "secret"})).collect();
     caller.post("/v3/user/createWithList").json(&users).send().await

@@ -174,7 +174,7 @@ testkit::on_both_engines! {
             open.ada.post("/bookings").body("application/xml", body).send().await.is_invalid(errors);
         }
         assert_eq!(open.kept().await, before);
-        // Namespaces, attributes, comments and what nobody asked for do not matter.
+        // Namespaces, attributes, comments and unknown elements are ignored.
         let body = format!(
             "<b:booking xmlns:b=\"urn:x\" v=\"1\"><!-- to Paris --><b:trip_id>{TRIP}</b:trip_id><x/>\
              <b:passenger_name><![CDATA[Ada & Co]]></b:passenger_name></b:booking>"

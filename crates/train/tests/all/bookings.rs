@@ -191,7 +191,7 @@ testkit::on_both_engines! {
     }
 
     async fn a_trip_that_there_is_not_cannot_be_booked(open: Open) {
-        // Nobody's; a day on which the train does not run; the day after the last.
+        // An unknown trip; a day on which the train does not run; the day after the last.
         for trip in [NOTHING, "00fa9423-0bb4-8000-80ed-4ec800005072", "2f87bac9-12fc-8000-80a8-ac01000050c5"]
         {
             let answer = open.ada.book(&booking(trip)).await;

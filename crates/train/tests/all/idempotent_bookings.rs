@@ -33,7 +33,7 @@ testkit::on_both_engines! {
         let made = first.has_status(201).json();
         let id = text(&made, "id");
         open.clock.advance(SignedDuration::from_mins(5));
-        // Other members in another order, what is left out said, and one that nobody asked for.
+        // Other members in another order, a default that is written out, and an unknown member.
         let same = json!({"x": 1, "has_dog": false, "passenger_name": "Ada Lovelace", "trip_id": TRIP.to_uppercase()});
         for body in [booking(TRIP), same] {
             let again = book(&open.ada, KEY, &body).await;
@@ -207,7 +207,7 @@ testkit::on_both_engines! {
             answer.is_invalid(&[("Idempotency-Key", "must be sent once")]);
         }
         assert_eq!(open.kept().await, before);
-        // Where nothing could happen twice, nobody looks at it.
+        // An operation that repeats safely ignores the header.
         for method in [Method::GET, Method::HEAD] {
             let call = open.ada.call(method, "/bookings").header("idempotency-key", &too_long);
             call.send().await.has_status(200);

@@ -101,7 +101,7 @@ testkit::on_both_engines! {
         let second = pay(&open.ada, KEY, &other, &card(GOOD)).await.has_status(200).json();
         let third = pay(&open.ben, KEY, &bens, &card(GOOD)).await.has_status(200).json();
         assert!(first["id"] != second["id"] && second["id"] != third["id"]);
-        // Whoever guesses a key learns nothing of what it stands for.
+        // A caller that guesses another user's key learns nothing about its request.
         pay(&open.ben, KEY, &made, &card(GOOD)).await.is_problem(404, "not-found");
         pay(&open.ada, KEY, &made, &card(GOOD)).await.is(200, &first);
         pay(&open.ada, KEY, &other, &card(GOOD)).await.is(200, &second);
@@ -200,7 +200,7 @@ testkit::on_both_engines! {
         assert_eq!(open.ada.status(&made).await, "confirmed");
     }
 
-    /// As after a crash: the payment is written down and its key taken, and nobody has answered.
+    /// As after a crash: the payment is written down and its key is taken, but there is no response.
     async fn a_key_whose_payment_is_not_decided_is_in_use_until_it_is(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let paid = pay(&open.ada, KEY, &made, &card(GOOD)).await.has_status(200).json();

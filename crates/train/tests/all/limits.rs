@@ -45,7 +45,7 @@ testkit::on_both_engines! {
             let told = format!("limit=1000, remaining={left}, reset=3600");
             assert_eq!(answer.header("ratelimit"), told, "call {at}");
         }
-        // What is nobody's call is not counted: no token, no such path or method, pages.
+        // Calls without a caller are not counted: no token, no such path or method, pages.
         for path in ["/stations", "/nothing", "/", "/healthz", "/openapi.json"] {
             assert_eq!(open.anyone.get(path).send().await.header("ratelimit"), "", "{path}");
         }

@@ -1,4 +1,4 @@
-//! Somebody who calls the service, and what they do most.
+//! A user who calls the service, with the calls that most tests make.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use web::{Clock, Random};
 
 use crate::fixture::{booking, payment, text};
 
-/// Somebody with an account, who calls with an access token.
+/// A user with an account, who calls with an access token.
 #[derive(Clone)]
 pub(crate) struct Person {
     pub(crate) client: Client,
@@ -22,7 +22,7 @@ impl Person {
     pub(crate) async fn new(name: &str, client: &Client, db: &Db, clock: &Clock) -> Self {
         let (now, account) = (clock.now(), Random::system().uuid(clock.now()));
         let name = identity::account::Name::new(name).unwrap();
-        // Without a password, since nobody signs in with one here, and its hash would cost every test.
+        // Without a password: no test signs in with one, and each hash takes time.
         let added = db.write(move |tx| identity::account::insert(tx, account, &name, None, now)).await;
         assert!(added.unwrap_or_else(|error: db::Error| panic!("{error}")));
         Person { client: client.clone(), account, token: Arc::default() }

@@ -208,7 +208,7 @@ testkit::on_both_engines! {
         assert_eq!(open.stages().await, ["failed", "succeeded"]);
     }
 
-    /// The other crash: the processor charged, and nobody wrote it down.
+    /// The other crash: the processor charged, and the result was not stored.
     async fn a_charge_that_nobody_wrote_down_is_found(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let body = open.ada.pay(&made, &card(GOOD)).await.has_status(200).json();

@@ -32,7 +32,7 @@ fn is_invalid(answer: &Answer, why: &str) {
     is_challenge(answer, 401, "unauthorized", &format!("The access token {why}."), &more);
 }
 
-/// What an operation answers with the right token, when its ids are nobody's and it has no body.
+/// What an operation answers with the right token, when its ids do not exist and it has no body.
 fn reached(operation: &Operation) -> (u16, &'static str) {
     match operation.id.as_str() {
         "get-stations" | "get-bookings" | "get-webhooks" => (200, ""),

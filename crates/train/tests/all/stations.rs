@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::fixture::{ADDRESS, BERLIN, NOTHING, Open, PARIS, is_xml, vary};
 
-/// By which form is wanted; the rest is for pages elsewhere.
+/// The response format decides; the other headers are for pages of other origins.
 const VARY: [&str; 2] = ["accept", "access-control-request-headers"];
 
 testkit::on_both_engines! {

@@ -59,7 +59,7 @@ async fn receive(
 }
 
 impl Told {
-    /// Subscribes somebody; the answer with its secret.
+    /// Subscribes a person; the answer has the secret.
     async fn subscribe(&self) -> Value {
         let body = json!({"url": self.url});
         self.open.ada.post("/webhooks").json(&body).send().await.has_status(201).json()
@@ -103,7 +103,7 @@ testkit::on_both_engines! {
         let (time, signature) = (header(&message, "webhook-timestamp"), header(&message, "webhook-signature"));
         secret.verify(&id, time, signature, &message.2, told.open.clock.now()).unwrap();
 
-        // The token is for the subscriber, by the keys that everybody can look up; the service itself refuses it.
+        // The token is for the subscriber, signed by the public keys; the service itself refuses it.
         let token = header(&message, "authorization").strip_prefix("Bearer ").unwrap();
         let keys: JwkSet =
             serde_json::from_value(told.open.anyone.get("/oauth/jwks.json").send().await.json()).unwrap();
@@ -125,7 +125,7 @@ testkit::on_both_engines! {
         let delivery = &found["deliveries"][0];
         assert_eq!((&delivery["event_id"], &delivery["status"]), (&json!(event), &json!(200)));
         assert_eq!(delivery.get("error"), None);
-        // Nobody else's subscription heard of it, and the next thing it hears is its own.
+        // The subscriptions of other users did not receive it; their next event is their own.
         told.open.ben.hold(TRIP).await;
         assert_eq!(told.next().await.0, "/hooks/of-ben/newBooking");
     }

@@ -1,4 +1,4 @@
-//! An issuer elsewhere, asked over a real socket, and a service that takes its tokens.
+//! An external issuer, called over a real socket, and a service that accepts its tokens.
 
 mod asking;
 mod fixture;

@@ -69,7 +69,7 @@ impl Forge {
         self.signed(&json!({}), claims)
     }
 
-    /// The token with this header, signed by HMAC with what everybody knows.
+    /// The token with this header, signed by HMAC with the public key.
     fn by_hmac(&self, secret: &[u8]) -> String {
         let body = format!("{}.{}", part(&with(&self.header, &json!({"alg": "HS256"}))), part(&self.claims));
         let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), body.as_bytes());

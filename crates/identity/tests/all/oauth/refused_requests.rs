@@ -1,4 +1,4 @@
-//! Authorization requests that are refused: on a page while nobody is known to answer to, else by an answer to the
+//! Authorization requests that are refused: on a page while the client or its address is unknown, else by an answer to the
 //! client.
 
 use testkit::Answer;
