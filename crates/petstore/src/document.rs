@@ -8,10 +8,7 @@ use utoipa::{
     },
 };
 
-use crate::service::SCOPES;
-
-/// The name of the scheme by which access tokens are described.
-pub(crate) const OAUTH: &str = "petstore_auth";
+use crate::service::{OAUTH, SCOPES};
 
 /// The document without its operations, of a service at this address.
 pub(crate) fn empty(address: &str) -> utoipa::openapi::OpenApi {

@@ -17,7 +17,7 @@ use service::{Description, Error, Instance, Oauth, OauthSettings, Running, Servi
 use utoipa::openapi::OpenApi;
 
 use crate::{
-    DEMO_API_KEY, DEMO_USERS, Petstore, document, examples,
+    DEMO_API_KEY, DEMO_USERS, Petstore, examples,
     ids::Ids,
     routes_and_document,
     user::{
@@ -29,6 +29,9 @@ use crate::{
 /// The tables of this service.
 pub const MIGRATIONS: &[Migrations] =
     &[identity::MIGRATIONS, oauth::MIGRATIONS, identity::quota::MIGRATIONS, model::migrations!("petstore")];
+
+/// The security scheme of access tokens in the OpenAPI document.
+pub(crate) const OAUTH: &str = "petstore_auth";
 
 /// What access tokens can be for.
 pub(crate) const SCOPES: &[Scope] = &[
@@ -44,7 +47,7 @@ pub const SERVICE: Description = Description {
     prefix: "/v3",
     example_address: "https://pets.example.com",
     migrations: MIGRATIONS,
-    oauth: Some(Oauth { scopes: SCOPES, scheme: document::OAUTH, sign_up: false }),
+    oauth: Some(Oauth { scopes: SCOPES, scheme: OAUTH, sign_up: false }),
     has_api_keys: true,
 };
 

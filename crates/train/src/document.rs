@@ -11,10 +11,10 @@ use utoipa::{
     },
 };
 
-use crate::{service::SCOPES, webhook};
-
-/// The name of the scheme by which access tokens are described.
-pub(crate) const OAUTH: &str = "OAuth2";
+use crate::{
+    service::{OAUTH, SCOPES},
+    webhook,
+};
 
 /// The document without its operations, of a service at this address.
 pub(crate) fn empty(address: &str) -> utoipa::openapi::OpenApi {

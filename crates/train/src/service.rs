@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use service::{Description, Error, Instance, Oauth, OauthSettings, Running, Service};
 use utoipa::openapi::OpenApi;
 
-use crate::{DEMO_USERS, Timetable, Train, document, examples, removal, routes_and_document};
+use crate::{DEMO_USERS, Timetable, Train, examples, removal, routes_and_document};
 
 /// The tables of this service.
 pub const MIGRATIONS: &[Migrations] = &[
@@ -25,6 +25,9 @@ pub const MIGRATIONS: &[Migrations] = &[
     webhooks::MIGRATIONS,
     model::migrations!("train"),
 ];
+
+/// The security scheme of access tokens in the OpenAPI document.
+pub(crate) const OAUTH: &str = "OAuth2";
 
 /// What access tokens can be for.
 pub(crate) const SCOPES: &[Scope] = &[
@@ -40,7 +43,7 @@ pub const SERVICE: Description = Description {
     prefix: "",
     example_address: "https://trains.example.com",
     migrations: MIGRATIONS,
-    oauth: Some(Oauth { scopes: SCOPES, scheme: document::OAUTH, sign_up: true }),
+    oauth: Some(Oauth { scopes: SCOPES, scheme: OAUTH, sign_up: true }),
     has_api_keys: false,
 };
 

@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, builder::PossibleValuesParser};
-use serde::{Serialize, Serializer};
 use service::Description;
 
-use crate::{Failure, service_flags::ServiceFlags, settings::Settings};
+use crate::{
+    Failure,
+    service_flags::ServiceFlags,
+    settings::{Flags, Settings},
+};
 
 /// Three well-known sample APIs, implemented for real.
 ///
@@ -47,11 +50,11 @@ pub(crate) enum Command {
         /// The user of the token [default: demo, in a demo]
         #[arg(long, value_name = "NAME")]
         user: Option<String>,
-        /// What it allows, with blanks between several [default: everything]
+        /// The scopes of the token, separated by blanks [default: all]
         #[arg(long)]
         scope: Option<String>,
     },
-    /// Manage the programs that may ask for access through OAuth
+    /// Manage OAuth clients
     Client {
         #[command(subcommand)]
         action: ClientAction,
@@ -106,13 +109,13 @@ pub(crate) enum ClientAction {
         /// Where users are sent back to; may be given several times
         #[arg(long = "redirect", value_name = "URL")]
         redirects: Vec<String>,
-        /// What it may ask for, with blanks between several [default: everything]
+        /// The scopes it may request, separated by blanks [default: all]
         #[arg(long)]
         scope: Option<String>,
-        /// The client runs where it can keep a secret, so it is given one
+        /// Give the client a secret, which it can keep confidential
         #[arg(long)]
         confidential: bool,
-        /// The client serves this address of the service: with its secret it may look at the tokens for it, nothing else
+        /// The client serves this address: with its secret it may introspect tokens for the address, and nothing else
         #[arg(long, value_name = "URL", conflicts_with_all = ["redirects", "scope", "confidential"])]
         resource: Option<String>,
     },
@@ -141,7 +144,7 @@ pub(crate) enum WebhookAction {
 
 #[derive(Subcommand)]
 pub(crate) enum KeyAction {
-    /// Make a key and print it; it can be seen only this once
+    /// Make a key and print it; it is shown only once
     Add(KeyArguments),
     /// Remove a key; it is not accepted any more
     Remove(KeyArguments),
@@ -152,7 +155,7 @@ pub(crate) struct KeyArguments {
     /// Which service's key
     #[arg(value_parser = names(|service| service.has_api_keys))]
     pub(crate) service: String,
-    /// A name to know the key by
+    /// The name of the key
     pub(crate) name: String,
 }
 
@@ -188,7 +191,7 @@ pub(crate) struct SettingFlags {
     /// Where metrics are served [default: 127.0.0.1:8090]
     #[arg(long, value_name = "ADDR", global = true)]
     admin_listen: Option<String>,
-    /// Bring demo data and let the demo accounts sign in [default: while only this machine can reach the services]
+    /// Add demo data and enable the demo accounts [default: while only this machine can reach the services]
     #[arg(long, global = true)]
     demo: bool,
     /// No demo data, no demo accounts
@@ -196,43 +199,19 @@ pub(crate) struct SettingFlags {
     no_demo: bool,
 }
 
-/// The flags that are settings, in the shape of the settings file; a flag that is absent says nothing.
-#[derive(Serialize)]
-pub(crate) struct Flags {
-    #[serde(skip)]
-    pub(crate) config: Option<PathBuf>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<PathBuf>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    database: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    database_file: Option<PathBuf>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    admin_listen: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "on_or_off")]
-    demo: Option<bool>,
-    #[serde(flatten)]
-    services: ServiceFlags,
-}
-
-#[expect(clippy::ref_option, reason = "serde hands it over this way")]
-fn on_or_off<S: Serializer>(demo: &Option<bool>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(if *demo == Some(true) { "on" } else { "off" })
-}
-
 impl TryFrom<SettingFlags> for Flags {
     type Error = Failure;
 
     fn try_from(flags: SettingFlags) -> Result<Self, Failure> {
         let SettingFlags { data, database, database_file, config, admin_listen, .. } = flags;
-        // Not left to clap, which does not compare what stands before a command with what stands after it.
+        // clap does not compare the flags before a command with those after it.
         let demo = match (flags.demo, flags.no_demo) {
             (true, true) => return Err("--demo and --no-demo exclude each other; give one of them".into()),
             (true, false) => Some(true),
             (false, true) => Some(false),
             (false, false) => None,
         };
-        let services = flags.services;
+        let services = flags.services.0;
         Ok(Flags { config, data, database, database_file, admin_listen, demo, services })
     }
 }

@@ -1,4 +1,4 @@
-//! The log: readable on a terminal, JSON elsewhere, on standard error.
+//! The log: text on a terminal, else JSON, on standard error.
 
 use std::io::{self, IsTerminal, Write, stderr};
 

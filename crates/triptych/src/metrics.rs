@@ -21,7 +21,7 @@ pub(crate) fn start() -> Result<PrometheusHandle, Failure> {
     Ok(recorder.install_recorder()?)
 }
 
-/// Folds what was measured into the histograms now and then, so that memory stays flat when nobody asks for them.
+/// Folds the measurements into the histograms from time to time, so that memory stays flat between scrapes.
 pub(crate) async fn keep_up(handle: PrometheusHandle) {
     let mut every = tokio::time::interval(Duration::from_secs(5));
     loop {

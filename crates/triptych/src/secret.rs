@@ -13,10 +13,10 @@ use web::{InstallationSecret, Random};
 
 use crate::{Failure, settings::Settings};
 
-/// What the file is called.
+/// The name of the file.
 const FILE: &str = "secret";
 
-/// How many bytes it has.
+/// The number of its bytes.
 const LENGTH: usize = 32;
 
 /// The secret; its file is made when it is needed for the first time.

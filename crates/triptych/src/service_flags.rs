@@ -3,27 +3,12 @@
 use std::collections::BTreeMap;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use serde::Serialize;
 
-use crate::settings::Settings;
+use crate::settings::{OauthSection, ServiceSection, Settings};
 
-/// The flags that are set, by service and by setting, in the shape of the settings file.
-#[derive(Debug, Default, Serialize)]
-#[serde(transparent)]
-pub(crate) struct ServiceFlags(BTreeMap<&'static str, Section>);
-
-#[derive(Debug, Default, Serialize)]
-struct Section {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    listen: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    oauth: Option<Oauth>,
-}
-
-#[derive(Debug, Serialize)]
-struct Oauth {
-    issuer: String,
-}
+/// The flags that are set, by service.
+#[derive(Debug, Default)]
+pub(crate) struct ServiceFlags(pub(crate) BTreeMap<&'static str, ServiceSection>);
 
 impl Args for ServiceFlags {
     fn augment_args(mut command: Command) -> Command {
@@ -65,7 +50,10 @@ impl FromArgMatches for ServiceFlags {
             let (listen, issuer) = (get("listen"), get("issuer"));
             // An empty section would replace a value of that name in the file, which is no section.
             if listen.is_some() || issuer.is_some() {
-                self.0.insert(name, Section { listen, oauth: issuer.map(|issuer| Oauth { issuer }) });
+                self.0.insert(
+                    name,
+                    ServiceSection { listen, oauth: issuer.map(|issuer| OauthSection { issuer }) },
+                );
             }
         }
         Ok(())

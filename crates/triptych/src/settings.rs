@@ -4,6 +4,7 @@ mod address;
 mod database;
 mod demo;
 mod explain;
+mod flags;
 mod log_filter;
 mod variables;
 
@@ -19,12 +20,11 @@ use figment::{
     Figment,
     providers::{Format, Serialized, Toml},
 };
+pub(crate) use flags::{Flags, OauthSection, ServiceSection};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use service::{Description, HIDDEN, Service};
 use web::{ConnectionLimits, RequestLimits};
-
-use crate::cli::Flags;
 
 /// The defaults, as a file that a person can read and copy from.
 const DEFAULTS: &str = include_str!("default.toml");
@@ -38,7 +38,7 @@ pub(crate) struct Settings {
     pub(crate) data: PathBuf,
     database: String,
     database_file: PathBuf,
-    /// What the two before come to.
+    /// The URL that the two above result in.
     #[serde(skip)]
     url: String,
     pub(crate) secret: String,

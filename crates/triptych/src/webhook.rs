@@ -19,7 +19,7 @@ use crate::{Failure, print};
 struct Receiver {
     secret: Option<Secret>,
     clock: Clock,
-    /// Told why events cannot be printed any more.
+    /// Receives the error that ends the program.
     ended: mpsc::UnboundedSender<Failure>,
 }
 
@@ -66,14 +66,14 @@ async fn receive(State(receiver): State<Receiver>, uri: Uri, headers: HeaderMap,
     match print(&format!("{path} {id} ({said})\n  {body}\n")) {
         Ok(()) => status,
         Err(failure) => {
-            // The first to say so ends the program. Nobody saw this event; it is to come again.
+            // The first error ends the program. The event was not printed, so the sender must retry it.
             let _ = receiver.ended.send(failure);
             StatusCode::SERVICE_UNAVAILABLE
         }
     }
 }
 
-/// Whoever sent this may have put anything there; a terminal is to see text.
+/// The sender chooses this text; control characters must not reach the terminal.
 fn as_text(sent: &str) -> String {
     sent.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! Where the data is: in a folder, or in a PostgreSQL database whose URL is a setting or stands in a file.
+//! Where the data is: in a folder, or in a PostgreSQL database whose URL is a setting or is in a file.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
@@ -24,7 +24,7 @@ pub(super) fn url(settings: &Settings) -> Result<String, SettingsError> {
 }
 
 /// A file that holds a URL, and with it a password: other users must not be able to read it, nor to change where the data goes.
-/// A group may read it, as a service's does whose files belong to root.
+/// A group may read it: files of a system service may belong to root, and to the group of the service.
 fn read(file: &Path) -> Result<String, SettingsError> {
     let shown = file.display();
     let failed =
@@ -45,7 +45,7 @@ fn read(file: &Path) -> Result<String, SettingsError> {
 /// A database URL that can be shown.
 pub(super) fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    // The user first: a password may have a question mark in it. One may stand in the parameters too, which are not shown.
+    // The user first: a password may have a question mark in it. The parameters may have one too, and are not shown.
     let (user, rest) = rest.rsplit_once('@').map_or((None, rest), |(user, rest)| (Some(user), rest));
     let host = rest.split('?').next().unwrap_or_default();
     match user.and_then(|user| user.split(':').next()) {

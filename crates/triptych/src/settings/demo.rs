@@ -1,9 +1,9 @@
-//! Whether there is a demo: by itself only where this machine alone can reach the services.
+//! Whether the demo is on. By default it is, while only this machine can reach the services.
 
 use super::{Demo, Settings, address::is_local};
 
 impl Settings {
-    /// Whether there is demo data: asked for, or only this machine can reach the services.
+    /// Whether the demo is on: by the setting, or because only this machine can reach the services.
     pub(crate) fn demo(&self) -> bool {
         match self.demo {
             Demo::On => true,

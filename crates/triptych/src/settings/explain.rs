@@ -1,4 +1,4 @@
-//! Says what is wrong with a setting: its name, what was found, what must be there, and where it stands.
+//! The error message of a setting: its name, its value, the values that are allowed, and the file or variable that has it.
 
 use std::{fs, path::Path};
 
@@ -13,7 +13,7 @@ use service::HIDDEN;
 use super::SettingsError;
 
 pub(super) fn explain(error: &figment::Error, settings: &Figment) -> String {
-    // The first of several says enough: the next start names the next.
+    // One error at a time: the next start names the next.
     let error = error.clone().into_iter().next().unwrap_or_else(|| error.clone());
     let name = error.path.join(".");
     let wrong = |must: &str| format!("{name} is {}, but {must}", found(&name, settings));
@@ -47,7 +47,7 @@ pub(super) fn explain(error: &figment::Error, settings: &Figment) -> String {
     format!("{said}{}", place(&error, &name))
 }
 
-/// What stands in a setting, as it can be shown.
+/// The value of a setting, as it can be shown.
 fn found(name: &str, settings: &Figment) -> String {
     if matches!(name, "database" | "secret") || name.ends_with("_token") {
         return HIDDEN.into();
@@ -92,7 +92,7 @@ fn in_words(expected: &str) -> String {
     }
 }
 
-/// Where a setting stands, unless it is a flag.
+/// The file or variable that has a setting; empty for a flag.
 fn place(error: &figment::Error, name: &str) -> String {
     let Some(metadata) = &error.metadata else { return String::new() };
     match metadata.source.as_ref().and_then(figment::Source::file_path) {
