@@ -21,7 +21,7 @@ const PLAIN_INSERTS: u64 = 2_000;
 const TARGET: f64 = 20.0;
 
 /// Beside plain rusqlite doing the same: as many tasks, which share a connection, and a commit for every insert. And beside
-/// a single caller of plain rusqlite that nobody disturbs, for what the hand-over between threads costs: no target there,
+/// a single caller of plain rusqlite alone, for the cost of the hand-over between threads: no target there,
 /// as it depends on how cheap the disk's fsync is.
 pub(crate) fn compare(runtime: &Runtime, folder: &Path) -> [Comparison; 2] {
     let db = table::ours(folder, &[]);

@@ -4,7 +4,7 @@
 //!
 //! What to measure can be named: `data`, `sign-in`, `pets`, `trips`, `webhooks`.
 //!
-//! Both sides take turns, round by round, so that whatever else the machine does hits both alike. Of the data layer the
+//! Both sides take turns, round by round, so that other load on the machine slows both alike. Of the data layer the
 //! best round of each counts, as noise only ever makes a round slower; of whole requests the median.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]

@@ -1,5 +1,5 @@
-//! Streams a million pets out of the pet store, while somebody else reads one at a time: how much memory that takes, and
-//! whether the other notices.
+//! Streams a million pets out of the pet store, while another client reads one at a time: how much memory that takes, and
+//! whether the other client is delayed.
 
 use std::{
     fs,
@@ -57,7 +57,7 @@ impl Pets {
             return Some(format!("only {} of {PETS} pets were streamed", self.streamed));
         }
         if self.reads == 0 {
-            return Some("nobody could read a pet meanwhile".into());
+            return Some("no pet could be read meanwhile".into());
         }
         (self.growth >= MOST_GROWTH).then(|| format!("streaming pets took {:.1} MiB", self.growth))
     }
@@ -73,7 +73,7 @@ pub(crate) fn measure(runtime: &Runtime, folder: &Path) -> Pets {
         let (address, token) = serve(&db).await;
         let all = request("/v3/pet/findByStatus", &format!("authorization: Bearer {token}"));
         let one = request("/v3/pet/500000", "api_key: special-key");
-        // Whatever the first requests need is there before it is measured.
+        // The first requests warm up before the measurement.
         read(
             address,
             &request("/v3/pet/findByStatus?status=sold", &format!("authorization: Bearer {token}")),

@@ -38,7 +38,7 @@ const HEALTHY: usize = BOOKINGS / PEOPLE * (PEOPLE - FAILING_AT_FIRST);
 /// How late the healthy ones may hear of a booking, in the middle.
 const TARGET: Duration = Duration::from_secs(2);
 
-/// When it ends whatever is missing then.
+/// When the measurement ends, even if deliveries are missing.
 const MOST: Duration = Duration::from_secs(120);
 
 struct Webhooks {
@@ -54,7 +54,7 @@ struct Webhooks {
 /// Measures and prints; what was missed.
 pub(crate) fn measure_all(runtime: &Runtime) -> Vec<String> {
     println!(
-        "{BOOKINGS} bookings, told to {PEOPLE} subscribers of whom {FAILING_AT_FIRST} misbehave: how late the others hear"
+        "{BOOKINGS} bookings, {PEOPLE} subscribers, {FAILING_AT_FIRST} of them slow or failing: delay of the deliveries to the others"
     );
     let titles = ["booked in", "told in", "median", "99 %", "latest", "target"];
     println!("{:<22}{}", "", titles.map(|title| format!("{title:>10}")).concat());
@@ -80,8 +80,8 @@ impl Webhooks {
         println!("{:<22}{}{target}", format!("{:?}, {pace}", self.engine), figures.concat());
     }
 
-    /// At full speed bookings and deliveries share a machine that has no time left, and whoever books more has more to wait for:
-    /// only that all arrive is asked of it then.
+    /// At full speed bookings and deliveries share a machine that has no time left, and more bookings mean longer waits:
+    /// the only target then is that all arrive.
     fn missed(&self) -> Option<String> {
         let told = self.delays.len();
         if told < HEALTHY {
@@ -141,7 +141,7 @@ fn measure(runtime: &Runtime, engine: Engine, rate: Option<f64>) -> Webhooks {
             let mut missing = HEALTHY;
             while missing > 0 {
                 let (number, at): (usize, Instant) = heard.recv().await.unwrap();
-                // One that comes twice was told the first time.
+                // A repeated delivery does not count.
                 if delays[number].is_none() {
                     delays[number] = Some(at - *began[number].get().unwrap());
                     missing -= 1;
@@ -158,7 +158,7 @@ fn measure(runtime: &Runtime, engine: Engine, rate: Option<f64>) -> Webhooks {
     })
 }
 
-/// The trips from Berlin to Paris of the next weeks: with more seats than anybody here wants.
+/// The trips from Berlin to Paris of the next weeks: with more seats than are booked here.
 async fn trips(load: &mut Load, token: &str, clock: &Clock) -> Vec<String> {
     let today = TimeZone::UTC.to_datetime(clock.now()).date();
     let mut trips = Vec::new();

@@ -1,6 +1,6 @@
 //! What signing in costs: an operation that wants an access token beside the same one that wants nothing, called over
-//! the loopback interface, and what a check costs when nothing is remembered yet. Whoever calls shares the machine's cores
-//! with the service, so what calling costs is part of both rates.
+//! the loopback interface, and what a check costs when nothing is remembered yet. The client shares the cores with the
+//! service, so its cost is part of both rates.
 
 mod service;
 
@@ -67,7 +67,7 @@ pub(crate) fn measure(runtime: &Runtime, folder: &Path) -> SignIn {
                 }
             }
         }
-        // Slice beside slice: whatever else the machine does lasts longer than two of them, and hits both.
+        // Slices in turn: other load on the machine lasts longer than two of them, and slows both.
         let beside = |other: usize| {
             median(rates[0].iter().zip(&rates[other]).map(|(one, other)| one / other).collect::<Vec<f64>>())
         };
@@ -124,7 +124,7 @@ async fn cold_token(server: &AuthorizationServer, ada: Uuid) -> Duration {
     median(times)
 }
 
-/// What a password costs that nobody remembers.
+/// The cost of a password that is not cached.
 async fn cold_password(db: &Db) -> Duration {
     let mut times = Vec::new();
     for _ in 0..COLD_PASSWORDS {

@@ -1,4 +1,4 @@
-//! A service with one operation, once for everybody and once for those who signed in: it reads a row by its key and
+//! A service with one operation, once without credentials and once with an access token: it reads a row by its key and
 //! answers with it as JSON.
 
 use std::net::SocketAddr;

@@ -55,7 +55,7 @@ pub(crate) fn measure(runtime: &Runtime, folder: &Path) -> Trips {
                 }
             }
         }
-        // Slice beside slice: whatever else the machine does lasts longer than two of them, and hits both.
+        // Slices in turn: other load on the machine lasts longer than two of them, and slows both.
         let cost = median(rates[0].iter().zip(&rates[1]).map(|(few, many)| few / many).collect());
         let holds = many.holds_a_second().await;
         let [few, many] = rates.map(median);

@@ -61,7 +61,7 @@ pub(super) async fn book(db: &Db, trips: Vec<(Uuid, Date)>, others: usize, today
                 )?;
                 tx.execute(
                     "INSERT INTO booking (id, owner, trip_id, passenger_name, has_bicycle, has_dog, status, expires_at)
-                     SELECT randomblob(16), 'somebody', $1, 'Ada', 0, 0, column1, 1
+                     SELECT randomblob(16), 'another', $1, 'Ada', 0, 0, column1, 1
                      FROM (VALUES ('confirmed'), ('confirmed'), ('held'))",
                     &[(*trip).into()],
                 )?;
@@ -76,7 +76,7 @@ pub(super) async fn book(db: &Db, trips: Vec<(Uuid, Date)>, others: usize, today
         let done: Result<(), db::Error> = db
             .write(move |tx| {
                 for (from, to) in &pairs {
-                    // Which trains these are nobody asks: their ids may be any.
+                    // No search reads these trains, so their ids may be any.
                     tx.execute(
                         "WITH RECURSIVE days (day) AS (SELECT 0 UNION ALL SELECT day + 1 FROM days WHERE day < 90)
                          INSERT INTO trip_seats (trip_id, origin, destination, date, taken)
@@ -93,7 +93,7 @@ pub(super) async fn book(db: &Db, trips: Vec<(Uuid, Date)>, others: usize, today
         .write(|tx| {
             tx.execute(
                 "INSERT INTO booking (id, owner, trip_id, passenger_name, has_bicycle, has_dog, status, expires_at)
-                 SELECT randomblob(16), 'somebody', trip_id, 'Ada', 0, 0, 'confirmed', 1
+                 SELECT randomblob(16), 'another', trip_id, 'Ada', 0, 0, 'confirmed', 1
                  FROM trip_seats WHERE taken = 1",
                 &[],
             )
