@@ -3,6 +3,7 @@
 use axum::extract::{FromRequestParts, OriginalUri};
 use http::request::Parts;
 use model::Resource;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use utoipa::{
     PartialSchema, ToSchema,
@@ -119,9 +120,9 @@ impl Here {
         let mut add = |name: &str, value: &str| {
             link.push(separator);
             separator = '&';
-            encode(&mut link, name);
+            link.extend(utf8_percent_encode(name, ENCODED));
             link.push('=');
-            encode(&mut link, value);
+            link.extend(utf8_percent_encode(value, ENCODED));
         };
         let mut said = false;
         for (name, value) in &self.parameters {
@@ -140,22 +141,9 @@ impl Here {
     }
 }
 
-/// Adds text to an address, so that it means nothing but itself there.
-fn encode(link: &mut String, text: &str) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b':' | b',' => {
-                link.push(char::from(byte));
-            }
-            byte => {
-                link.push('%');
-                link.push(char::from(HEX[usize::from(byte >> 4)]));
-                link.push(char::from(HEX[usize::from(byte & 15)]));
-            }
-        }
-    }
-}
+/// The characters that are percent-encoded in the names and values of a link.
+const ENCODED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':').remove(b',');
 
 /// Which items of a list are on a page, and whether more follow.
 pub(crate) fn cut<T>(items: Vec<T>, paging: Paging) -> (Vec<T>, bool) {

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use percent_encoding::percent_decode_str;
 use tokio_postgres::{
     Config,
     config::{Host, SslMode},
@@ -204,22 +205,7 @@ fn take_tls(url: &str) -> (String, Option<String>, Option<String>) {
 
 /// Decodes percent-encoded text.
 fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, more @ ..] = rest {
-        let code = more.get(..2).and_then(|code| std::str::from_utf8(code).ok());
-        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
-            Some(byte) if *first == b'%' => {
-                bytes.push(byte);
-                rest = &more[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = more;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 /// The TLS mode. As in libpq, a given certificate authority is checked.

@@ -1,7 +1,8 @@
-//! `application/x-www-form-urlencoded`, read strictly: a broken percent code or text that is not UTF-8 is a
-//! fault to report, not something to paper over.
+//! Reads `application/x-www-form-urlencoded` strictly: a broken percent code or text that is not UTF-8 is an error.
 
 use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
 
 /// Names and values in the order in which they were sent.
 pub type Pairs<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
@@ -22,22 +23,13 @@ pub fn decode(text: &str) -> Result<Cow<'_, str>, &'static str> {
     if !text.contains(['%', '+']) {
         return Ok(Cow::Borrowed(text));
     }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let mut digit = || rest.next().and_then(|byte| char::from(byte).to_digit(16));
-                let (Some(high), Some(low)) = (digit(), digit()) else {
-                    return Err("has a % that is not followed by two hexadecimal digits");
-                };
-                (high << 4 | low) as u8
-            }
-            byte => byte,
-        });
+    let is_code = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
+    if !text.split('%').skip(1).all(is_code) {
+        return Err("has a % that is not followed by two hexadecimal digits");
     }
-    String::from_utf8(bytes).map(Cow::Owned).map_err(|_| "has percent codes that are not UTF-8")
+    let text = text.replace('+', " ");
+    let decoded = percent_decode_str(&text).decode_utf8();
+    decoded.map(|text| Cow::Owned(text.into_owned())).map_err(|_| "has percent codes that are not UTF-8")
 }
 
 #[cfg(test)]
