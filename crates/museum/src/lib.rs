@@ -25,7 +25,7 @@ use utoipa::{
     },
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
-use web::{Background, Clock, Facts, Random, RequestLimits, openapi::Speaks};
+use web::{Background, Clock, Random, RequestLimits, ValidationContext, openapi::Speaks};
 
 pub use demo::ACCOUNT as DEMO_ACCOUNT;
 pub use hours::SettingsError;
@@ -111,7 +111,7 @@ impl Museum {
         web::Service {
             title: SERVICE.title,
             about: "Opening hours, special events and tickets of an imaginary museum, kept for real.",
-            api: api.layer(Extension(Facts::new(self.clone()))).with_state(self.clone()),
+            api: api.layer(Extension(ValidationContext::new(self.clone()))).with_state(self.clone()),
             prefix: SERVICE.prefix,
             address: &self.address,
             openapi,

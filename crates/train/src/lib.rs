@@ -47,7 +47,7 @@ pub use service::{MIGRATIONS, SERVICE, Settings};
 pub use timetable::Timetable;
 use tokio::sync::Notify;
 use utoipa_axum::{router::OpenApiRouter, routes};
-use web::{Background, Clock, Facts, Random, RequestLimits};
+use web::{Background, Clock, Random, RequestLimits, ValidationContext};
 use webhooks::{Destinations, Webhooks};
 
 /// The demo's users: name and password.
@@ -167,7 +167,7 @@ impl Train {
             title: SERVICE.title,
             about: "Trains between real stations in Europe: find a trip, hold a seat, pay for it.",
             api: api
-                .layer(Extension(Facts::new(self.clone())))
+                .layer(Extension(ValidationContext::new(self.clone())))
                 .route_layer(middleware::from_fn(caller::tell_standing))
                 .with_state(self.clone()),
             prefix: SERVICE.prefix,

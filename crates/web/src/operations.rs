@@ -14,7 +14,7 @@ use utoipa::openapi::{
 };
 
 use crate::{
-    input::{Unknown, unknown_parameters},
+    input::{UnknownParameters, unknown_parameters},
     negotiate::{JSON, choose},
     openapi::{has_response_body, needs_nothing},
     problem::Problem,
@@ -78,8 +78,12 @@ impl Operations {
                     _ if errors.is_empty() => {}
                     Read::Nothing => return Err(Problem::invalid(errors)),
                     // Listed with what is wrong there, once the caller is known to be allowed to call.
-                    Read::Path => drop(request.extensions_mut().insert(Unknown { errors, body: false })),
-                    Read::Body => drop(request.extensions_mut().insert(Unknown { errors, body: true })),
+                    Read::Path => {
+                        drop(request.extensions_mut().insert(UnknownParameters { errors, body: false }))
+                    }
+                    Read::Body => {
+                        drop(request.extensions_mut().insert(UnknownParameters { errors, body: true }))
+                    }
                 }
             }
         }

@@ -1,19 +1,18 @@
 //! The random source: identifiers, codes, salts.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use jiff::Timestamp;
-use rand::{Rng, SeedableRng, rngs::StdRng};
+use rand::Rng;
 use uuid::Uuid;
 
-/// A source of random bytes fit for secrets, or one that a test can repeat.
+/// A source of random bytes fit for secrets.
 #[derive(Clone, Debug)]
 pub struct Random(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
     System,
-    Seeded(Arc<Mutex<StdRng>>),
+    #[cfg(test)]
+    Seeded(std::sync::Arc<std::sync::Mutex<rand::rngs::StdRng>>),
 }
 
 impl Random {
@@ -22,18 +21,19 @@ impl Random {
         Random(Source::System)
     }
 
-    /// The same bytes for the same seed. For tests only: the seed predicts every value.
-    pub fn seeded(seed: u64) -> Self {
-        Random(Source::Seeded(Arc::new(Mutex::new(StdRng::seed_from_u64(seed)))))
+    /// The same bytes for the same seed.
+    #[cfg(test)]
+    fn seeded(seed: u64) -> Self {
+        let seeded = <rand::rngs::StdRng as rand::SeedableRng>::seed_from_u64(seed);
+        Random(Source::Seeded(std::sync::Arc::new(std::sync::Mutex::new(seeded))))
     }
 
     pub fn fill(&self, bytes: &mut [u8]) {
         match &self.0 {
             #[expect(clippy::disallowed_methods, reason = "this is the one place that asks")]
             Source::System => rand::rng().fill_bytes(bytes),
-            Source::Seeded(seeded) => {
-                seeded.lock().unwrap_or_else(PoisonError::into_inner).fill_bytes(bytes);
-            }
+            #[cfg(test)]
+            Source::Seeded(seeded) => seeded.lock().unwrap().fill_bytes(bytes),
         }
     }
 

@@ -6,7 +6,7 @@ use jiff::{ToSpan, civil::Date};
 use model::Parameters;
 use uuid::Uuid;
 use web::{
-    Body, Created, Paging, Path, Problem, Query, Reply, Result, Together,
+    Body, Created, Paging, Path, Problem, Query, Reply, Result, WithBody,
     input::Fields,
     problem::NOT_FOUND,
     reply::{self, Batch},
@@ -64,7 +64,7 @@ pub(crate) struct EventQuery {
 /// The last day is not before the first.
 fn is_a_range(query: &PartialEventQuery<'_>, fields: &mut Fields<'_>) {
     if let (Some(start), Some(Some(end)), Some(museum)) =
-        (query.start_date, query.end_date, fields.facts::<Museum>())
+        (query.start_date, query.end_date, fields.context::<Museum>())
     {
         let start = start.unwrap_or_else(|| museum.today());
         if *end < start {
@@ -156,7 +156,7 @@ pub(crate) async fn get(
 pub(crate) async fn change(
     _caller: Caller,
     State(museum): State<Museum>,
-    Together(Path(id), Body(changes)): Together<Path<Uuid>, Body<SpecialEventChanges>>,
+    WithBody(Path(id), Body(changes)): WithBody<Path<Uuid>, Body<SpecialEventChanges>>,
 ) -> Result<Reply<SpecialEvent>> {
     let event = museum.db.write(move |tx| store::change(tx, id, &changes)).await?;
     event.map(Reply).ok_or_else(unknown)

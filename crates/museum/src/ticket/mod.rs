@@ -92,7 +92,7 @@ pub(crate) struct Visit {
 /// The day of a visit: not in the past, and not one on which the museum is closed.
 fn visit() -> impl Rule<Value = Visit> {
     date().then(|field, date| {
-        let museum = field.facts::<Museum>()?;
+        let museum = field.context::<Museum>()?;
         let today = museum.today();
         if date < today {
             return field.fail(format!("must not be in the past; today is {today}"));

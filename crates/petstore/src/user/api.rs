@@ -12,7 +12,7 @@ use utoipa::{
     openapi::{RefOr, schema::Schema},
 };
 use web::{
-    Body, Path, Problem, ResponseFormat, Result, Together,
+    Body, Path, Problem, ResponseFormat, Result, WithBody,
     problem::{CONFLICT, FORBIDDEN, Invalid, NOT_FOUND, TOO_MANY_REQUESTS, UNAVAILABLE, UNPROCESSABLE},
 };
 
@@ -199,7 +199,7 @@ pub(crate) async fn update(
     caller: LoggedIn,
     State(petstore): State<Petstore>,
     origin: Origin,
-    Together(Path(name), Body(user)): Together<Path<Username>, Body<UserChanges>>,
+    WithBody(Path(name), Body(user)): WithBody<Path<Username>, Body<UserChanges>>,
 ) -> Result<StatusCode> {
     petstore.is_own(&caller, &name).await?;
     let LoggedIn { account, session } = caller;

@@ -5,7 +5,7 @@ use db::WriteTx;
 use jiff::{Timestamp, Unit};
 use model::Parameters;
 use uuid::Uuid;
-use web::{Body, Paging, Path, Problem, Query, ResponseFormat, Result, Together, problem::NOT_FOUND};
+use web::{Body, Paging, Path, Problem, Query, ResponseFormat, Result, WithBody, problem::NOT_FOUND};
 
 use super::{Booking, BookingLinks, NEW_BOOKING, NewBooking, Status, store};
 use crate::{
@@ -87,7 +87,7 @@ pub(crate) async fn create(
     caller: Caller<Write>,
     format: ResponseFormat,
     State(train): State<Train>,
-    Together(key, Body(new)): Together<Key, Body<NewBooking>>,
+    WithBody(key, Body(new)): WithBody<Key, Body<NewBooking>>,
 ) -> Result<Response> {
     let request = key.request(&train.fingerprint_key, &caller.subject, "create-booking", &new)?;
     let now = train.clock.now();

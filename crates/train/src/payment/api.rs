@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use secrecy::ExposeSecret;
 use uuid::Uuid;
 use web::{
-    Body, Both, Path, Problem, ResponseFormat, Result, Together,
+    Body, Both, Path, Problem, ResponseFormat, Result, WithBody,
     problem::{Invalid, NOT_FOUND, TOO_MANY_REQUESTS, UNAVAILABLE},
 };
 
@@ -61,7 +61,7 @@ pub(crate) async fn pay(
     caller: Caller<Write>,
     format: ResponseFormat,
     State(train): State<Train>,
-    Together(Both(Path(booking), key), Body(new)): Together<Both<Path<Uuid>, Key>, Body<NewPayment>>,
+    WithBody(Both(Path(booking), key), Body(new)): WithBody<Both<Path<Uuid>, Key>, Body<NewPayment>>,
 ) -> Result<Response> {
     let now = train.clock.now();
     let operation = format!("pay {booking}");

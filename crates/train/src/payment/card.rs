@@ -115,8 +115,8 @@ fn has_right_checksum(number: &str) -> bool {
 /// A card that is expired and nothing else waits until the request is known to be new: one that is sent again may have been paid
 /// with a card that was still good.
 fn is_still_good(card: &PartialCard<'_>, fields: &mut Fields<'_>) {
-    if let (Some(month), Some(year), true) = (card.exp_month, card.exp_year, fields.has_faults())
-        && let Some(train) = fields.facts::<Train>()
+    if let (Some(month), Some(year), true) = (card.exp_month, card.exp_year, fields.has_errors())
+        && let Some(train) = fields.context::<Train>()
         && has_expired(*year, *month, train.clock.now())
     {
         fields.fail::<()>("exp_year", EXPIRED);

@@ -63,7 +63,7 @@ type StationAt = usize;
 /// A station by its id.
 fn station() -> impl Rule<Value = StationAt> {
     uuid().then(|field, id| {
-        let station = field.facts::<Train>()?.timetable.station_at(id);
+        let station = field.context::<Train>()?.timetable.station_at(id);
         station.map_or_else(|| field.fail("must be the id of a station; see /stations"), Some)
     })
 }
@@ -73,7 +73,7 @@ fn is_a_journey(query: &PartialTripQuery<'_>, fields: &mut Fields<'_>) {
     if query.origin.is_some() && query.origin == query.destination {
         fields.fail::<()>("destination", "must be another station than origin");
     }
-    if let (Some(origin), Some(date), Some(train)) = (query.origin, query.date, fields.facts::<Train>())
+    if let (Some(origin), Some(date), Some(train)) = (query.origin, query.date, fields.context::<Train>())
         && let Err(wrong) = train.day(*origin, *date)
     {
         fields.fail::<()>("date", wrong);

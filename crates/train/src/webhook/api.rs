@@ -5,7 +5,7 @@ use http::StatusCode;
 use model::Parameters;
 use uuid::Uuid;
 use web::{
-    Body, Paging, Path, Problem, Query, ResponseFormat, Result, Together,
+    Body, Paging, Path, Problem, Query, ResponseFormat, Result, WithBody,
     problem::{CONFLICT, NOT_FOUND, TOO_MANY_REQUESTS},
 };
 use webhooks::{MOST_SUBSCRIPTIONS, RotateError, SendError, SubscribeError};
@@ -217,7 +217,7 @@ pub(crate) async fn redeliver(
     caller: Caller<Write>,
     format: ResponseFormat,
     State(train): State<Train>,
-    Together(Path(id), Body(Redeliver { event_id, since })): Together<Path<Uuid>, Body<Redeliver>>,
+    WithBody(Path(id), Body(Redeliver { event_id, since })): WithBody<Path<Uuid>, Body<Redeliver>>,
 ) -> Result<Response> {
     let owner = &caller.subject;
     let sent = match (event_id, since) {

@@ -51,11 +51,11 @@ async fn receive(
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
-) -> (StatusCode, Extension<web::Verbatim>) {
+) -> (StatusCode, Extension<web::KeepBody>) {
     let path = uri.path().to_owned();
     let status = if path.starts_with("/hooks/gone/") { StatusCode::GONE } else { StatusCode::OK };
     let _ = sender.send((path, headers, body));
-    (status, Extension(web::Verbatim))
+    (status, Extension(web::KeepBody))
 }
 
 impl Told {

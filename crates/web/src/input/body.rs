@@ -6,14 +6,14 @@ use axum::extract::{FromRequest, Request};
 use serde_json::Value;
 
 use super::{
-    Facts, Input,
+    Input, ValidationContext,
     collect::{collect, limits},
     content_type::{ContentType, FORM, Syntax},
     field::RawValue,
     form::{self, Pairs},
     read::read_body,
     repeats,
-    unknown::Unknown,
+    unknown::UnknownParameters,
     xml,
 };
 use crate::problem::{Problem, UNSUPPORTED_MEDIA_TYPE};
@@ -26,22 +26,22 @@ impl<S: Sync, T: Input> FromRequest<S> for Body<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let syntax = Syntax::of::<T>(request.headers())?;
-        let (limits, facts) = (limits(&request), request.extensions().get().cloned());
+        let (limits, context) = (limits(&request), request.extensions().get().cloned());
         let extensions = request.extensions().clone();
         let bytes = collect(request, limits).await?;
-        Unknown::join(&extensions, true, read(&bytes, syntax, facts).map(Body))
+        UnknownParameters::join(&extensions, true, read(&bytes, syntax, context).map(Body))
     }
 }
 
-fn read<T: Input>(bytes: &[u8], syntax: Syntax, facts: Option<Facts>) -> Result<T, Problem> {
+fn read<T: Input>(bytes: &[u8], syntax: Syntax, context: Option<ValidationContext>) -> Result<T, Problem> {
     match syntax {
-        Syntax::Json => read_body(RawValue::Json(&json(bytes)?), facts),
+        Syntax::Json => read_body(RawValue::Json(&json(bytes)?), context),
         Syntax::Xml { root } => {
             let text = utf8(bytes)?;
             let root = xml::parse(text, root).map_err(|why| Problem::invalid_at("#", why))?;
-            read_body(RawValue::Xml(&root), facts)
+            read_body(RawValue::Xml(&root), context)
         }
-        Syntax::Form => read_body(RawValue::Form(&pairs(utf8(bytes)?)?), facts),
+        Syntax::Form => read_body(RawValue::Form(&pairs(utf8(bytes)?)?), context),
     }
 }
 

@@ -4,7 +4,7 @@ use axum::{body::HttpBody, extract::Request};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 
-use super::memory::Held;
+use super::memory::RequestMemory;
 use crate::{
     limits::RequestLimits,
     problem::{Problem, TOO_LARGE, TOO_SLOW},
@@ -18,7 +18,7 @@ pub(super) fn limits(request: &Request) -> RequestLimits {
 /// Reads the whole body, within the limits on size and time. The rest of a body that is refused is not read here: the
 /// connection discards it while it closes.
 pub(super) async fn collect(request: Request, limits: RequestLimits) -> Result<Bytes, Problem> {
-    let held = request.extensions().get::<Held>().cloned();
+    let held = request.extensions().get::<RequestMemory>().cloned();
     let body = request.into_body();
     if body.size_hint().lower() > limits.body_bytes as u64 {
         return Err(too_large(limits));
@@ -33,7 +33,7 @@ pub(super) async fn collect(request: Request, limits: RequestLimits) -> Result<B
 async fn read_up_to(
     mut body: axum::body::Body,
     limits: RequestLimits,
-    held: Option<Held>,
+    held: Option<RequestMemory>,
 ) -> Result<Bytes, Problem> {
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();

@@ -5,7 +5,7 @@ use std::{any::Any, borrow::Cow, sync::Arc};
 use serde_json::Value;
 
 use super::{
-    facts::Facts,
+    context::ValidationContext,
     form::Pairs,
     xml::{self, Element},
 };
@@ -13,9 +13,9 @@ use crate::problem::{INVALID_REQUEST, Invalid, Kind, Problem};
 
 /// One member, or a whole body.
 pub struct Field<'a> {
-    pub(super) given: RawValue<'a>,
+    pub(super) raw: RawValue<'a>,
     pub(super) pointer: String,
-    pub(super) faults: &'a mut Faults,
+    pub(super) validation: &'a mut Validation,
 }
 
 /// What stands there: JSON with its types, plain text whose type the rule knows, an XML element that may be
@@ -32,14 +32,14 @@ pub(super) enum RawValue<'a> {
 
 /// What is wrong so far.
 #[derive(Default)]
-pub(super) struct Faults {
+pub(super) struct Validation {
     pub(super) errors: Vec<Invalid>,
     pub(super) malformed: bool,
     /// What rules may ask for.
-    pub(super) facts: Option<Facts>,
+    pub(super) context: Option<ValidationContext>,
 }
 
-impl Faults {
+impl Validation {
     /// The value, if nothing is wrong.
     pub(super) fn check<T>(self, value: Option<T>, broken: &'static Kind) -> Result<T, Problem> {
         match value {
@@ -53,25 +53,25 @@ impl Faults {
 impl<'a> Field<'a> {
     /// Notes that this member is wrong; says so as a predicate of it ("must be …").
     pub fn fail<T>(&mut self, detail: impl Into<Cow<'static, str>>) -> Option<T> {
-        self.faults.errors.push(Invalid { pointer: self.pointer.clone(), detail: detail.into() });
+        self.validation.errors.push(Invalid { pointer: self.pointer.clone(), detail: detail.into() });
         None
     }
 
     /// The same for what is so wrong that the whole body counts as malformed rather than as one that breaks a
     /// rule, where a service tells the two apart by [`Input::BROKEN`](super::Input::BROKEN).
     pub fn malformed<T>(&mut self, detail: impl Into<Cow<'static, str>>) -> Option<T> {
-        self.faults.malformed = true;
+        self.validation.malformed = true;
         self.fail(detail)
     }
 
-    /// What the service knows, for rules that depend on it; see [`Fields::facts`](super::Fields::facts).
-    pub fn facts<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        self.faults.facts.as_ref()?.get()
+    /// What the service knows, for rules that depend on it; see [`Fields::context`](super::Fields::context).
+    pub fn context<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.validation.context.as_ref()?.get()
     }
 
     /// The elements within this one, for what stands here in XML.
     pub(super) fn elements(&mut self, wanted: &'static str) -> Option<&'a [Element]> {
-        match self.given {
+        match self.raw {
             RawValue::Xml(element) if element.nil => self.fail("must not be null"),
             RawValue::Xml(element) if element.has_text() => self.fail(wanted),
             RawValue::Xml(element) => Some(&element.children),
@@ -81,7 +81,7 @@ impl<'a> Field<'a> {
 
     /// The text that stands here, exactly.
     pub(super) fn text(&mut self, wanted: impl Into<Cow<'static, str>>) -> Option<&'a str> {
-        match self.given {
+        match self.raw {
             RawValue::Json(Value::String(text)) => Some(text),
             RawValue::Text(text) => Some(text),
             RawValue::Json(Value::Null) => self.fail("must not be null"),
@@ -96,6 +96,6 @@ impl<'a> Field<'a> {
     /// The text of what is one word, without the blanks that XML may have around it.
     pub(super) fn word(&mut self, wanted: impl Into<Cow<'static, str>>) -> Option<&'a str> {
         let text = self.text(wanted)?;
-        Some(if let RawValue::Xml(_) = self.given { xml::trim(text) } else { text })
+        Some(if let RawValue::Xml(_) = self.raw { xml::trim(text) } else { text })
     }
 }

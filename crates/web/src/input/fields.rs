@@ -5,7 +5,7 @@ use std::{any::Any, borrow::Cow, sync::Arc};
 use serde_json::Value;
 
 use super::{
-    field::{Faults, Field, RawValue},
+    field::{Field, RawValue, Validation},
     form::Pairs,
     rule::{Arity, MOST_VALUES, Rule},
     xml::Element,
@@ -16,7 +16,7 @@ use crate::problem::Invalid;
 pub struct Fields<'a> {
     pub(super) members: Members<'a>,
     pub(super) pointer: Cow<'a, str>,
-    pub(super) faults: &'a mut Faults,
+    pub(super) validation: &'a mut Validation,
     /// The names of a query's parameters that were asked for.
     pub(super) asked: Vec<String>,
 }
@@ -32,7 +32,7 @@ pub(super) enum Members<'a> {
 impl Field<'_> {
     /// The members of the object that stands here.
     pub fn fields(&mut self) -> Option<Fields<'_>> {
-        let members = match self.given {
+        let members = match self.raw {
             RawValue::Json(Value::Object(members)) => Members::Json(members),
             RawValue::Json(_) => return self.fail("must be a JSON object"),
             RawValue::Text(_) | RawValue::Values(_) => return self.fail("must be an object"),
@@ -42,7 +42,7 @@ impl Field<'_> {
         Some(Fields {
             members,
             pointer: Cow::Borrowed(&self.pointer),
-            faults: self.faults,
+            validation: self.validation,
             asked: Vec::new(),
         })
     }
@@ -90,8 +90,8 @@ impl<'a> Fields<'a> {
                 }
                 rule.read(&mut self.field(name, RawValue::Values(&values))).map(Some)
             }
-            _ => match self.given(name)? {
-                Some(given) => rule.read(&mut self.field(name, given)).map(Some),
+            _ => match self.raw(name)? {
+                Some(raw) => rule.read(&mut self.field(name, raw)).map(Some),
                 None => Some(None),
             },
         }
@@ -100,13 +100,13 @@ impl<'a> Fields<'a> {
     /// Notes a fault that no single rule sees, such as two members that do not go together.
     pub fn fail<T>(&mut self, name: &str, detail: impl Into<Cow<'static, str>>) -> Option<T> {
         let pointer = self.pointer_to(name);
-        self.faults.errors.push(Invalid { pointer, detail: detail.into() });
+        self.validation.errors.push(Invalid { pointer, detail: detail.into() });
         None
     }
 
     /// The same for what is so wrong that the whole body counts as malformed; see [`Field::malformed`].
     pub fn malformed<T>(&mut self, name: &str, detail: impl Into<Cow<'static, str>>) -> Option<T> {
-        self.faults.malformed = true;
+        self.validation.malformed = true;
         self.fail(name, detail)
     }
 
@@ -120,13 +120,13 @@ impl<'a> Fields<'a> {
     }
 
     /// Whether anything is wrong so far, anywhere in the request's body or query string.
-    pub fn has_faults(&self) -> bool {
-        !self.faults.errors.is_empty()
+    pub fn has_errors(&self) -> bool {
+        !self.validation.errors.is_empty()
     }
 
-    /// What the service knows, for rules that depend on it. A service that has such rules gives its requests [`Facts`](super::Facts).
-    pub fn facts<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        self.faults.facts.as_ref()?.get()
+    /// What the service knows, for rules that depend on it. A service that has such rules gives its requests [`ValidationContext`](super::ValidationContext).
+    pub fn context<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.validation.context.as_ref()?.get()
     }
 
     fn ask(&mut self, name: &str) {
@@ -135,7 +135,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn given(&mut self, name: &str) -> Option<Option<RawValue<'a>>> {
+    fn raw(&mut self, name: &str) -> Option<Option<RawValue<'a>>> {
         self.ask(name);
         let (first, second) = match self.members {
             Members::Json(members) => (members.get(name).map(RawValue::Json), None),
@@ -151,14 +151,14 @@ impl<'a> Fields<'a> {
         };
         if second.is_some() {
             // Which of the two is meant nobody knows, as with JSON that has a member twice.
-            self.faults.malformed = true;
+            self.validation.malformed = true;
             return self.fail(name, "is given more than once");
         }
         Some(first)
     }
 
-    fn field<'f>(&'f mut self, name: &str, given: RawValue<'f>) -> Field<'f> {
-        Field { given, pointer: self.pointer_to(name), faults: self.faults }
+    fn field<'f>(&'f mut self, name: &str, raw: RawValue<'f>) -> Field<'f> {
+        Field { raw, pointer: self.pointer_to(name), validation: self.validation }
     }
 
     fn pointer_to(&self, name: &str) -> String {

@@ -18,7 +18,7 @@ pub(crate) struct Memory(Arc<Semaphore>);
 
 /// What one request keeps; given back when it is answered.
 #[derive(Clone)]
-pub(super) struct Held {
+pub(super) struct RequestMemory {
     memory: Memory,
     permits: Arc<Mutex<Option<OwnedSemaphorePermit>>>,
 }
@@ -31,14 +31,14 @@ impl Memory {
 
 /// Holds what a request keeps until it is answered.
 pub(crate) async fn hold(State(memory): State<Memory>, mut request: Request, next: Next) -> Response {
-    let held = Held { memory, permits: Arc::default() };
+    let held = RequestMemory { memory, permits: Arc::default() };
     request.extensions_mut().insert(held.clone());
     let response = next.run(request).await;
     drop(held);
     response
 }
 
-impl Held {
+impl RequestMemory {
     /// Keeps so many more bytes, if there is room for them.
     pub(super) fn keep(&self, bytes: usize) -> Result<(), Problem> {
         let bytes = u32::try_from(bytes).map_err(|_| full())?;

@@ -20,8 +20,9 @@
 
 mod body;
 mod collect;
+mod combined;
 mod content_type;
-mod facts;
+mod context;
 mod field;
 mod fields;
 mod form;
@@ -32,22 +33,21 @@ mod read;
 mod repeats;
 mod rule;
 pub mod rules;
-mod together;
 mod unknown;
 mod upload;
 mod xml;
 
 pub use body::{Body, Form};
+pub use combined::{Both, WithBody};
 pub(crate) use content_type::media_types;
-pub use facts::Facts;
+pub use context::ValidationContext;
 pub use field::Field;
 pub use fields::Fields;
 pub use form::{Pairs, decode as form_decode, pairs as form_pairs};
 pub(crate) use memory::{Memory, hold};
 pub use path::{Param, Path};
 pub use query::Query;
-pub use together::{Both, Together};
-pub(crate) use unknown::{Unknown, unknown_parameters};
+pub(crate) use unknown::{UnknownParameters, unknown_parameters};
 pub use upload::Upload;
 
 use crate::problem::{INVALID_REQUEST, Kind};

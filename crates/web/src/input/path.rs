@@ -4,7 +4,7 @@ use axum::extract::{FromRequestParts, MatchedPath, RawPathParams};
 use http::request::Parts;
 use uuid::Uuid;
 
-use super::{rules, unknown::Unknown};
+use super::{rules, unknown::UnknownParameters};
 use crate::problem::Problem;
 
 /// The last parameter of the path, read as a `T`.
@@ -55,7 +55,7 @@ impl<S: Send + Sync, T: Param> FromRequestParts<S> for Path<T> {
         };
         let read = T::parse(text).map(Path);
         let read = read.ok_or_else(|| Problem::invalid_at(format!("{{{name}}}"), T::WANTED));
-        Unknown::join(&parts.extensions, false, read)
+        UnknownParameters::join(&parts.extensions, false, read)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::{
     Input,
-    facts::Facts,
-    field::{Faults, Field, RawValue},
+    context::ValidationContext,
+    field::{Field, RawValue, Validation},
     fields::{Fields, Members},
     form::Pairs,
     unknown,
@@ -11,19 +11,25 @@ use super::{
 use crate::problem::{INVALID_REQUEST, Problem};
 
 /// Reads a body, whole.
-pub(super) fn read_body<T: Input>(given: RawValue<'_>, facts: Option<Facts>) -> Result<T, Problem> {
-    let mut faults = Faults { facts, ..Faults::default() };
-    let value = T::read_value(&mut Field { given, pointer: "#".into(), faults: &mut faults });
-    faults.check(value, T::BROKEN)
+pub(super) fn read_body<T: Input>(
+    raw: RawValue<'_>,
+    context: Option<ValidationContext>,
+) -> Result<T, Problem> {
+    let mut validation = Validation { context, ..Validation::default() };
+    let value = T::read_value(&mut Field { raw, pointer: "#".into(), validation: &mut validation });
+    validation.check(value, T::BROKEN)
 }
 
 /// Reads a query string.
-pub(super) fn read_query<T: Input>(parameters: &Pairs<'_>, facts: Option<Facts>) -> Result<T, Problem> {
-    let mut faults = Faults { facts, ..Faults::default() };
+pub(super) fn read_query<T: Input>(
+    parameters: &Pairs<'_>,
+    context: Option<ValidationContext>,
+) -> Result<T, Problem> {
+    let mut validation = Validation { context, ..Validation::default() };
     let members = Members::Query(parameters);
-    let mut fields = Fields { members, pointer: "?".into(), faults: &mut faults, asked: Vec::new() };
+    let mut fields = Fields { members, pointer: "?".into(), validation: &mut validation, asked: Vec::new() };
     let value = T::read(&mut fields);
     let unknown = unknown::among(parameters, &fields.asked);
-    faults.errors.extend(unknown);
-    faults.check(value, &INVALID_REQUEST)
+    validation.errors.extend(unknown);
+    validation.check(value, &INVALID_REQUEST)
 }

@@ -17,20 +17,20 @@ const MOST_KNOWN: usize = 8;
 
 /// What is wrong with the query string of an operation without parameters, for the extractor that reads the rest.
 #[derive(Clone, Debug)]
-pub(crate) struct Unknown {
+pub(crate) struct UnknownParameters {
     pub(crate) errors: Vec<Invalid>,
     /// Whether that is the one of the body, rather than the one of the path.
     pub(crate) body: bool,
 }
 
-impl Unknown {
-    /// The result of reading the body, or the path, with these faults among the others.
+impl UnknownParameters {
+    /// The result of reading the body, or the path, with these validation among the others.
     pub(super) fn join<T>(
         extensions: &Extensions,
         body: bool,
         result: Result<T, Problem>,
     ) -> Result<T, Problem> {
-        match (extensions.get::<Unknown>().filter(|unknown| unknown.body == body), result) {
+        match (extensions.get::<UnknownParameters>().filter(|unknown| unknown.body == body), result) {
             (None, result) => result,
             (Some(unknown), Ok(_)) => Err(Problem::invalid(unknown.errors.clone())),
             (Some(unknown), Err(problem)) => Err(problem.and_invalid(unknown.errors.clone())),

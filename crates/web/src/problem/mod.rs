@@ -87,7 +87,7 @@ impl Problem {
 
     /// The same with what is wrong according to another refusal, if both say what is wrong with the request.
     #[must_use]
-    pub(crate) fn with_faults_of(self, other: Problem) -> Self {
+    pub(crate) fn with_errors_of(self, other: Problem) -> Self {
         if self.0.errors.is_empty() || other.0.errors.is_empty() {
             return self;
         }

@@ -31,7 +31,7 @@ where
 }
 
 /// How a list is written down.
-pub(super) trait Notation<T>: Copy + Send + 'static {
+pub(super) trait ListFormat<T>: Copy + Send + 'static {
     fn media_type(self) -> &'static str;
     fn start(self, page: &mut Vec<u8>);
     /// Writes one item; `first` says whether none came before it.
@@ -42,7 +42,7 @@ pub(super) trait Notation<T>: Copy + Send + 'static {
 #[derive(Clone, Copy)]
 pub(super) struct InJson;
 
-impl<T: Serialize> Notation<T> for InJson {
+impl<T: Serialize> ListFormat<T> for InJson {
     fn media_type(self) -> &'static str {
         JSON
     }
@@ -63,10 +63,10 @@ impl<T: Serialize> Notation<T> for InJson {
     }
 }
 
-/// The list in a notation: whole if it is one page, else page by page.
-pub(super) async fn written<N, T, C, F, Fut>(notation: N, first: C, fetch: F) -> Result<Response>
+/// The list in a format: whole if it is one page, else page by page.
+pub(super) async fn written<N, T, C, F, Fut>(format: N, first: C, fetch: F) -> Result<Response>
 where
-    N: Notation<T>,
+    N: ListFormat<T>,
     T: Send + 'static,
     C: Send + 'static,
     F: Fn(C) -> Fut + Send + 'static,
@@ -74,53 +74,53 @@ where
 {
     let Batch { items, next } = fetch(first).await?;
     let (mut page, mut empty) = (Vec::new(), true);
-    notation.start(&mut page);
-    write_items(notation, &mut page, &items, &mut empty)?;
+    format.start(&mut page);
+    write_items(format, &mut page, &items, &mut empty)?;
     if next.is_none() {
-        notation.end(&mut page);
-        return Ok(answer(notation.media_type(), page));
+        format.end(&mut page);
+        return Ok(answer(format.media_type(), page));
     }
     let start = stream::once(async move { Ok(Bytes::from(page)) });
-    let rest = rest(Place { notation, next, empty, fetch });
-    Ok(answer(notation.media_type(), Body::from_stream(start.chain(rest))))
+    let rest = rest(Progress { format, next, empty, fetch });
+    Ok(answer(format.media_type(), Body::from_stream(start.chain(rest))))
 }
 
 /// How far a list has been written.
-struct Place<N, C, F> {
-    notation: N,
+struct Progress<N, C, F> {
+    format: N,
     next: Option<C>,
     /// Whether there has been no item yet.
     empty: bool,
     fetch: F,
 }
 
-fn rest<N, T, C, F, Fut>(place: Place<N, C, F>) -> impl Stream<Item = Result<Bytes, Broken>>
+fn rest<N, T, C, F, Fut>(progress: Progress<N, C, F>) -> impl Stream<Item = Result<Bytes, Broken>>
 where
-    N: Notation<T>,
+    N: ListFormat<T>,
     F: Fn(C) -> Fut,
     Fut: Future<Output = Result<Batch<T, C>>>,
 {
-    stream::try_unfold(Some(place), async |place| {
-        let Some(Place { notation, next, mut empty, fetch }) = place else { return Ok(None) };
+    stream::try_unfold(Some(progress), async |progress| {
+        let Some(Progress { format, next, mut empty, fetch }) = progress else { return Ok(None) };
         let mut page = Vec::new();
         let Some(cursor) = next else {
-            notation.end(&mut page);
+            format.end(&mut page);
             return Ok(Some((Bytes::from(page), None)));
         };
         let Batch { items, next } = fetch(cursor).await.map_err(|problem| Broken::new(&problem))?;
-        write_items(notation, &mut page, &items, &mut empty).map_err(|problem| Broken::new(&problem))?;
-        Ok(Some((Bytes::from(page), Some(Place { notation, next, empty, fetch }))))
+        write_items(format, &mut page, &items, &mut empty).map_err(|problem| Broken::new(&problem))?;
+        Ok(Some((Bytes::from(page), Some(Progress { format, next, empty, fetch }))))
     })
 }
 
-fn write_items<N: Notation<T>, T>(
-    notation: N,
+fn write_items<N: ListFormat<T>, T>(
+    format: N,
     page: &mut Vec<u8>,
     items: &[T],
     empty: &mut bool,
 ) -> Result<()> {
     for item in items {
-        notation.item(page, item, std::mem::take(empty))?;
+        format.item(page, item, std::mem::take(empty))?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{
     Batch, Reply, answer, created,
-    list::{InJson, Notation, written},
+    list::{InJson, ListFormat, written},
 };
 use crate::{
     negotiate::{self, JSON, TEXT_XML, XML, vary},
@@ -81,7 +81,7 @@ struct InXml {
     root: &'static str,
 }
 
-impl<T: ToXml> Notation<T> for InXml {
+impl<T: ToXml> ListFormat<T> for InXml {
     fn media_type(self) -> &'static str {
         self.media_type
     }

@@ -60,16 +60,16 @@ impl Activity {
 const PIECE: usize = 128 * 1024;
 
 /// A body whose parts count as progress.
-pub(super) struct Watched<B> {
+pub(super) struct TrackedBody<B> {
     body: B,
     rest: Bytes,
     activity: Activity,
     is_read: Arc<AtomicBool>,
 }
 
-impl<B: Body> Watched<B> {
+impl<B: Body> TrackedBody<B> {
     pub(super) fn new(body: B, activity: &Activity) -> Self {
-        Watched { body, rest: Bytes::new(), activity: activity.clone(), is_read: Arc::default() }
+        TrackedBody { body, rest: Bytes::new(), activity: activity.clone(), is_read: Arc::default() }
     }
 
     /// Says, also after the body is dropped, whether it was read to its end.
@@ -78,7 +78,7 @@ impl<B: Body> Watched<B> {
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for Watched<B> {
+impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
     type Data = Bytes;
     type Error = B::Error;
 

@@ -37,7 +37,7 @@ const A_YEAR_OF_TLS: &str = "max-age=31536000";
 
 /// Marks an answer whose body is meant as it is, though its status is a refusal's: a page, or an error in OAuth's own form.
 #[derive(Clone, Copy, Debug)]
-pub struct Verbatim;
+pub struct KeepBody;
 
 pub(super) struct Edge {
     service: &'static str,
@@ -120,7 +120,7 @@ fn take_problem(response: &mut Response) -> Option<Arc<Problem>> {
     let status = response.status();
     let returned = response.extensions_mut().remove();
     let is_bare = (status.is_client_error() || status.is_server_error())
-        && response.extensions().get::<Verbatim>().is_none();
+        && response.extensions().get::<KeepBody>().is_none();
     returned.or_else(|| is_bare.then(|| Arc::new(Problem::from_status(status))))
 }
 

@@ -36,9 +36,9 @@ use tokio::{
     time::timeout,
 };
 
-use activity::{Activity, Watched};
+use activity::{Activity, TrackedBody};
 use edge::Edge;
-pub use edge::Verbatim;
+pub use edge::KeepBody;
 use permits::{Permit, Permits};
 pub use proxies::Proxies;
 pub use site::{Site, is_loopback_host};
@@ -87,14 +87,14 @@ pub async fn serve(
             activity.progress();
             let (edge, activity) = (edge.clone(), activity.clone());
             async move {
-                let request = request.map(|body| Watched::new(body, &activity));
+                let request = request.map(|body| TrackedBody::new(body, &activity));
                 let may_close = request.version() < Version::HTTP_2 && is_large(request.body());
                 let is_read = request.body().is_read();
                 let mut response = edge.handle(request.map(Body::new), peer).await;
                 if may_close && !is_read.load(Relaxed) {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
-                Ok::<_, Infallible>(response.map(|body| Watched::new(body, &activity)))
+                Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, &activity)))
             }
         });
         let builder = builder.clone();

@@ -1,6 +1,6 @@
 //! The access log: a line per request, with what finds it again and nothing that is nobody's business.
 
-use crate::support::{Wire, serve, serve_within, soon};
+use crate::support::{RawConnection, serve, serve_within, soon};
 use axum::{
     Router,
     extract::{Path, Request},
@@ -160,7 +160,7 @@ async fn a_client_that_hangs_up_leaves_a_line_and_counts_as_499() {
         std::future::pending().await
     };
     let (server, _) = serve(router().route("/wait", get(handler))).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET /wait HTTP/1.1\r\nhost: localhost\r\nx-request-id: hung-up\r\n\r\n").await;
     soon("the request", begins.recv()).await.unwrap();
     drop(wire);
@@ -203,7 +203,7 @@ async fn a_cause_is_logged_once_with_its_request() {
 #[tokio::test]
 async fn the_cause_of_a_list_that_breaks_off_is_logged_once() {
     let (server, _client) = start().await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET /break HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     wire.closed().await;
     let text = log().text();
@@ -218,7 +218,7 @@ async fn bytes_that_are_no_request_are_logged_with_their_client() {
     log();
     let limits = ConnectionLimits { connections: 1, ..ConnectionLimits::default() };
     let (server, client) = serve_within(limits, router()).await;
-    let mut wire = Wire::connect_from([127, 4, 7, 11], server.address()).await;
+    let mut wire = RawConnection::connect_from([127, 4, 7, 11], server.address()).await;
     wire.send("GARBAGE\r\n\r\n").await;
     wire.answer().await.has_status(400);
     drop(wire);

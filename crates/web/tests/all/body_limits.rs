@@ -1,6 +1,6 @@
 //! How large a body may be, and what becomes of one that is larger.
 
-use crate::support::{Wire, serve};
+use crate::support::{RawConnection, serve};
 use axum::{Extension, Router, routing::post};
 use serde_json::json;
 use web::{
@@ -50,7 +50,7 @@ async fn a_body_of_exactly_the_limit_is_taken_and_one_byte_more_is_not() {
 async fn the_limit_holds_for_chunked_bodies_too() {
     let (server, _) = serve(router()).await;
     for (size, status) in [(LIMIT, 200), (LIMIT + 1, 413)] {
-        let mut wire = Wire::connect(server.address()).await;
+        let mut wire = RawConnection::connect(server.address()).await;
         wire.send(head("transfer-encoding: chunked")).await;
         for chunk in body_of(size).as_bytes().chunks(10_000) {
             wire.send(format!("{:x}\r\n", chunk.len())).await;
@@ -74,7 +74,7 @@ async fn the_limit_is_the_request_s_own() {
 #[tokio::test]
 async fn client_that_sends_a_hundred_megabytes_before_it_reads_gets_the_problem() {
     let (server, _) = serve(router()).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send(head("content-length: 100000000")).await;
     let chunk = vec![b' '; 1_000_000];
     for _ in 0..100 {
@@ -88,7 +88,7 @@ async fn client_that_sends_a_hundred_megabytes_before_it_reads_gets_the_problem(
 #[tokio::test]
 async fn connection_is_kept_unless_a_large_body_was_not_read() {
     let (server, _) = serve(router()).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     for (body, status) in [(r#"{"text":"ab"}"#, 200), ("{}", 400), ("{", 400)] {
         wire.send(head(&format!("content-length: {}", body.len())) + body).await;
         let answer = wire.answer().await;
@@ -107,7 +107,7 @@ async fn connection_is_kept_unless_a_large_body_was_not_read() {
 async fn body_that_is_too_large_is_refused_before_its_end() {
     let (server, _) = serve(router()).await;
     for framing in ["content-length: 1000000000000", "transfer-encoding: chunked"] {
-        let mut wire = Wire::connect(server.address()).await;
+        let mut wire = RawConnection::connect(server.address()).await;
         wire.send(head(framing)).await;
         wire.send(format!("{:x}\r\n", 2_000_000)).await;
         wire.send(vec![b' '; 2_000_000]).await;
@@ -119,7 +119,7 @@ async fn body_that_is_too_large_is_refused_before_its_end() {
 #[tokio::test]
 async fn who_asks_first_is_told_to_go_on_or_not_to() {
     let (server, _) = serve(router()).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send(head("expect: 100-continue\r\ncontent-length: 13")).await;
     assert_eq!(wire.head().await.0, 100);
     wire.send(r#"{"text":"ab"}"#).await;
@@ -134,7 +134,7 @@ async fn who_asks_first_is_told_to_go_on_or_not_to() {
 #[tokio::test]
 async fn who_asks_first_is_refused_before_sending_for_any_other_reason_as_well() {
     let (server, _) = serve(router()).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain\r\nexpect: 100-continue\r\ncontent-length: 5\r\n\r\n";
     wire.send(head).await;
     wire.answer().await.is_problem(415, "unsupported-media-type");
@@ -144,11 +144,11 @@ async fn who_asks_first_is_refused_before_sending_for_any_other_reason_as_well()
 #[tokio::test]
 async fn a_body_that_ends_early_changes_nothing() {
     let (server, _) = serve(router()).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send(head("content-length: 100") + r#"{"text":"#).await;
     drop(wire);
     // The service goes on.
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send(head("content-length: 11") + r#"{"text":""}"#).await;
     wire.answer().await.is(200, &json!(0));
 }

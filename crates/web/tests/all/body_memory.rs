@@ -1,6 +1,6 @@
 //! What all bodies that are being read take together.
 
-use crate::support::{Wire, serve, soon};
+use crate::support::{RawConnection, serve, soon};
 use axum::{Router, routing::post};
 use serde_json::json;
 use testkit::{Client, Engine, Server, Store};
@@ -85,7 +85,7 @@ async fn half_sent_bodies_count_by_what_has_arrived() {
     let (_store, server, client) = start(begun).await;
     let head =
         "POST /upload HTTP/1.1\r\nhost: localhost\r\ncontent-type: image/png\r\nexpect: 100-continue\r\n";
-    let mut half = Wire::connect(server.address()).await;
+    let mut half = RawConnection::connect(server.address()).await;
     half.send(format!("{head}content-length: 100000\r\n\r\n")).await;
     // The body is being read from here on, and none of it has arrived.
     assert_eq!(half.head().await.0, 100);
@@ -101,7 +101,7 @@ async fn client_that_goes_away_gives_back_what_its_body_took() {
     let (begun, mut begins) = mpsc::unbounded_channel();
     let (_store, server, client) = start(begun).await;
     let body = text(6_000).to_string();
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     let length = body.len();
     wire.send(format!(
         "POST /wait HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"

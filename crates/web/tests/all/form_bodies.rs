@@ -1,7 +1,7 @@
 //! Bodies that are forms, and which forms of a body an operation takes.
 
 use crate::support::{
-    Wire,
+    RawConnection,
     pets::{is_broken, serve_pets},
 };
 use serde_json::json;
@@ -59,7 +59,7 @@ async fn an_operation_says_which_forms_it_takes() {
                 format!("The body must be sent as {taken}, not as {other}.")
             );
         }
-        let mut wire = Wire::connect(server.address()).await;
+        let mut wire = RawConnection::connect(server.address()).await;
         wire.send(format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{{}}")).await;
         assert_eq!(
             wire.answer().await.is_problem(415, "unsupported-media-type"),

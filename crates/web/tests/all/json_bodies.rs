@@ -1,6 +1,6 @@
 //! Bodies that are JSON, or not quite: each fault has its answer, and none takes long.
 
-use crate::support::{Wire, sample::serve_sample};
+use crate::support::{RawConnection, all_rules::serve_all_rules};
 use serde_json::json;
 use testkit::{Answer, Client};
 
@@ -10,7 +10,7 @@ async fn send(client: &Client, body: impl Into<Vec<u8>>) -> Answer {
 
 #[tokio::test]
 async fn the_content_type_must_be_json() {
-    let (server, client) = serve_sample().await;
+    let (server, client) = serve_all_rules().await;
     for good in [
         "application/json",
         "application/json; charset=utf-8",
@@ -37,7 +37,7 @@ async fn the_content_type_must_be_json() {
             format!("The body must be sent as application/json, not as {told}.")
         );
     }
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send("POST /body HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}").await;
     assert_eq!(
         wire.answer().await.is_problem(415, "unsupported-media-type"),
@@ -53,7 +53,7 @@ async fn the_content_type_must_be_json() {
 
 #[tokio::test]
 async fn the_body_must_be_one_json_object() {
-    let (_server, client) = serve_sample().await;
+    let (_server, client) = serve_all_rules().await;
     for (body, fault) in [
         ("", "is empty; a JSON object is required"),
         (" ", "is not valid JSON: EOF while parsing a value at line 1 column 1"),
@@ -82,7 +82,7 @@ async fn the_body_must_be_one_json_object() {
 
 #[tokio::test]
 async fn members_that_are_unknown_are_ignored_and_repeated_ones_refused() {
-    let (_server, client) = serve_sample().await;
+    let (_server, client) = serve_all_rules().await;
     send(&client, r#"{"other": [{"deep": null}], "text": "a", "TEXT": 7}"#)
         .await
         .is(200, &json!({"text": "a"}));
@@ -96,7 +96,7 @@ async fn members_that_are_unknown_are_ignored_and_repeated_ones_refused() {
 
 #[tokio::test]
 async fn nesting_without_end_is_refused() {
-    let (_server, client) = serve_sample().await;
+    let (_server, client) = serve_all_rules().await;
     let fault =
         |column: usize| format!("is not valid JSON: recursion limit exceeded at line 1 column {column}");
     send(&client, "[".repeat(100_000)).await.is_invalid(&[("#", &fault(128))]);
@@ -110,7 +110,7 @@ async fn nesting_without_end_is_refused() {
 
 #[tokio::test]
 async fn a_large_body_of_many_small_things_is_read_within_the_limit() {
-    let (_server, client) = serve_sample().await;
+    let (_server, client) = serve_all_rules().await;
     let keys: Vec<_> = (0..95_000).map(|number| format!(r#""k{number}":0"#)).collect();
     let body = format!(r#"{{{},"integer":1}}"#, keys.join(","));
     assert!((900_000..1024 * 1024).contains(&body.len()), "{}", body.len());
@@ -126,7 +126,7 @@ async fn a_large_body_of_many_small_things_is_read_within_the_limit() {
 
 #[tokio::test]
 async fn an_answer_does_not_repeat_much_of_what_was_sent() {
-    let (_server, client) = serve_sample().await;
+    let (_server, client) = serve_all_rules().await;
     let long = "x".repeat(500_000);
     for body in [
         json!({"text": long}),

@@ -1,6 +1,6 @@
 //! Bytes that are no HTTP request, and requests that are too large: each gets an answer that the client can read.
 
-use crate::support::{Wire, serve};
+use crate::support::{RawConnection, serve};
 use axum::{
     Router,
     routing::{get, post},
@@ -50,7 +50,7 @@ async fn bytes_that_are_no_request_get_a_bare_status_and_the_connection_is_close
     ];
     for (bytes, status) in cases {
         println!("{:?}", String::from_utf8_lossy(bytes));
-        let mut wire = Wire::connect(server.address()).await;
+        let mut wire = RawConnection::connect(server.address()).await;
         wire.send(bytes).await;
         wire.is_rejected_with(*status).await;
     }
@@ -59,7 +59,7 @@ async fn bytes_that_are_no_request_get_a_bare_status_and_the_connection_is_close
 #[tokio::test]
 async fn a_header_without_end_is_refused() {
     let (server, _) = serve(router()).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET / HTTP/1.1\r\nhost: localhost\r\nx-long: ").await;
     wire.send_until_refused(&[b'a'; 64 * 1024], 10_000_000).await;
     wire.is_rejected_with(431).await;
@@ -68,7 +68,7 @@ async fn a_header_without_end_is_refused() {
 #[tokio::test]
 async fn headers_without_end_are_refused() {
     let (server, _) = serve(router()).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET / HTTP/1.1\r\nhost: localhost\r\n").await;
     wire.send_until_refused("x-another: header\r\n".repeat(1000).as_bytes(), 10_000_000).await;
     wire.is_rejected_with(431).await;
@@ -77,7 +77,7 @@ async fn headers_without_end_are_refused() {
 #[tokio::test]
 async fn a_request_line_without_end_is_refused() {
     let (server, _) = serve(router()).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET /").await;
     wire.send_until_refused(&[b'a'; 64 * 1024], 10_000_000).await;
     wire.is_rejected_with(431).await;
@@ -86,7 +86,7 @@ async fn a_request_line_without_end_is_refused() {
 #[tokio::test]
 async fn a_head_just_below_the_limit_is_taken() {
     let (server, _) = serve(router()).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     let padding = "a".repeat(60_000);
     wire.send(format!("GET / HTTP/1.1\r\nhost: localhost\r\nx-long: {padding}\r\n\r\n")).await;
     assert_eq!(wire.answer().await.has_status(200).text(), "hello");
@@ -95,7 +95,7 @@ async fn a_head_just_below_the_limit_is_taken() {
 #[tokio::test]
 async fn bytes_after_the_last_request_do_not_swallow_its_answer() {
     let (server, _) = serve(router()).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\nand more that nobody asked for")
         .await;
     assert_eq!(wire.answer().await.has_status(200).text(), "hello");
@@ -105,7 +105,7 @@ async fn bytes_after_the_last_request_do_not_swallow_its_answer() {
 #[tokio::test]
 async fn garbage_after_a_good_request_does_not_swallow_its_answer() {
     let (server, _) = serve(router()).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\nGARBAGE\r\n\r\n").await;
     assert_eq!(wire.answer().await.has_status(200).text(), "hello");
     wire.is_rejected_with(400).await;
@@ -114,7 +114,7 @@ async fn garbage_after_a_good_request_does_not_swallow_its_answer() {
 #[tokio::test]
 async fn a_broken_chunk_is_a_problem() {
     let (server, _) = serve(router()).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send(
         "POST /take HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
     )
@@ -132,7 +132,7 @@ async fn a_client_that_is_still_sending_can_read_why_it_was_refused() {
         ("/nowhere", "application/json", 404, "not-found"),
         ("/", "application/json", 405, "method-not-allowed"),
     ] {
-        let mut wire = Wire::connect(server.address()).await;
+        let mut wire = RawConnection::connect(server.address()).await;
         let length = 20_000_000;
         wire.send(format!(
             "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {media_type}\r\ncontent-length: {length}\r\n\r\n"

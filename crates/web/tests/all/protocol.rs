@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use crate::support::{Wire, http2::Http2, serve};
+use crate::support::{RawConnection, http2::Http2, serve};
 use axum::{
     Router,
     body::Body as Answer,
@@ -65,7 +65,7 @@ async fn many_requests_at_once_on_one_http_2_connection() {
 #[tokio::test]
 async fn a_connection_is_kept_for_the_next_request_also_after_a_problem() {
     let (server, _) = serve(router()).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     for (path, status) in [("/echo/a", 200), ("/nowhere", 404), ("/name", 405), ("/echo/b", 200)] {
         wire.send(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
         wire.answer().await.has_status(status);
@@ -75,7 +75,7 @@ async fn a_connection_is_kept_for_the_next_request_also_after_a_problem() {
 #[tokio::test]
 async fn requests_sent_ahead_are_answered_in_order() {
     let (server, _) = serve(router()).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     let requests: String =
         (0..50).map(|number| format!("GET /echo/{number} HTTP/1.1\r\nhost: localhost\r\n\r\n")).collect();
     wire.send(requests).await;
@@ -87,7 +87,7 @@ async fn requests_sent_ahead_are_answered_in_order() {
 #[tokio::test]
 async fn requests_sent_ahead_with_bodies_are_answered_in_order() {
     let (server, _) = serve(router()).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     let request = |body: &str| {
         let length = body.len();
         format!(
@@ -113,7 +113,7 @@ async fn a_streamed_answer_is_sent_as_it_is_made_even_if_another_request_waits()
         Answer::from_stream(first.chain(second))
     };
     let (server, _) = serve(router().route("/stream", get(handler))).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send(
         "GET /stream HTTP/1.1\r\nhost: localhost\r\n\r\nGET /echo/next HTTP/1.1\r\nhost: localhost\r\n\r\n",
     )
@@ -140,7 +140,7 @@ async fn a_streamed_answer_is_not_piled_up_in_memory_for_a_client_that_does_not_
     let limits =
         web::ConnectionLimits { stall_time: crate::support::SHORT, ..web::ConnectionLimits::default() };
     let (server, _) = crate::support::serve_within(limits, router().route("/gigabyte", get(handler))).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send(
         "GET /gigabyte HTTP/1.1\r\nhost: localhost\r\n\r\nGET /echo/next HTTP/1.1\r\nhost: localhost\r\n\r\n",
     )
@@ -155,7 +155,7 @@ async fn a_streamed_answer_is_not_piled_up_in_memory_for_a_client_that_does_not_
 #[tokio::test]
 async fn head_is_get_without_the_body() {
     let (server, _) = serve(router()).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     for (path, status, length) in [("/echo/four", 200, "4"), ("/nowhere", 404, "154")] {
         wire.send(format!("HEAD {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
         let (found, headers) = wire.head().await;

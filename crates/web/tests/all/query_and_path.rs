@@ -1,6 +1,6 @@
 //! Parameters in the address: read strictly, and told back by name.
 
-use crate::support::{Wire, sample::serve_sample, serve};
+use crate::support::{RawConnection, all_rules::serve_all_rules, serve};
 use axum::{
     Router,
     routing::{MethodRouter, get},
@@ -16,7 +16,7 @@ const NOT_A_UUID: &str = "must be a UUID like 3be6453c-03eb-4357-ae5a-984a0e574a
 
 #[tokio::test]
 async fn a_parameter_given_twice_is_refused() {
-    let (_server, client) = serve_sample().await;
+    let (_server, client) = serve_all_rules().await;
     let twice = "is given more than once";
     client.get("/query?integer=1&integer=1").send().await.is_invalid(&[("?integer", twice)]);
     client.get("/query?integer=1&text=a&integer=x").send().await.is_invalid(&[("?integer", twice)]);
@@ -34,7 +34,7 @@ async fn a_parameter_given_twice_is_refused() {
 
 #[tokio::test]
 async fn broken_percent_codes_are_refused_wherever_they_are() {
-    let (server, client) = serve_sample().await;
+    let (server, client) = serve_all_rules().await;
     for (query, why) in [
         ("text=%", NOT_HEX),
         ("text=%4", NOT_HEX),
@@ -47,7 +47,7 @@ async fn broken_percent_codes_are_refused_wherever_they_are() {
         ("text=%ED%A0%80", NOT_UTF8),
     ] {
         // Straight onto the wire, as a client library might mend it.
-        let mut wire = Wire::connect(server.address()).await;
+        let mut wire = RawConnection::connect(server.address()).await;
         wire.send(format!("GET /query?{query} HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
         wire.answer().await.is_invalid(&[("?", why)]);
     }
@@ -56,18 +56,18 @@ async fn broken_percent_codes_are_refused_wherever_they_are() {
 
 #[tokio::test]
 async fn bytes_that_should_have_been_percent_codes_do_no_harm() {
-    let (server, _) = serve_sample().await;
-    let mut wire = Wire::connect(server.address()).await;
+    let (server, _) = serve_all_rules().await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET /query?text=é HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     wire.answer().await.is(200, &json!({"text": "é"}));
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send(b"GET /query?text=\xff HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     wire.is_rejected_with(400).await;
 }
 
 #[tokio::test]
 async fn an_odd_query_is_read_for_what_it_says() {
-    let (_server, client) = serve_sample().await;
+    let (_server, client) = serve_all_rules().await;
     for (query, read) in [
         ("", json!({})),
         ("&", json!({})),
@@ -108,7 +108,7 @@ async fn an_id_in_the_path() {
         client.get(nowhere).send().await.is_problem(404, "not-found");
     }
     for (path, why) in [("%ff", NOT_UTF8), ("%zz", NOT_A_UUID)] {
-        let mut wire = Wire::connect(server.address()).await;
+        let mut wire = RawConnection::connect(server.address()).await;
         wire.send(format!("GET /things/{path} HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
         wire.answer().await.is_invalid(&[("{thingId}", why)]);
     }
@@ -165,7 +165,7 @@ async fn text_in_the_path() {
     {
         client.get(&format!("/users/{sent}")).send().await.is(200, &json!(read));
     }
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET /users/%ff HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     wire.answer().await.is_invalid(&[("{username}", NOT_UTF8)]);
 }

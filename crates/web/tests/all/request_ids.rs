@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::support::{Wire, serve};
+use crate::support::{RawConnection, serve};
 use axum::{
     Extension, Router,
     routing::{get, post},
@@ -53,7 +53,7 @@ async fn an_id_that_is_not_well_formed_is_replaced() {
 #[tokio::test]
 async fn an_id_that_is_not_even_text_is_replaced() {
     let (server, _) = serve(router()).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send(b"GET / HTTP/1.1\r\nhost: localhost\r\nx-request-id: \xff\xfe\r\n\r\n").await;
     assert!(is_new(wire.answer().await.has_status(200).header("x-request-id")));
 }

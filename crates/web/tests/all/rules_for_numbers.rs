@@ -1,11 +1,11 @@
 //! Numbers, lists, and how faults are gathered.
 
-use crate::support::sample::{member, parameter, serve_sample};
+use crate::support::all_rules::{member, parameter, serve_all_rules};
 use serde_json::json;
 
 #[tokio::test]
 async fn whole_numbers() {
-    let (_server, client) = serve_sample().await;
+    let (_server, client) = serve_all_rules().await;
     let wanted = Err("must be a whole number from -5 to 1000");
     for (json, expected) in [
         ("0", Ok(json!(0))),
@@ -84,7 +84,7 @@ async fn whole_numbers() {
 
 #[tokio::test]
 async fn decimals() {
-    let (_server, client) = serve_sample().await;
+    let (_server, client) = serve_all_rules().await;
     let digits = Err("must be a decimal number of at most 28 digits");
     let range = Err("must be a number from 0 to 100");
     let open = Err("must be a number, 0 or more");
@@ -142,7 +142,7 @@ async fn decimals() {
 
 #[tokio::test]
 async fn lists() {
-    let (_server, client) = serve_sample().await;
+    let (_server, client) = serve_all_rules().await;
     for (name, json, expected) in [
         ("days", r#"["2026-01-01"]"#, Ok(json!(["2026-01-01"]))),
         ("days", r#"["2026-01-03","2026-01-01"]"#, Ok(json!(["2026-01-03", "2026-01-01"]))),
@@ -168,7 +168,7 @@ async fn lists() {
 
 #[tokio::test]
 async fn all_faults_are_told_at_once_in_order_of_the_members() {
-    let (_server, client) = serve_sample().await;
+    let (_server, client) = serve_all_rules().await;
     let body = r#"{"price": -1, "text": "", "unknown": 7, "integer": 5000, "date": "never", "note": "fine"}"#;
     let answer = client.post("/body").body("application/json", body).send().await;
     answer.is_invalid(&[
@@ -185,7 +185,7 @@ async fn all_faults_are_told_at_once_in_order_of_the_members() {
 
 #[tokio::test]
 async fn required_members() {
-    let (_server, client) = serve_sample().await;
+    let (_server, client) = serve_all_rules().await;
     client.post("/required").json(&json!({"name": "a", "size": 1})).send().await.is(200, &json!("fine"));
     client
         .post("/required")

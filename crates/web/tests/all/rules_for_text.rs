@@ -1,11 +1,11 @@
 //! What is text of some kind: plain text, words, dates, UUIDs, email addresses.
 
-use crate::support::sample::{member, parameter, serve_sample};
+use crate::support::all_rules::{member, parameter, serve_all_rules};
 use serde_json::{Value, json};
 
 #[tokio::test]
 async fn text() {
-    let (_server, client) = serve_sample().await;
+    let (_server, client) = serve_all_rules().await;
     let empty = Err("must not be empty");
     let kind = Err("must be text");
     let cases = [
@@ -59,7 +59,7 @@ async fn text() {
 
 #[tokio::test]
 async fn one_of_a_few_words() {
-    let (_server, client) = serve_sample().await;
+    let (_server, client) = serve_all_rules().await;
     let words = Err("must be one of: red, green");
     for (json, expected) in [
         (r#""red""#, Ok(json!("the first"))),
@@ -79,7 +79,7 @@ async fn one_of_a_few_words() {
 
 #[tokio::test]
 async fn dates() {
-    let (_server, client) = serve_sample().await;
+    let (_server, client) = serve_all_rules().await;
     const WANTED: &str = "must be a calendar date like 2026-05-17";
     let nowhere = |date: &str| format!("{WANTED}; there is no {date}");
     for date in ["2026-05-17", "2024-02-29", "2000-02-29", "0000-01-01", "0001-01-01", "9999-12-31"] {
@@ -121,7 +121,7 @@ async fn dates() {
 
 #[tokio::test]
 async fn uuids() {
-    let (_server, client) = serve_sample().await;
+    let (_server, client) = serve_all_rules().await;
     const WANTED: &str = "must be a UUID like 3be6453c-03eb-4357-ae5a-984a0e574a54";
     let id = "3be6453c-03eb-4357-ae5a-984a0e574a54";
     let upper = id.to_uppercase();
@@ -150,7 +150,7 @@ async fn uuids() {
 
 #[tokio::test]
 async fn email_addresses() {
-    let (_server, client) = serve_sample().await;
+    let (_server, client) = serve_all_rules().await;
     const WANTED: &str = "must be an email address like visitor@example.com";
     for good in ["a@b.co", "o'neil+tag@mail.example.org", "zoë@exämple.de"] {
         member(&client, "email", &Value::from(good).to_string(), Ok(json!(good))).await;

@@ -1,6 +1,6 @@
 //! A service put together: what stands beside its operations, and what goes around them.
 
-use crate::support::{Wire, serve};
+use crate::support::{RawConnection, serve};
 use axum::{
     Router,
     routing::{get, post},
@@ -61,7 +61,7 @@ async fn large_answers_are_compressed_for_who_asks() {
         ("/oauth/page", "gzip", ""),
     ] {
         // On the bare wire, where nobody decompresses.
-        let mut wire = Wire::connect(server.address()).await;
+        let mut wire = RawConnection::connect(server.address()).await;
         wire.send(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\naccept-encoding: {accept}\r\n\r\n"))
             .await;
         let answer = wire.answer().await;

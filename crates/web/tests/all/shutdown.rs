@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::support::{SHORT, Wire, http2::Http2, serve, serve_within, soon};
+use crate::support::{RawConnection, SHORT, http2::Http2, serve, serve_within, soon};
 use axum::{Router, routing::get};
 use tokio::{
     net::TcpStream,
@@ -35,7 +35,7 @@ async fn a_request_that_is_running_is_finished_and_nothing_new_is_taken() {
     let mut held = held();
     let (server, _) = serve(held.router).await;
     let address = server.address();
-    let mut running = Wire::connect(address).await;
+    let mut running = RawConnection::connect(address).await;
     running.send("GET /held HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     held.started.recv().await.unwrap();
 
@@ -59,12 +59,12 @@ async fn a_request_that_is_running_is_finished_and_nothing_new_is_taken() {
 #[tokio::test]
 async fn idle_connections_are_closed() {
     let (server, _) = serve(held().router).await;
-    let mut used = Wire::connect(server.address()).await;
+    let mut used = RawConnection::connect(server.address()).await;
     used.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     used.answer().await.has_status(200);
-    let mut half = Wire::connect(server.address()).await;
+    let mut half = RawConnection::connect(server.address()).await;
     half.send("GET / HT").await;
-    let unused = Wire::connect(server.address()).await;
+    let unused = RawConnection::connect(server.address()).await;
     // A request that was answered after they connected: they have been accepted by now.
     used.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     used.answer().await.has_status(200);
@@ -78,7 +78,7 @@ async fn idle_connections_are_closed() {
 #[tokio::test]
 async fn a_client_that_does_not_close_its_side_does_not_hold_up_the_end() {
     let (server, _) = serve(held().router).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     wire.answer().await.has_status(200);
     soon("the end", server.stop()).await;
@@ -90,7 +90,7 @@ async fn a_request_that_outlasts_the_grace_time_is_cut_off() {
     let mut held = held();
     let limits = ConnectionLimits { grace_time: SHORT, ..ConnectionLimits::default() };
     let (server, _) = serve_within(limits, held.router).await;
-    let mut running = Wire::connect(server.address()).await;
+    let mut running = RawConnection::connect(server.address()).await;
     running.send("GET /held HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     held.started.recv().await.unwrap();
     soon("the end", server.stop()).await;

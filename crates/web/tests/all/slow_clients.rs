@@ -2,7 +2,7 @@
 
 use std::{convert::Infallible, time::Duration};
 
-use crate::support::{SHORT, Wire, http2::Http2, serve_within, soon};
+use crate::support::{RawConnection, SHORT, http2::Http2, serve_within, soon};
 use axum::{
     Extension, Router,
     body::Body as Answer,
@@ -45,7 +45,7 @@ fn short_stalls() -> ConnectionLimits {
 async fn half_a_head_is_not_waited_for() {
     let (server, _) = serve_within(short_headers(), router()).await;
     for half in ["GE", "GET / HTTP/1.1", "GET / HTTP/1.1\r\nhost: localhost\r\nx-half"] {
-        let mut wire = Wire::connect(server.address()).await;
+        let mut wire = RawConnection::connect(server.address()).await;
         wire.send(half).await;
         assert_eq!(wire.closed().await, b"", "{half:?}");
     }
@@ -56,7 +56,7 @@ async fn a_connection_that_says_nothing_is_closed() {
     let (server, _) = serve_within(short_headers(), router()).await;
     // Half the preface of HTTP/2 is as little as nothing: it may still be either version.
     for nothing in ["", "PRI * HT"] {
-        let mut wire = Wire::connect(server.address()).await;
+        let mut wire = RawConnection::connect(server.address()).await;
         wire.send(nothing).await;
         assert_eq!(wire.closed().await, b"", "{nothing:?}");
     }
@@ -68,7 +68,7 @@ async fn dripped_preface_is_not_waited_for() {
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     // All but the last byte, so that which version it is stays open.
     for sent in [&preface[..23], &preface[..1]] {
-        Wire::connect(server.address()).await.drip(sent).await;
+        RawConnection::connect(server.address()).await.drip(sent).await;
     }
 }
 
@@ -126,17 +126,17 @@ async fn one_address_has_its_part_of_the_connections() {
     let request = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
     let mut held = Vec::new();
     for _ in 0..2 {
-        let mut wire = Wire::connect_from([127, 0, 0, 1], server.address()).await;
+        let mut wire = RawConnection::connect_from([127, 0, 0, 1], server.address()).await;
         wire.send(request).await;
         wire.answer().await.has_status(200);
         held.push(wire);
     }
     for _ in 0..5 {
-        let mut wire = Wire::connect_from([127, 0, 0, 1], server.address()).await;
+        let mut wire = RawConnection::connect_from([127, 0, 0, 1], server.address()).await;
         assert_eq!(wire.closed().await, b"");
     }
     // The refused ones hold nothing: the third permit is there for another address.
-    let mut other = Wire::connect_from([127, 0, 0, 2], server.address()).await;
+    let mut other = RawConnection::connect_from([127, 0, 0, 2], server.address()).await;
     other.send(request).await;
     assert_eq!(other.answer().await.has_status(200).text(), "hello");
     for wire in &mut held {
@@ -148,7 +148,7 @@ async fn one_address_has_its_part_of_the_connections() {
 #[tokio::test]
 async fn an_http_2_connection_that_says_nothing_after_its_preface_is_closed() {
     let (server, _) = serve_within(short_headers(), router()).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
     wire.closed().await;
 }
@@ -157,7 +157,7 @@ async fn an_http_2_connection_that_says_nothing_after_its_preface_is_closed() {
 async fn an_idle_connection_is_closed_after_its_last_answer() {
     for limits in [short_headers(), short_stalls()] {
         let (server, _) = serve_within(limits, router()).await;
-        let mut wire = Wire::connect(server.address()).await;
+        let mut wire = RawConnection::connect(server.address()).await;
         wire.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
         assert_eq!(wire.answer().await.has_status(200).text(), "hello");
         assert_eq!(wire.closed().await, b"");
@@ -169,7 +169,7 @@ async fn half_a_body_is_a_problem_when_its_time_is_up() {
     let (server, _) = serve_within(ConnectionLimits::default(), router()).await;
     let head = "POST /take HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
     for body in ["content-length: 10\r\n\r\n{", "transfer-encoding: chunked\r\n\r\n1\r\n{\r\n"] {
-        let mut wire = Wire::connect(server.address()).await;
+        let mut wire = RawConnection::connect(server.address()).await;
         wire.send(format!("{head}{body}")).await;
         wire.answer().await.is_problem(408, "request-timeout");
         wire.closed().await;
@@ -179,7 +179,7 @@ async fn half_a_body_is_a_problem_when_its_time_is_up() {
 #[tokio::test]
 async fn half_a_body_that_is_too_large_is_refused_at_once() {
     let (server, _) = serve_within(ConnectionLimits::default(), router()).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send("POST /take HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9999999\r\n\r\n{")
         .await;
     wire.answer().await.is_problem(413, "too-large");
@@ -211,7 +211,7 @@ fn endless(dropped: mpsc::UnboundedSender<()>) -> Router {
 async fn a_client_that_stops_reading_is_let_go_with_all_that_was_done_for_it() {
     let (dropped, mut drops) = mpsc::unbounded_channel();
     let (server, _) = serve_within(short_stalls(), endless(dropped)).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET /endless HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     assert_eq!(wire.head().await.0, 200);
     soon("the end of the stream", drops.recv()).await.unwrap();
@@ -222,7 +222,7 @@ async fn a_client_that_stops_reading_is_let_go_with_all_that_was_done_for_it() {
 async fn a_client_that_goes_away_ends_what_is_done_for_it() {
     let (dropped, mut drops) = mpsc::unbounded_channel();
     let (server, _) = serve_within(ConnectionLimits::default(), endless(dropped)).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET /endless HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     assert_eq!(wire.head().await.0, 200);
     drop(wire);
@@ -236,12 +236,12 @@ async fn a_connection_beyond_the_cap_is_served_when_another_closes() {
     let request = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
     let mut wires = Vec::new();
     for _ in 0..2 {
-        let mut wire = Wire::connect(server.address()).await;
+        let mut wire = RawConnection::connect(server.address()).await;
         wire.send(request).await;
         wire.answer().await.has_status(200);
         wires.push(wire);
     }
-    let mut third = Wire::connect(server.address()).await;
+    let mut third = RawConnection::connect(server.address()).await;
     third.send(request).await;
     // The first two still have their places: they are answered while the third waits.
     for wire in &mut wires {

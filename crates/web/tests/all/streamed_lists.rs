@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::SeqCst},
 };
 
-use crate::support::{Wire, http2::Http2, serve, soon};
+use crate::support::{RawConnection, http2::Http2, serve, soon};
 use axum::{Router, routing::get};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
@@ -85,7 +85,7 @@ async fn what_came_before_a_failure_is_not_taken_for_the_whole() {
         .await
     };
     let (server, _) = serve(Router::new().route("/", get(handler))).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     assert_eq!(wire.head().await.0, 200);
     assert_eq!(wire.chunk().await, b"[0");
@@ -123,7 +123,7 @@ async fn pages_are_fetched_as_the_client_reads_and_no_longer_than_it_stays() {
         .await
     };
     let (server, _) = serve(Router::new().route("/", get(handler))).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     assert_eq!(wire.head().await.0, 200);
     for _ in 0..100 {

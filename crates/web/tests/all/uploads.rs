@@ -1,6 +1,6 @@
 //! Bodies that are files.
 
-use crate::support::{SHORT, Wire, serve};
+use crate::support::{RawConnection, SHORT, serve};
 use axum::{Extension, Router, routing::post};
 use serde_json::json;
 use web::{Reply, RequestLimits, Upload};
@@ -26,7 +26,7 @@ async fn files_of_any_bytes_are_taken() {
         answer.is(200, &json!([3, 255]));
     }
     client.post("/").body("image/png", "").send().await.is(200, &json!([0, null]));
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send("POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\nab").await;
     wire.answer().await.is(200, &json!([2, 97]));
 }
@@ -60,7 +60,7 @@ async fn a_file_of_exactly_the_limit_is_taken_and_one_byte_more_is_not() {
     let answer = client.post("/").body("image/png", vec![7; LIMIT + 1]).send().await;
     assert_eq!(answer.is_problem(413, "too-large"), told);
     for (size, status) in [(LIMIT, 200), (LIMIT + 1, 413)] {
-        let mut wire = Wire::connect(server.address()).await;
+        let mut wire = RawConnection::connect(server.address()).await;
         wire.send("POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n").await;
         for chunk in vec![7; size].chunks(100_000) {
             wire.send(format!("{:x}\r\n", chunk.len())).await;
@@ -76,7 +76,7 @@ async fn a_file_of_exactly_the_limit_is_taken_and_one_byte_more_is_not() {
 async fn a_file_has_the_time_of_every_body() {
     let limits = RequestLimits { body_time: SHORT, ..RequestLimits::default() };
     let (server, _) = serve(router().layer(Extension(limits))).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send("POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\na").await;
     wire.answer().await.is_problem(408, "request-timeout");
 }

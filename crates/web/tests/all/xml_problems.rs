@@ -10,7 +10,7 @@ use axum::{
 use http::Method;
 use testkit::{Answer, Client, Engine, Server, Store};
 use web::{
-    Background, Body, Clock, Path, Problem, Reply, RequestLimits, Result, Service, Upload, Verbatim,
+    Background, Body, Clock, KeepBody, Path, Problem, Reply, RequestLimits, Result, Service, Upload,
     json_only, problem::CONFLICT,
 };
 
@@ -27,7 +27,7 @@ async fn start(xml: bool) -> (Store, Server, Client) {
         .merge(json);
     let verbatim = async || -> Response {
         let mut response = (StatusCode::BAD_REQUEST, "<p>No.</p>").into_response();
-        response.extensions_mut().insert(Verbatim);
+        response.extensions_mut().insert(KeepBody);
         response
     };
     let beside = Router::new()

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::SeqCst},
 };
 
-use crate::support::{Wire, serve};
+use crate::support::{RawConnection, serve};
 use axum::{Router, extract::Path, routing::get};
 use http::{HeaderMap, Method};
 use serde::Serialize;
@@ -248,7 +248,7 @@ async fn lists_of_any_length() {
 #[tokio::test]
 async fn a_list_comes_page_by_page() {
     let (server, _) = serve(pets(3, 1, None, None)).await;
-    let mut wire = Wire::connect(server.address()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET / HTTP/1.1\r\nhost: localhost\r\naccept: application/xml\r\n\r\n").await;
     assert_eq!(wire.head().await.0, 200);
     let first = format!("{DECLARATION}<pets>{}", written(0, "a&amp;b"));

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
-use web::{Problem, Verbatim};
+use web::{KeepBody, Problem};
 
 use super::{keys::KeyError, response::no_store};
 
@@ -90,7 +90,7 @@ impl IntoResponse for ErrorResponse {
                 if let Some(seconds) = retry_after {
                     headers.insert(header::RETRY_AFTER, seconds.into());
                 }
-                response.extensions_mut().insert(Verbatim);
+                response.extensions_mut().insert(KeepBody);
                 response
             }
         }

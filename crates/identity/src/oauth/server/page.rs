@@ -8,7 +8,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderValue, StatusCode, header};
 use sha2::{Digest, Sha256};
 use url::{Host, Url};
-use web::{Problem, Verbatim};
+use web::{KeepBody, Problem};
 
 use crate::oauth::scope::Scope;
 
@@ -140,7 +140,7 @@ pub(super) fn page(status: StatusCode, template: &impl Template, leads_to: Optio
         Ok(policy) => headers.insert(header::CONTENT_SECURITY_POLICY, policy),
         Err(error) => return Problem::internal(error).into_response(),
     };
-    response.extensions_mut().insert(Verbatim);
+    response.extensions_mut().insert(KeepBody);
     response
 }
 

@@ -5,7 +5,7 @@ use std::{cell::RefCell, collections::HashSet, hash::Hash};
 use utoipa::openapi::{RefOr, schema::Schema};
 
 use super::super::{
-    field::{Faults, Field},
+    field::{Field, Validation},
     rule::{Components, Describe, Rule},
 };
 
@@ -33,8 +33,8 @@ pub fn distinct<R: Rule, M: Rule<Value: Eq + Hash>>(
 impl<R, M: Rule> Distinct<R, M> {
     /// The member's value. What is wrong with it has been noted when the object was read.
     fn value(&self, field: &Field<'_>) -> Option<M::Value> {
-        let mut noted = Faults { facts: field.faults.facts.clone(), ..Faults::default() };
-        let mut object = Field { given: field.given, pointer: field.pointer.clone(), faults: &mut noted };
+        let mut noted = Validation { context: field.validation.context.clone(), ..Validation::default() };
+        let mut object = Field { raw: field.raw, pointer: field.pointer.clone(), validation: &mut noted };
         object.fields()?.sent(self.member, &self.rule)?
     }
 }

@@ -54,7 +54,7 @@ impl<R: Rule> Rule for List<R> {
     type Value = Vec<R::Value>;
 
     fn read(&self, field: &mut Field<'_>) -> Option<Self::Value> {
-        match (field.given, self.element) {
+        match (field.raw, self.element) {
             (RawValue::Json(Value::Array(items)), _) => self.items(field, items.iter().map(RawValue::Json)),
             (RawValue::Xml(_), Some(element)) => {
                 let elements = field.elements("must be a list, of elements rather than text")?;
@@ -89,9 +89,9 @@ impl<R: Rule> List<R> {
         }
         let read: Vec<_> = items
             .enumerate()
-            .map(|(index, given)| {
+            .map(|(index, raw)| {
                 let pointer = format!("{}/{index}", field.pointer);
-                self.item.read(&mut Field { given, pointer, faults: field.faults })
+                self.item.read(&mut Field { raw, pointer, validation: field.validation })
             })
             .collect();
         // Only now, since `None` ends it: every item has been read.
@@ -134,7 +134,7 @@ impl<R: Rule> Rule for Values<R> {
     type Value = Vec<R::Value>;
 
     fn read(&self, field: &mut Field<'_>) -> Option<Self::Value> {
-        let RawValue::Values(values) = field.given else { return field.fail("must be a list") };
+        let RawValue::Values(values) = field.raw else { return field.fail("must be a list") };
         if values.len() > MOST_VALUES {
             return field.fail(format!("must have at most {MOST_VALUES} values"));
         }
@@ -151,12 +151,12 @@ impl<R: Rule> Rule for Values<R> {
         }
         // All of them have the same pointer, so the first that is wrong stands for the others.
         let pointer = &field.pointer;
-        let faults = &mut *field.faults;
+        let validation = &mut *field.validation;
         values
             .iter()
             .map(|value| {
-                let given = RawValue::Text(value);
-                self.each.read(&mut Field { given, pointer: pointer.clone(), faults })
+                let raw = RawValue::Text(value);
+                self.each.read(&mut Field { raw, pointer: pointer.clone(), validation })
             })
             .collect()
     }

@@ -22,28 +22,28 @@ use super::super::{
 };
 
 /// A type of whole numbers.
-pub trait Whole: Copy + Into<i64> + TryFrom<i64> + PartialSchema {
+pub trait WholeNumber: Copy + Into<i64> + TryFrom<i64> + PartialSchema {
     const LEAST: i64;
     const MOST: i64;
 }
 
-impl Whole for i64 {
+impl WholeNumber for i64 {
     const LEAST: i64 = i64::MIN;
     const MOST: i64 = i64::MAX;
 }
 
-impl Whole for i32 {
+impl WholeNumber for i32 {
     const LEAST: i64 = i32::MIN as i64;
     const MOST: i64 = i32::MAX as i64;
 }
 
-impl Whole for u16 {
+impl WholeNumber for u16 {
     const LEAST: i64 = 0;
     const MOST: i64 = u16::MAX as i64;
 }
 
 /// A whole number in a range.
-pub fn integer<T: Whole>(range: impl RangeBounds<T>) -> Integer<T> {
+pub fn integer<T: WholeNumber>(range: impl RangeBounds<T>) -> Integer<T> {
     let least = match range.start_bound() {
         Bound::Included(least) => Some((*least).into()),
         Bound::Excluded(least) => Some((*least).into() + 1),
@@ -63,7 +63,7 @@ pub struct Integer<T> {
     whole: PhantomData<T>,
 }
 
-impl<T: Whole> Describe for Integer<T> {
+impl<T: WholeNumber> Describe for Integer<T> {
     fn schema(&self) -> RefOr<Schema> {
         let mut schema = T::schema();
         if let RefOr::T(Schema::Object(number)) = &mut schema {
@@ -75,7 +75,7 @@ impl<T: Whole> Describe for Integer<T> {
     }
 }
 
-impl<T: Whole> Rule for Integer<T> {
+impl<T: WholeNumber> Rule for Integer<T> {
     type Value = T;
 
     fn read(&self, field: &mut Field<'_>) -> Option<T> {
@@ -84,7 +84,7 @@ impl<T: Whole> Rule for Integer<T> {
             i64::MAX => format!("must be a whole number, {least} or more"),
             most => format!("must be a whole number from {least} to {most}"),
         };
-        let number = match field.given {
+        let number = match field.raw {
             RawValue::Json(Value::Number(number)) => integral(number),
             RawValue::Json(_) => None,
             _ => whole(field.word(wanted())?),
@@ -136,13 +136,13 @@ impl Rule for Id {
     type Value = i64;
 
     fn read(&self, field: &mut Field<'_>) -> Option<i64> {
-        let number = match field.given {
+        let number = match field.raw {
             RawValue::Json(Value::Number(number)) => integral(number),
             RawValue::Json(_) => None,
             _ => match field.word(NOT_AN_ID) {
                 Some(word) => whole(word),
                 None => {
-                    field.faults.malformed = true;
+                    field.validation.malformed = true;
                     return None;
                 }
             },
@@ -233,7 +233,7 @@ impl Rule for Decimals {
 
     fn read(&self, field: &mut Field<'_>) -> Option<Decimal> {
         const DIGITS: &str = "must be a decimal number of at most 28 digits";
-        let literal = match field.given {
+        let literal = match field.raw {
             RawValue::Json(Value::Number(number)) => number.as_str(),
             RawValue::Json(_) => return field.fail("must be a number"),
             _ => {

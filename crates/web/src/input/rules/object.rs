@@ -36,11 +36,15 @@ impl<T: Input + ToSchema> Rule for Nested<T> {
     type Value = T;
 
     fn read(&self, field: &mut Field<'_>) -> Option<T> {
-        let RawValue::Text(text) = field.given else { return T::read_value(field) };
+        let RawValue::Text(text) = field.raw else { return T::read_value(field) };
         match serde_json::from_str::<Value>(text) {
             Ok(value) if repeats::first(text.as_bytes()).is_none() => {
                 let pointer = field.pointer.clone();
-                T::read_value(&mut Field { given: RawValue::Json(&value), pointer, faults: field.faults })
+                T::read_value(&mut Field {
+                    raw: RawValue::Json(&value),
+                    pointer,
+                    validation: field.validation,
+                })
             }
             _ => field.fail("must be a JSON object, as text"),
         }

@@ -147,12 +147,12 @@ impl Rule for Boolean {
 
     fn read(&self, field: &mut Field<'_>) -> Option<bool> {
         const WANTED: &str = "must be true or false";
-        let word = match field.given {
+        let word = match field.raw {
             RawValue::Json(Value::Bool(value)) => return Some(*value),
             RawValue::Json(_) => return field.fail(WANTED),
             _ => field.word(WANTED)?,
         };
-        match (word, field.given) {
+        match (word, field.raw) {
             ("true", _) | ("1", RawValue::Xml(_)) => Some(true),
             ("false", _) | ("0", RawValue::Xml(_)) => Some(false),
             _ => field.fail(WANTED),

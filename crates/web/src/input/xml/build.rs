@@ -21,10 +21,10 @@ const DEEPEST: usize = 32;
 const MOST_ELEMENTS: usize = 50_000;
 
 /// What is wrong, as a predicate of the document.
-type Fault = Cow<'static, str>;
+type Message = Cow<'static, str>;
 
 /// Reads a document with this root element. A fault is told as a predicate: "is not valid XML: …".
-pub(in crate::input) fn parse(text: &str, root: &str) -> Result<Element, Fault> {
+pub(in crate::input) fn parse(text: &str, root: &str) -> Result<Element, Message> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if trim(text).is_empty() {
         return Err("is empty; an XML document is required".into());
@@ -53,8 +53,8 @@ pub(in crate::input) fn parse(text: &str, root: &str) -> Result<Element, Fault> 
         match done {
             Ok(false) => {}
             Ok(true) => break,
-            Err(Trouble::Syntax(what)) => return Err(invalid(text, at, what)),
-            Err(Trouble::Refused(why)) => return Err(why),
+            Err(XmlError::Syntax(what)) => return Err(invalid(text, at, what)),
+            Err(XmlError::Refused(why)) => return Err(why),
         }
     }
     match document.root {
@@ -68,24 +68,24 @@ pub(in crate::input) fn parse(text: &str, root: &str) -> Result<Element, Fault> 
 }
 
 /// Why a document is not taken.
-enum Trouble {
+enum XmlError {
     /// It is not well formed; where, is added.
-    Syntax(Fault),
+    Syntax(Message),
     /// It is more than we take.
-    Refused(Fault),
+    Refused(Message),
 }
 
-impl<T: Into<Fault>> From<T> for Trouble {
+impl<T: Into<Message>> From<T> for XmlError {
     fn from(what: T) -> Self {
-        Trouble::Syntax(what.into())
+        XmlError::Syntax(what.into())
     }
 }
 
-fn refused(why: impl Into<Fault>) -> Trouble {
-    Trouble::Refused(why.into())
+fn refused(why: impl Into<Message>) -> XmlError {
+    XmlError::Refused(why.into())
 }
 
-fn invalid(text: &str, at: usize, what: impl Into<Fault>) -> Fault {
+fn invalid(text: &str, at: usize, what: impl Into<Message>) -> Message {
     let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
@@ -93,7 +93,7 @@ fn invalid(text: &str, at: usize, what: impl Into<Fault>) -> Fault {
 }
 
 /// What the library says, where it says something that a client can use.
-fn syntax(error: &Error) -> Trouble {
+fn syntax(error: &Error) -> XmlError {
     match error {
         Error::Syntax(error) => error.to_string().replace('`', "").into(),
         Error::IllFormed(IllFormedError::UnmatchedEndTag(_)) => {
@@ -120,7 +120,7 @@ struct Document {
 
 impl Document {
     /// Takes the next piece of the document; says whether it was the last.
-    fn take(&mut self, event: Event<'_>, start: usize) -> Result<bool, Trouble> {
+    fn take(&mut self, event: Event<'_>, start: usize) -> Result<bool, XmlError> {
         match event {
             Event::Start(tag) => {
                 let opened = self.opened(&tag)?;
@@ -178,7 +178,7 @@ impl Document {
         Ok(false)
     }
 
-    fn opened(&mut self, tag: &BytesStart<'_>) -> Result<(Box<str>, Element), Trouble> {
+    fn opened(&mut self, tag: &BytesStart<'_>) -> Result<(Box<str>, Element), XmlError> {
         if self.open.is_empty() && self.root.is_some() {
             return Err("there must be one root element only".into());
         }
@@ -209,7 +209,7 @@ impl Document {
         }
     }
 
-    fn text(&mut self, text: &str) -> Result<(), Trouble> {
+    fn text(&mut self, text: &str) -> Result<(), XmlError> {
         match self.open.last_mut() {
             Some((_, element)) => element.text.push_str(text),
             None if text.chars().all(is_blank) => {}
@@ -222,7 +222,7 @@ impl Document {
 const OUTSIDE: &str = "there must be no text outside of the root element";
 
 /// Looks at the declaration: `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>`, the last two optional.
-fn declared(declaration: &str) -> Result<(), Trouble> {
+fn declared(declaration: &str) -> Result<(), XmlError> {
     let attributes = attributes(declaration.strip_prefix("xml").unwrap_or(declaration))?;
     let mut rest = attributes.as_slice();
     let mut next = |name| match rest.split_first() {

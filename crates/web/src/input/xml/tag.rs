@@ -15,11 +15,11 @@ pub(super) struct Attribute<'a> {
     pub(super) value: Cow<'a, str>,
 }
 
-type Fault = Cow<'static, str>;
+type Message = Cow<'static, str>;
 
 /// The attributes of a tag, from what stands after its name. Ours rather than the library's, which lets pass what
 /// is not well formed.
-pub(super) fn attributes(text: &str) -> Result<Vec<Attribute<'_>>, Fault> {
+pub(super) fn attributes(text: &str) -> Result<Vec<Attribute<'_>>, Message> {
     let mut found: Vec<Attribute<'_>> = Vec::new();
     let mut rest = text;
     loop {
@@ -51,7 +51,7 @@ pub(super) fn attributes(text: &str) -> Result<Vec<Attribute<'_>>, Fault> {
 }
 
 /// A value with its references resolved.
-fn resolved(value: &str) -> Result<Cow<'_, str>, Fault> {
+fn resolved(value: &str) -> Result<Cow<'_, str>, Message> {
     if value.contains('<') {
         return Err("< must be written as &lt; in an attribute".into());
     }
@@ -69,7 +69,7 @@ fn resolved(value: &str) -> Result<Cow<'_, str>, Fault> {
 }
 
 /// What a reference stands for, given what is between its `&` and its `;`.
-pub(super) fn resolve(reference: &str) -> Result<char, Fault> {
+pub(super) fn resolve(reference: &str) -> Result<char, Message> {
     let number = |digits: &str, radix| {
         let plain = !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
         plain.then(|| u32::from_str_radix(digits, radix).ok().and_then(char::from_u32)).flatten()

@@ -1,8 +1,8 @@
 //! A small service over real sockets, and a client that may misbehave.
 
+pub(crate) mod all_rules;
 pub(crate) mod http2;
 pub(crate) mod pets;
-pub(crate) mod sample;
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -36,15 +36,15 @@ pub(crate) fn soon<F: Future>(what: &str, event: F) -> impl Future<Output = F::O
 }
 
 /// One connection, byte by byte.
-pub(crate) struct Wire {
+pub(crate) struct RawConnection {
     stream: TcpStream,
     unread: Vec<u8>,
 }
 
-impl Wire {
+impl RawConnection {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).await.expect("the service accepts");
-        Wire { stream, unread: Vec::new() }
+        RawConnection { stream, unread: Vec::new() }
     }
 
     /// The same from another address of this machine.
@@ -52,7 +52,7 @@ impl Wire {
         let socket = TcpSocket::new_v4().expect("a socket");
         socket.bind(SocketAddr::from((ip, 0))).expect("an address of this machine");
         let stream = socket.connect(address).await.expect("the service accepts");
-        Wire { stream, unread: Vec::new() }
+        RawConnection { stream, unread: Vec::new() }
     }
 
     pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {

@@ -13,11 +13,11 @@ use web::{
 };
 
 /// What was read, member by member.
-pub(crate) struct Sample(Map<String, Value>);
+pub(crate) struct AllRules(Map<String, Value>);
 
 const COLOURS: &[(&str, &str)] = &[("red", "the first"), ("green", "the second")];
 
-impl Input for Sample {
+impl Input for AllRules {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let percent = Decimal::ZERO..=Decimal::ONE_HUNDRED;
         let text = fields.optional("text", rules::text(1..=5));
@@ -49,7 +49,7 @@ impl Input for Sample {
         keep("email", email?.map(Value::from));
         keep("days", days?.map(|days| days.iter().map(ToString::to_string).collect()));
         keep("grid", grid?.map(|grid| json!(grid)));
-        Some(Sample(read))
+        Some(AllRules(read))
     }
 }
 
@@ -67,10 +67,10 @@ impl Input for Required {
     }
 }
 
-pub(crate) async fn serve_sample() -> (Server, Client) {
+pub(crate) async fn serve_all_rules() -> (Server, Client) {
     let router = Router::new()
-        .route("/body", post(async |Body(Sample(read)): Body<Sample>| Reply(Value::Object(read))))
-        .route("/query", get(async |Query(Sample(read)): Query<Sample>| Reply(Value::Object(read))))
+        .route("/body", post(async |Body(AllRules(read)): Body<AllRules>| Reply(Value::Object(read))))
+        .route("/query", get(async |Query(AllRules(read)): Query<AllRules>| Reply(Value::Object(read))))
         .route("/required", post(async |_: Body<Required>| Reply("fine")))
         .route("/required", get(async |_: Query<Required>| Reply("fine")));
     super::serve(router).await

@@ -1,4 +1,4 @@
-//! Several parts of a request, with the faults of all of them at once.
+//! Several parts of a request, with the validation of all of them at once.
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use http::request::Parts;
@@ -24,9 +24,9 @@ where
 }
 
 /// A part of the request's head, such as the path, and the body.
-pub struct Together<A, B>(pub A, pub B);
+pub struct WithBody<A, B>(pub A, pub B);
 
-impl<S, A, B> FromRequest<S> for Together<A, B>
+impl<S, A, B> FromRequest<S> for WithBody<A, B>
 where
     S: Send + Sync,
     A: FromRequestParts<S, Rejection = Problem> + Send,
@@ -39,7 +39,7 @@ where
         let first = A::from_request_parts(&mut parts, state).await;
         let second = B::from_request(Request::from_parts(parts, body), state).await;
         let (first, second) = join(first, second)?;
-        Ok(Together(first, second))
+        Ok(WithBody(first, second))
     }
 }
 
@@ -47,7 +47,7 @@ where
 fn join<A, B>(first: Result<A, Problem>, second: Result<B, Problem>) -> Result<(A, B), Problem> {
     match (first, second) {
         (Ok(first), Ok(second)) => Ok((first, second)),
-        (Err(first), Err(second)) => Err(first.with_faults_of(second)),
+        (Err(first), Err(second)) => Err(first.with_errors_of(second)),
         (Err(problem), Ok(_)) | (Ok(_), Err(problem)) => Err(problem),
     }
 }

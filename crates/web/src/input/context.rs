@@ -1,0 +1,17 @@
+//! What a service knows without asking its database, for rules that need it: what day it is, which stations there are.
+
+use std::{any::Any, sync::Arc};
+
+/// What rules may ask for by [`Fields::context`](super::Fields::context). A service gives it to its requests as an extension.
+#[derive(Clone)]
+pub struct ValidationContext(Arc<dyn Any + Send + Sync>);
+
+impl ValidationContext {
+    pub fn new(context: impl Any + Send + Sync) -> Self {
+        ValidationContext(Arc::new(context))
+    }
+
+    pub(super) fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.0.clone().downcast().ok()
+    }
+}
