@@ -1,5 +1,4 @@
-//! Work that goes on beside a service's requests. A task that panics or ends is started again, and the service is not ready
-//! meanwhile.
+//! Background tasks of a service. A task that panics or ends is restarted, and the service is not ready until then.
 
 use std::{
     collections::BTreeSet,
@@ -123,7 +122,7 @@ impl Background {
 
 fn until_true(mut said: watch::Receiver<bool>) -> BoxFuture<'static, ()> {
     async move {
-        // The sender is gone only when the work is, too.
+        // The sender lives as long as the work.
         let _ = said.wait_for(|said| *said).await;
     }
     .boxed()

@@ -1,4 +1,4 @@
-//! What time it is. A [`Clock`] is handed to whatever needs the time, so that a test can move it.
+//! The clock. Code that needs the time gets a [`Clock`], so that a test can move it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -34,10 +34,10 @@ impl Clock {
         }
     }
 
-    /// Moves a manual clock, and wakes whoever waits on it.
+    /// Moves a manual clock, and wakes the tasks that wait on it.
     ///
     /// # Panics
-    /// On the machine's clock, which nobody moves, and past the end of time.
+    /// On the machine's clock, and past the last time that can be represented.
     pub fn advance(&self, by: SignedDuration) {
         let Source::Manual(time) = &self.0 else { panic!("only a manual clock can be moved") };
         time.send_modify(|now| *now += by);
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_manual_clock_stands_still_until_it_is_moved_and_wakes_whoever_waits() {
+    async fn manual_clock_wakes_a_waiting_task_when_it_is_moved() {
         let start: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
         let clock = Clock::manual(start);
         assert_eq!(clock.now(), start);

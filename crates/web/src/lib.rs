@@ -1,6 +1,6 @@
-//! What every service speaks: HTTP with limits, JSON and XML, problem documents, paging, documentation.
+//! What all services share: HTTP with limits, JSON and XML, problem documents, paging, documentation.
 //!
-//! - [`input`]: what a client sends, read with every fault found at once ([`Body`], [`Query`], [`Path`]).
+//! - [`input`]: what a client sends, read with all validation errors found at once ([`Body`], [`Query`], [`Path`]).
 //! - [`problem`]: the one error that leaves a service.
 //! - [`reply`]: answers that are not problems, and lists written while they are read.
 //! - [`xml`]: what answers look like in XML; [`ResponseFormat`] chooses between it and JSON.

@@ -1,4 +1,4 @@
-//! Which form an answer takes: the client's `Accept` header against what is offered.
+//! Content negotiation: the media type of an answer, chosen by the client's `Accept` header.
 
 use axum::{
     Router,
@@ -18,8 +18,8 @@ pub(crate) const XML: &str = "application/xml";
 pub(crate) const TEXT_XML: &str = "text/xml";
 const HTML: &str = "text/html";
 
-/// The offered type that the client likes best, or the refusal that lists what is offered. Whoever answers by it
-/// says so with [`vary`].
+/// The offered type that the client prefers, or a 406 problem that lists the offered types. An answer that depends on it
+/// gets [`vary`].
 pub fn choose(headers: &HeaderMap, offered: &[&'static str]) -> Result<&'static str> {
     best(headers, offered).ok_or_else(|| {
         Problem::new(&NOT_ACCEPTABLE, format!("This operation answers as {} only.", any_of(offered)))
@@ -42,14 +42,14 @@ pub fn json_only<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<
     }))
 }
 
-/// Whether a refusal is better told in XML; who likes both equally, or takes neither, gets JSON.
+/// Whether the client prefers a problem in XML. A client that prefers neither, or accepts neither, gets JSON.
 pub(crate) fn prefers_xml(headers: &HeaderMap) -> bool {
     let offered = [JSON, PROBLEM_JSON, PROBLEM_XML, XML, TEXT_XML];
     matches!(best(headers, &offered), Some(PROBLEM_XML | XML | TEXT_XML))
 }
 
-/// Whether a refusal is better told as a page: the client names HTML, and likes it better than every other form of a problem.
-/// Of several that it likes equally, the one that it names first counts: browsers send HTML first.
+/// Whether the client prefers a problem as a page: it names HTML, and prefers it to every other format of a problem. Between
+/// equal qualities the first name counts: browsers send HTML first.
 pub(crate) fn prefers_html(headers: &HeaderMap) -> bool {
     let named = ranges(headers).enumerate().find(|(_, range)| range.precision() == 2 && range.matches(HTML));
     let Some((at, html)) = named.filter(|(_, range)| range.quality > 0) else { return false };
@@ -62,8 +62,8 @@ pub(crate) fn prefers_html(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The offered type that the client likes best; the first of several it likes equally, which is also what a
-/// client without an `Accept` header gets. `None` when it takes none of them.
+/// The offered type that the client prefers; the first of several with equal quality, and for a client without an `Accept`
+/// header. `None` if the client accepts none of them.
 pub(crate) fn best<'o>(headers: &HeaderMap, offered: &[&'o str]) -> Option<&'o str> {
     if ranges(headers).next().is_none() {
         return offered.first().copied();

@@ -96,7 +96,7 @@ fn complete_operation(operation: &mut Operation, public: bool, speaks: Speaks) {
         }
         response.headers.insert("X-Request-Id".into(), request_id().into());
     }
-    // A list of one empty requirement says that nobody needs to sign in.
+    // A list of one empty requirement means that no credentials are needed.
     let open =
         operation.security.as_ref().map_or(public, |all| all.iter().all(|one| *one == Default::default()));
     // Query parameters that an operation does not have are refused also where it has none.

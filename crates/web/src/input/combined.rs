@@ -1,4 +1,4 @@
-//! Several parts of a request, with the validation of all of them at once.
+//! Several parts of a request, with the validation errors of all of them at once.
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use http::request::Parts;

@@ -1,4 +1,4 @@
-//! What a service knows without asking its database, for rules that need it: what day it is, which stations there are.
+//! The context of validation: what rules need to know of the service, such as the date or the stations.
 
 use std::{any::Any, sync::Arc};
 

@@ -44,7 +44,7 @@ impl Validation {
     pub(super) fn check<T>(self, value: Option<T>, broken: &'static Kind) -> Result<T, Problem> {
         match value {
             Some(value) if self.errors.is_empty() => Ok(value),
-            None if self.errors.is_empty() => Err(Problem::internal("a rule lacks the facts it needs")),
+            None if self.errors.is_empty() => Err(Problem::internal("a rule lacks the context it needs")),
             _ => Err(Problem::broken(if self.malformed { &INVALID_REQUEST } else { broken }, self.errors)),
         }
     }

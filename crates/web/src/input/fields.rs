@@ -97,7 +97,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Notes a fault that no single rule sees, such as two members that do not go together.
+    /// Adds a validation error that no single rule finds, such as two members that contradict each other.
     pub fn fail<T>(&mut self, name: &str, detail: impl Into<Cow<'static, str>>) -> Option<T> {
         let pointer = self.pointer_to(name);
         self.validation.errors.push(Invalid { pointer, detail: detail.into() });
@@ -150,7 +150,7 @@ impl<'a> Fields<'a> {
             }
         };
         if second.is_some() {
-            // Which of the two is meant nobody knows, as with JSON that has a member twice.
+            // It is not known which of the two counts, as with JSON that has a member twice.
             self.validation.malformed = true;
             return self.fail(name, "is given more than once");
         }

@@ -1,5 +1,4 @@
-//! The memory that request bodies take, bounded over a whole service: many bodies, each within its own limit, can be more
-//! than there is.
+//! A limit on the memory of all request bodies of a service: many bodies, each within its own limit, could exceed the memory.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,11 +11,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::problem::{Problem, UNAVAILABLE};
 
-/// What a service may keep of bodies in memory at once: a permit for each byte.
+/// The memory for the bodies of a service: a permit for each byte.
 #[derive(Clone)]
 pub(crate) struct Memory(Arc<Semaphore>);
 
-/// What one request keeps; given back when it is answered.
+/// The memory of one request; released when it is answered.
 #[derive(Clone)]
 pub(super) struct RequestMemory {
     memory: Memory,

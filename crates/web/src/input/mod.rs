@@ -1,4 +1,4 @@
-//! What a client sends, read with every fault found at once.
+//! Reads what a client sends, and finds all validation errors at once.
 //!
 //! A type that can be read from a request implements [`Input`]: it asks [`Fields`] for each member by name and
 //! rule, and every member that breaks its rule leaves an [`Invalid`](crate::problem::Invalid) with its place. Query
@@ -52,7 +52,7 @@ pub use upload::Upload;
 
 use crate::problem::{INVALID_REQUEST, Kind};
 
-/// A type read from the members of a body or a query string. `None` means that at least one fault was noted.
+/// A type read from the members of a body or a query string. `None` means that there is at least one validation error.
 pub trait Input: Sized {
     /// The root element of a body in XML; without one, no XML is taken. Namespaces do not matter.
     const XML_ROOT: Option<&'static str> = None;
@@ -60,7 +60,7 @@ pub trait Input: Sized {
     /// Whether the body may also be a form (`application/x-www-form-urlencoded`).
     const FORM: bool = false;
 
-    /// What a body is refused as that is well formed but breaks a rule. What is malformed, and every fault of a
+    /// What a body is refused as that is well formed but breaks a rule. A malformed body, and every error of a
     /// query string, is always an [`INVALID_REQUEST`].
     const BROKEN: &'static Kind = &INVALID_REQUEST;
 

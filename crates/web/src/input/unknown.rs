@@ -24,7 +24,7 @@ pub(crate) struct UnknownParameters {
 }
 
 impl UnknownParameters {
-    /// The result of reading the body, or the path, with these validation among the others.
+    /// The result of reading the body, or the path, with these validation errors among the others.
     pub(super) fn join<T>(
         extensions: &Extensions,
         body: bool,

@@ -22,7 +22,7 @@ pub struct Kind {
     pub name: &'static str,
     pub status: StatusCode,
     pub title: &'static str,
-    /// What the page tells somebody who met this problem.
+    /// The text of the page about this problem.
     pub help: &'static str,
 }
 
@@ -37,7 +37,7 @@ pub struct Invalid {
     pub detail: Cow<'static, str>,
 }
 
-/// A refusal, or a failure, on its way to the client.
+/// An error answer to a client.
 #[derive(Debug)]
 pub struct Problem(Box<Parts>);
 
@@ -66,7 +66,7 @@ impl Problem {
         }))
     }
 
-    /// A request with these things wrong, all of them at once.
+    /// A request with these validation errors.
     pub fn invalid(errors: Vec<Invalid>) -> Self {
         Problem::broken(&INVALID_REQUEST, errors)
     }
@@ -85,7 +85,7 @@ impl Problem {
         problem
     }
 
-    /// The same with what is wrong according to another refusal, if both say what is wrong with the request.
+    /// The same with the validation errors of another problem, if both have validation errors.
     #[must_use]
     pub(crate) fn with_errors_of(self, other: Problem) -> Self {
         if self.0.errors.is_empty() || other.0.errors.is_empty() {
@@ -95,7 +95,7 @@ impl Problem {
         Problem::broken(kind, [self.0.errors, other.0.errors].concat())
     }
 
-    /// The same problem with these things among those that are wrong with the request, if it lists any.
+    /// The same with more validation errors, if it has any.
     pub(crate) fn and_invalid(mut self, more: Vec<Invalid>) -> Self {
         if self.0.errors.is_empty() {
             return self;
@@ -105,7 +105,7 @@ impl Problem {
         Problem::invalid(errors)
     }
 
-    /// A request with one thing wrong.
+    /// A request with one validation error.
     pub fn invalid_at(pointer: impl Into<String>, detail: impl Into<Cow<'static, str>>) -> Self {
         Problem::invalid(vec![Invalid { pointer: pointer.into(), detail: detail.into() }])
     }
@@ -119,7 +119,7 @@ impl Problem {
         .because(cause)
     }
 
-    /// What the log is to know.
+    /// Adds the cause, for the log only.
     #[must_use]
     pub fn because(mut self, cause: impl Into<Cause>) -> Self {
         self.0.cause = Some(cause.into());
@@ -158,7 +158,7 @@ impl Problem {
         &self.0.detail
     }
 
-    /// All that is wrong with the request, and where.
+    /// The validation errors of the request.
     pub fn errors(&self) -> &[Invalid] {
         &self.0.errors
     }
@@ -167,7 +167,7 @@ impl Problem {
         self.0.cause.as_ref()
     }
 
-    /// The problem that a bare status stands for, where a library refused a request before we saw it.
+    /// The problem for the bare error status of a library.
     pub(crate) fn from_status(status: StatusCode) -> Self {
         let kind = STANDARD.iter().copied().find(|kind| kind.status == status);
         let fallback = if status.is_server_error() { &INTERNAL } else { &INVALID_REQUEST };

@@ -1,8 +1,7 @@
-//! Notices a connection on which nothing happens: one that never says what it wants, an idle one, one whose client
-//! stopped sending or reading.
+//! Finds stalled connections: no request arrives, or the client stops sending or reading.
 //!
-//! What counts is progress of requests: one begins, a part of its body arrives, a part of its answer is taken. Bytes alone
-//! do not count, since a client can send HTTP/2 PINGs, or a preface byte by byte, for as long as it likes.
+//! Progress of a request counts: it begins, a part of its body arrives, a part of its answer is written. Bytes alone do not
+//! count, since a client can send HTTP/2 PINGs, or a preface byte by byte, without end.
 
 use std::{
     pin::Pin,
@@ -29,7 +28,7 @@ pub(super) struct Activity {
 }
 
 impl Activity {
-    /// The record, and a future that ends when no request has come or made progress for too long.
+    /// The activity, and a future that ends when no request has begun or made progress for too long.
     pub(super) fn new(limits: ConnectionLimits) -> (Self, impl Future<Output = ()>) {
         let activity = Activity { start: Instant::now(), last: Arc::default() };
         let watched = activity.clone();
@@ -43,7 +42,7 @@ impl Activity {
                 if now >= due {
                     return;
                 }
-                // A request that comes meanwhile may have to be given up before the first one had to come.
+                // A request that begins meanwhile may have the earlier deadline.
                 tokio::time::sleep_until(due.min(now + limits.stall_time)).await;
             }
         };
@@ -56,7 +55,7 @@ impl Activity {
     }
 }
 
-/// How much of a body is passed on at once: a large answer to a slow client makes progress that can be seen.
+/// The largest part of a body, so that a large answer to a slow client makes visible progress.
 const PIECE: usize = 128 * 1024;
 
 /// A body whose parts count as progress.

@@ -1,4 +1,4 @@
-//! Where requests come in and answers go out: the request's id, problem documents, the access log, metrics.
+//! The outermost layer: request ids, problem documents, panics, the access log, metrics.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -32,10 +32,10 @@ use crate::{
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// What `Strict-Transport-Security` says where people reach the service by TLS.
+/// The value of `Strict-Transport-Security` for a service that clients reach by TLS.
 const A_YEAR_OF_TLS: &str = "max-age=31536000";
 
-/// Marks an answer whose body is meant as it is, though its status is a refusal's: a page, or an error in OAuth's own form.
+/// Marks an answer with an error status whose body stays as it is: a page, or an error in the format of OAuth.
 #[derive(Clone, Copy, Debug)]
 pub struct KeepBody;
 
@@ -107,7 +107,7 @@ impl Edge {
     }
 }
 
-/// HTTP/1.1 wants exactly one `Host`; with none or several, two programs on the way may each see another target.
+/// HTTP/1.1 requires exactly one `Host`. With none or several, a proxy and this server may disagree on the target.
 fn has_one_host(request: &Request) -> Result<(), Problem> {
     if request.version() != Version::HTTP_11 || request.headers().get_all(header::HOST).iter().count() == 1 {
         return Ok(());

@@ -1,8 +1,8 @@
 //! Closing a connection whose client may still be sending.
 //!
-//! A socket that is closed with bytes unread is reset, and the reset overtakes the answer: a client that is refused
-//! in the middle of its upload would see a broken connection instead of the reason. So only our side is closed
-//! at first, and what still arrives is thrown away until the client has closed its side too.
+//! A socket that is closed with unread bytes is reset, and the reset may overtake the answer: a client that is still uploading
+//! would see a broken connection instead of the problem. So the server closes its side first, and discards what arrives until
+//! the client closes the other side.
 
 use std::{
     mem::MaybeUninit,
@@ -17,11 +17,11 @@ use tokio::{
     time::{Instant, Sleep, sleep_until},
 };
 
-/// How long a client may be silent before we stop listening, and how long it may go on in all.
+/// The longest time without a byte from the client, and the longest time in all.
 const SILENCE: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// What is left to do on a connection after our side of it is closed.
+/// Discards what arrives after the server has closed its side.
 pub(super) struct Linger {
     silence: Pin<Box<Sleep>>,
     end: Instant,
@@ -33,7 +33,7 @@ impl Linger {
         Linger { silence: Box::pin(sleep_until(now + SILENCE)), end: now + LONGEST }
     }
 
-    /// Throws away what arrives; ready when the client is done, or we are done with the client.
+    /// Discards bytes; ready when the client has closed its side, or after the longest time.
     pub(super) fn poll(&mut self, stream: &mut TcpStream, cx: &mut Context<'_>) -> Poll<()> {
         let mut thrown = [MaybeUninit::uninit(); 8 * 1024];
         loop {

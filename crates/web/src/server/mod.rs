@@ -1,4 +1,4 @@
-//! The accept loop: sockets in, answers out, nothing held for ever.
+//! The accept loop.
 //!
 //! Ours rather than `axum::serve`, which has no timeouts: a connection has a limited time to send the head of a
 //! request, is closed when no request makes progress for a while, and counts towards a cap, as does its address.
@@ -63,7 +63,7 @@ pub async fn serve(
     let edge = Arc::new(Edge::new(site, listening, router, random));
     let builder = Arc::new(builder(limits));
     let graceful = GracefulShutdown::new();
-    // Dropped when this function ends, which ends whatever connection is left.
+    // Dropped when this function ends, which closes the remaining connections.
     let (_serving, served) = watch::channel(());
     let mut stop = std::pin::pin!(stop);
     loop {

@@ -1,4 +1,4 @@
-//! Permits for connections: so many in all, and a part of them for one address, so that one client cannot hold them all.
+//! Permits for connections: a limit for all, and a lower one for each address, so that one client cannot take all permits.
 
 use std::{
     collections::HashMap,
@@ -43,7 +43,7 @@ impl Permits {
         self.all.clone().acquire_owned().await.map_err(std::io::Error::other)
     }
 
-    /// The permit for a connection from this address, or the one that was brought if the address has too many.
+    /// The permit for a connection from this address. If the address has too many connections, gives back `one`.
     pub(super) fn count(
         &self,
         one: OwnedSemaphorePermit,

@@ -1,5 +1,5 @@
-//! Who the client is behind proxies. What they say in `X-Forwarded-For` counts only where it comes from a proxy that the
-//! operator trusts: anybody can send that header.
+//! The client IP behind proxies. `X-Forwarded-For` counts only from a proxy that the operator trusts, since any client can send
+//! that header.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -31,7 +31,7 @@ impl Proxies {
             }
             match hop.trim().parse::<IpAddr>() {
                 Ok(address) => client = address.to_canonical(),
-                // Whatever stands before something unreadable is nobody's word.
+                // Addresses before an unreadable one are not trusted.
                 Err(_) => break,
             }
         }
@@ -67,11 +67,11 @@ mod tests {
             let found = proxies.client(peer.parse().unwrap(), &headers);
             assert_eq!(found, client.parse::<IpAddr>().unwrap(), "{peer} {forwarded:?}");
         }
-        let nobody = Proxies::default();
+        let untrusting = Proxies::default();
         let mut headers = HeaderMap::new();
         headers.append("x-forwarded-for", "203.0.113.9".parse().unwrap());
         assert_eq!(
-            nobody.client("10.0.0.1".parse().unwrap(), &headers),
+            untrusting.client("10.0.0.1".parse().unwrap(), &headers),
             "10.0.0.1".parse::<IpAddr>().unwrap()
         );
     }

@@ -1,4 +1,4 @@
-//! What stays of a request: a line in the log, and its time in the metrics.
+//! The record of a request: a line in the log, and its time in the metrics.
 
 use std::{net::IpAddr, sync::Arc, time::Instant};
 
@@ -7,10 +7,10 @@ use http::{Method, StatusCode};
 
 use crate::{problem::Problem, request::RequestContext};
 
-/// The status under which a request is recorded whose client went away before its answer.
+/// The recorded status of a request whose client disconnected before the answer.
 const ABORTED: u16 = 499;
 
-/// A request on its way. If this is dropped before there is an answer, the client has gone, or was let go.
+/// A request that is being answered. Dropped before the answer, it records an aborted request: the connection was closed.
 pub(super) struct Record {
     pub(super) service: &'static str,
     pub(super) id: Arc<str>,
@@ -84,7 +84,7 @@ impl Drop for Record {
     }
 }
 
-/// What is asked for every few seconds, by machines.
+/// Whether monitoring calls this path every few seconds.
 fn is_probe(path: &str) -> bool {
     matches!(path, "/healthz" | "/readyz" | "/metrics")
 }

@@ -1,4 +1,4 @@
-//! The access log: a line per request, with what finds it again and nothing that is nobody's business.
+//! The access log: a line per request, with its id and without secrets.
 
 use crate::support::{RawConnection, serve, serve_within, soon};
 use axum::{

@@ -116,7 +116,7 @@ async fn so_many_calls_come_from_an_address_until_the_hour_ends() {
     // A page of another site can read why.
     assert_eq!(refused.header("access-control-allow-origin"), "*");
     is_used_up(&open.client.post("/v1/orders").header("x-forwarded-for", from).send().await, 3000);
-    // Credentials that nobody asked for change nothing.
+    // Credentials that the operation does not need change nothing.
     let signed_in = open.client.get("/v1/orders/7").header("authorization", "Bearer x");
     is_used_up(&signed_in.header("x-forwarded-for", from).send().await, 3000);
     // Other operations count their callers themselves, and another address has calls of its own.

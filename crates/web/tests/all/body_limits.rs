@@ -117,7 +117,7 @@ async fn body_that_is_too_large_is_refused_before_its_end() {
 }
 
 #[tokio::test]
-async fn who_asks_first_is_told_to_go_on_or_not_to() {
+async fn expect_100_continue_gets_the_go_ahead_or_413() {
     let (server, _) = serve(router()).await;
     let mut wire = RawConnection::connect(server.address()).await;
     wire.send(head("expect: 100-continue\r\ncontent-length: 13")).await;
@@ -132,7 +132,7 @@ async fn who_asks_first_is_told_to_go_on_or_not_to() {
 }
 
 #[tokio::test]
-async fn who_asks_first_is_refused_before_sending_for_any_other_reason_as_well() {
+async fn expect_100_continue_gets_415_without_a_go_ahead() {
     let (server, _) = serve(router()).await;
     let mut wire = RawConnection::connect(server.address()).await;
     let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain\r\nexpect: 100-continue\r\ncontent-length: 5\r\n\r\n";

@@ -149,7 +149,7 @@ async fn a_streamed_answer_is_not_piled_up_in_memory_for_a_client_that_does_not_
     // Nothing more is read until the service gives up; what it made by then went into buffers of the kernel.
     crate::support::soon("the end of the connection", server.stop()).await;
     let made = made.load(SeqCst);
-    assert!(made < 64 * 1024 * 1024, "{made} bytes were made for nobody");
+    assert!(made < 64 * 1024 * 1024, "{made} bytes were made that the client does not read");
 }
 
 #[tokio::test]

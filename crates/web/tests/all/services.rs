@@ -60,7 +60,7 @@ async fn large_answers_are_compressed_for_who_asks() {
         // A page with a secret in it.
         ("/oauth/page", "gzip", ""),
     ] {
-        // On the bare wire, where nobody decompresses.
+        // Over a raw connection, which does not decompress.
         let mut wire = RawConnection::connect(server.address()).await;
         wire.send(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\naccept-encoding: {accept}\r\n\r\n"))
             .await;
@@ -113,13 +113,13 @@ async fn any_page_may_call_the_api_and_read_its_headers() {
             "location,retry-after,www-authenticate,x-request-id"
         );
     }
-    // The pages beside the API are nobody else's.
+    // Other origins may not read the pages of the service.
     let page = client.get("/").header("origin", "https://elsewhere.example").send().await;
     assert_eq!(page.header("access-control-allow-origin"), "");
 }
 
 #[tokio::test]
-async fn who_takes_no_json_is_told_before_anything_happens() {
+async fn client_that_does_not_accept_json_gets_406_before_the_operation_runs() {
     let (_store, _server, client) = start().await;
     let page = client.post("/v1/conflict").header("accept", "text/html").send().await;
     page.is_problem_page(406, "not-acceptable", "This operation answers as application/json only.");

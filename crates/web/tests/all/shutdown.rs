@@ -95,7 +95,7 @@ async fn a_request_that_outlasts_the_grace_time_is_cut_off() {
     held.started.recv().await.unwrap();
     soon("the end", server.stop()).await;
     assert_eq!(running.closed().await, b"");
-    // The handler is gone with its connection: nobody is left to be told.
+    // The handler is dropped with its connection.
     soon("the handler's end", async {
         while Arc::strong_count(&held.finish) > 1 {
             tokio::task::yield_now().await;

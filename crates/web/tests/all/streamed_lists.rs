@@ -68,7 +68,7 @@ async fn a_failure_on_a_later_page_is_an_error_to_every_client() {
 }
 
 #[tokio::test]
-async fn what_came_before_a_failure_is_not_taken_for_the_whole() {
+async fn failure_in_a_streamed_list_breaks_the_connection() {
     let fail = Arc::new(Notify::new());
     let told = fail.clone();
     let handler = async move || {

@@ -80,7 +80,7 @@ fn invalid(what: &str, column: usize) -> String {
 }
 
 #[tokio::test]
-async fn what_is_not_well_formed_is_refused() {
+async fn document_that_is_not_well_formed_gets_400() {
     let (_server, client) = serve_pets().await;
     let outside = "there must be no text outside of the root element";
     let nameless = "a tag must start with a name";
@@ -213,7 +213,7 @@ async fn what_is_not_well_formed_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_not_taken_is_refused() {
+async fn doctype_other_encoding_or_other_root_gets_400() {
     let (_server, client) = serve_pets().await;
     let doctype = "must not have a DOCTYPE";
     let root = "must be an XML document with the root element pet, not";

@@ -80,7 +80,7 @@ fn varies(answer: &Answer) {
 }
 
 #[tokio::test]
-async fn every_refusal_is_told_in_xml() {
+async fn every_problem_is_written_in_xml() {
     let (_store, _server, client) = start(true).await;
     let ask = async |method: Method, path: &str| {
         client.call(method, path).header("accept", "application/xml").send().await
@@ -157,7 +157,7 @@ async fn every_refusal_is_told_in_xml() {
 }
 
 #[tokio::test]
-async fn every_fault_of_a_body_is_told_in_xml() {
+async fn validation_errors_are_written_in_xml() {
     let (_store, _server, client) = start(true).await;
     let body = "<pet><name></name><legs>&lt;x</legs></pet>";
     let answer =
@@ -250,7 +250,7 @@ async fn answers_that_succeed_are_left_alone() {
 }
 
 #[tokio::test]
-async fn what_stands_beside_is_for_its_own_pages_only() {
+async fn extra_routes_allow_no_other_origin() {
     let (_store, _server, client) = start(true).await;
     let from_elsewhere = |method, path: &str| {
         client.call(method, path).header("origin", "https://elsewhere.example").header("accept", "text/xml")

@@ -20,10 +20,10 @@ use crate::{input::content_type::is_utf8, sentence::shortened, xml::is_allowed};
 const DEEPEST: usize = 32;
 const MOST_ELEMENTS: usize = 50_000;
 
-/// What is wrong, as a predicate of the document.
+/// An error message, as a predicate of the document.
 type Message = Cow<'static, str>;
 
-/// Reads a document with this root element. A fault is told as a predicate: "is not valid XML: …".
+/// Reads a document with this root element. An error is a predicate: "is not valid XML: …".
 pub(in crate::input) fn parse(text: &str, root: &str) -> Result<Element, Message> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if trim(text).is_empty() {
@@ -67,11 +67,11 @@ pub(in crate::input) fn parse(text: &str, root: &str) -> Result<Element, Message
     }
 }
 
-/// Why a document is not taken.
+/// Why a document is rejected.
 enum XmlError {
     /// It is not well formed; where, is added.
     Syntax(Message),
-    /// It is more than we take.
+    /// It exceeds a limit.
     Refused(Message),
 }
 
