@@ -79,10 +79,10 @@ impl Operations {
                     Read::Nothing => return Err(Problem::invalid(errors)),
                     // Listed with what is wrong there, once the caller is known to be allowed to call.
                     Read::Path => {
-                        drop(request.extensions_mut().insert(UnknownParameters { errors, body: false }))
+                        drop(request.extensions_mut().insert(UnknownParameters { errors, body: false }));
                     }
                     Read::Body => {
-                        drop(request.extensions_mut().insert(UnknownParameters { errors, body: true }))
+                        drop(request.extensions_mut().insert(UnknownParameters { errors, body: true }));
                     }
                 }
             }
