@@ -15,7 +15,7 @@ testkit::on_both_engines! {
             tokio::time::timeout(Duration::from_secs(120), crowd),
             sign_in(&world.accounts, "ada", PASSWORD, HERE),
         );
-        let outcomes = outcomes.expect("everybody is answered");
+        let outcomes = outcomes.expect("all are answered");
         let (wrong, busy) = (count(&outcomes, Outcome::Wrong), count(&outcomes, Outcome::Busy));
         assert_eq!(wrong + busy, 500, "{outcomes:?}");
         assert!(wrong >= 256 && busy > 0, "{wrong} were checked, {busy} were told to come back");

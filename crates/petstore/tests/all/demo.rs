@@ -141,8 +141,8 @@ testkit::on_both_engines! {
         let before = open.dump().await;
         let demo = Demo::of(demo.open.reopen(with_demo()).await);
         assert_eq!(demo.open.dump().await, before);
-        assert!(demo.log_in("user1", "password").await.is_none(), "somebody deleted that user");
-        assert!(demo.log_in("theUser", "12345").await.is_none(), "nobody is called that any more");
+        assert!(demo.log_in("user1", "password").await.is_none(), "that user was deleted");
+        assert!(demo.log_in("theUser", "12345").await.is_none(), "that user was renamed");
         assert!(demo.log_in("renamed", "12345").await.is_some());
         demo.open.pet(3).await.is_problem(404, "not-found");
         demo.open.order(10).await.is_problem(404, "not-found");

@@ -115,7 +115,7 @@ testkit::on_both_engines! {
         }
     }
 
-    /// Their addresses are those of other operations, or what clients make other addresses of, so that nobody could read,
+    /// Their addresses are those of other operations, or what clients make other addresses of, so that no client could read,
     /// change or delete such a user.
     async fn names_that_no_path_leads_to_are_refused(open: Open) {
         let before = open.dump().await;

@@ -50,7 +50,7 @@ testkit::on_both_engines! {
              <trip>{ADDRESS}/trips/{TRIP}</trip></links></booking>"
         );
         is_xml(&answer, 200, &expected);
-        assert_eq!(open.seats(TRIP).await, 340, "though nobody has swept");
+        assert_eq!(open.seats(TRIP).await, 340, "before the sweeper ran");
         // Nor does sweeping change what can be seen.
         open.work_off().await;
         open.ada.booking(id).await.is(200, &expired);

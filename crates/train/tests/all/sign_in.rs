@@ -17,7 +17,7 @@ const BARE: &str = "Bearer realm=\"Train travel\", \
 fn is_challenge(answer: &Answer, status: u16, kind: &str, detail: &str, more: &str) {
     assert_eq!(answer.is_problem(status, kind), detail);
     assert_eq!(answer.header("www-authenticate"), format!("{BARE}{more}"));
-    assert_eq!(answer.header("ratelimit"), "", "nobody's calls are counted");
+    assert_eq!(answer.header("ratelimit"), "", "the calls of unknown callers are not counted");
     assert_eq!(answer.header("cache-control"), "no-store");
 }
 

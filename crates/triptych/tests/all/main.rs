@@ -24,3 +24,4 @@ mod user;
 mod webhook_crash;
 mod webhook_listen;
 mod webhooks;
+mod words;

@@ -273,7 +273,7 @@ async fn nothing_that_may_be_secret_is_logged() {
         "secret-cookie",
         "in-an-answer",
         "password-of-somebody",
-        // The Base64 form of somebody:password-of-somebody.
+        // The Base64 form of the name and the password.
         "c29tZWJvZHk6cGFzc3dvcmQtb2Ytc29tZWJvZHk",
     ] {
         let found: Vec<_> = lines.iter().filter(|line| line.contains(secret)).collect();
