@@ -113,12 +113,12 @@ pub(crate) fn example(today: Date, hours: &Hours) -> (Uuid, Vec<Date>) {
     (event.id, dates_around(today, event.days, hours))
 }
 
-/// Not an event's id: its row marks that the demo has been here, so that an event somebody deleted stays deleted.
+/// Not an event's id: its row marks that the demo data was added, so that a deleted event stays deleted.
 const MARK: Uuid = Uuid::nil();
 
 impl Museum {
-    /// Brings the demo data, once, and gives new dates to demo events whose dates have all passed, unless somebody
-    /// has changed them. To be called at every start, and every day.
+    /// Adds the demo data once, and gives new dates to demo events whose dates have all passed, unless a user
+    /// has changed them. Call it at every start and every day.
     pub(crate) async fn keep_demo_fresh(&self) -> Result<(), Error> {
         let hours = self.hours.clone();
         let today = hours.today(self.clock.now());

@@ -40,7 +40,7 @@ impl FromRequestParts<Petstore> for PetsCaller {
     }
 }
 
-/// A caller with an API key, or with an access token for pets. A valid one of them suffices, whatever the other is.
+/// A caller with an API key, or with an access token for pets. One valid credential suffices, even if the other is not valid.
 pub(crate) struct KeyOrPetsCaller;
 
 impl FromRequestParts<Petstore> for KeyOrPetsCaller {

@@ -111,7 +111,7 @@ struct DemoUser {
 }
 
 impl DemoUser {
-    /// Adds the user, unless somebody has the name.
+    /// Adds the user, unless the name is taken.
     fn insert(&self, tx: &mut WriteTx<'_>, now: Timestamp, random: &Random) -> Result<(), Error> {
         let account = random.uuid(now);
         if !account::insert_demo(tx, account, &self.name, Some(&self.hash), now)? {
@@ -127,7 +127,7 @@ impl DemoUser {
     }
 }
 
-/// The first ids that are given out come after those of the demo, as somebody who looks at it expects.
+/// The first ids that are given out follow those of the demo.
 fn start_ids_after_demo(tx: &mut WriteTx<'_>) -> Result<(), Error> {
     for (kind, next) in [("pet", 11_i64), ("order", 11), ("user", 11)] {
         tx.execute("UPDATE next_id SET id = $2 WHERE kind = $1 AND id < $2", &[kind.into(), next.into()])?;

@@ -47,8 +47,8 @@ impl<S: Scopes> FromRequestParts<Train> for Caller<S> {
             Ok(standing) | Err(QuotaError::UsedUp(standing)) => Some(*standing),
             Err(QuotaError::Db(_)) => None,
         };
-        if let (Some(standing), Some(place)) = (standing, parts.extensions.get::<Place>()) {
-            let _ = place.0.set(standing);
+        if let (Some(standing), Some(slot)) = (standing, parts.extensions.get::<QuotaSlot>()) {
+            let _ = slot.0.set(standing);
         }
         spent.map_err(QuotaError::into_problem)?;
         Ok(Caller { subject, scopes: PhantomData })
@@ -57,17 +57,17 @@ impl<S: Scopes> FromRequestParts<Train> for Caller<S> {
 
 /// Where a request's standing is left for its answer.
 #[derive(Clone, Default)]
-struct Place(Arc<OnceLock<QuotaStatus>>);
+struct QuotaSlot(Arc<OnceLock<QuotaStatus>>);
 
 /// Tells every caller that is known how many calls are left.
 pub(crate) async fn tell_standing(mut request: Request, next: Next) -> Response {
-    let place = Place::default();
-    request.extensions_mut().insert(place.clone());
+    let slot = QuotaSlot::default();
+    request.extensions_mut().insert(slot.clone());
     let mut response = next.run(request).await;
-    if let Some(QuotaStatus { limit, remaining, reset }) = place.0.get() {
-        let told = format!("limit={limit}, remaining={remaining}, reset={reset}");
-        if let Ok(told) = HeaderValue::try_from(told) {
-            response.headers_mut().insert(HeaderName::from_static("ratelimit"), told);
+    if let Some(QuotaStatus { limit, remaining, reset }) = slot.0.get() {
+        let value = format!("limit={limit}, remaining={remaining}, reset={reset}");
+        if let Ok(value) = HeaderValue::try_from(value) {
+            response.headers_mut().insert(HeaderName::from_static("ratelimit"), value);
         }
     }
     response

@@ -60,7 +60,7 @@ pub(crate) enum Cancelled {
     Departed,
 }
 
-/// Cancels a booking: its seat is free, and what was paid is to go back, unless the train of its trip has departed.
+/// Cancels a booking: its seat is free, and its payment is refunded, unless the train of its trip has departed.
 pub(crate) fn cancel(
     tx: &mut WriteTx<'_>,
     owner: &str,

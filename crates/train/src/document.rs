@@ -1,4 +1,4 @@
-//! What the OpenAPI document says beside the operations.
+//! The parts of the OpenAPI document that are not operations.
 
 use jiff::SignedDuration;
 use utoipa::{

@@ -41,7 +41,7 @@ impl<S: Sync> FromRequestParts<S> for Key {
     }
 }
 
-/// A request that can be told from others, and from itself with another body.
+/// Identifies a request, and detects the same key with another body.
 #[derive(Clone)]
 pub(crate) struct Request {
     owner: String,
@@ -135,7 +135,7 @@ impl From<Refusal> for Problem {
 
 /// What is known about a request with a key.
 pub(crate) enum Known<T> {
-    /// Nothing yet: the work is to be done now, and the key is taken.
+    /// The key is new and now taken: do the work.
     New,
     Answered(Answer<T>),
     /// The work is being done, or the key came with another body.
@@ -158,7 +158,7 @@ pub(crate) fn take<T: for<'a> Deserialize<'a>>(
         "DELETE FROM idempotency WHERE hash = $1 AND expires_at <= $2",
         &[hash.as_slice().into(), now.into()],
     )?;
-    // Where the same request is at work elsewhere, this waits for its end.
+    // Waits for the transaction of the same request in another process.
     let taken = tx.execute(
         "INSERT INTO idempotency (hash, owner, fingerprint, expires_at) VALUES ($1, $2, $3, $4)
          ON CONFLICT (hash) DO NOTHING",

@@ -84,12 +84,12 @@ pub(crate) struct PageLinks {
 }
 
 /// The address of a request as its client knows it, to make links from.
-pub(crate) struct Here {
+pub(crate) struct PageAddress {
     path: String,
     parameters: Vec<(String, String)>,
 }
 
-impl<S: Sync + Send> FromRequestParts<S> for Here {
+impl<S: Sync + Send> FromRequestParts<S> for PageAddress {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
@@ -98,11 +98,11 @@ impl<S: Sync + Send> FromRequestParts<S> for Here {
             .map_err(|why| Problem::invalid_at("?", why))?;
         let parameters =
             pairs.into_iter().map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
-        Ok(Here { path: uri.path().to_owned(), parameters })
+        Ok(PageAddress { path: uri.path().to_owned(), parameters })
     }
 }
 
-impl Here {
+impl PageAddress {
     /// This page of a list at `address`, of which more follows or not.
     pub(crate) fn links(&self, address: &str, paging: Paging, more: bool) -> PageLinks {
         let page = paging.page();

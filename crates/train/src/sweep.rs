@@ -1,5 +1,4 @@
-//! Work that goes on beside the requests: holds that have run out give their seats back, payments come to their end, webhooks
-//! are sent.
+//! Background work: expired holds release their seats, payments are settled, webhooks are sent.
 
 use std::future::pending;
 
@@ -7,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{Train, payment, payment::settle::NotYet, trip};
 
-/// How often to look at the least; nobody waits for it, since whoever needs a seat takes it from a hold that has run out.
+/// How often to look at the least; no request waits for it, since a booking that needs a seat takes it from an expired hold.
 const AT_LEAST_EVERY: SignedDuration = SignedDuration::from_secs(30);
 
 /// How long to wait when something went wrong.
@@ -17,10 +16,10 @@ const AFTER_A_FAILURE: SignedDuration = SignedDuration::from_secs(1);
 const BATCH: i64 = 500;
 
 impl Train {
-    /// Works until it is told to stop; webhooks that are being sent then may still arrive.
+    /// Runs until shutdown; webhooks that are being sent then may still arrive.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let webhooks = |stop| self.webhooks.clone().run(stop);
-        // Holds and payments can stop anywhere: whoever starts next goes on with them.
+        // Holds and payments can stop anywhere: the next process continues them.
         tokio::select! {
             () = self.background.keep("webhooks", stop, webhooks) => {}
             () = self.background.keep("sweeper", pending(), |_| self.bring_to_an_end()) => {}
@@ -64,7 +63,7 @@ impl Train {
             if trips.is_empty() {
                 return Ok(());
             }
-            // One transaction a trip, so that nobody who books waits for more than that.
+            // One transaction a trip, so that a booking waits for one trip at most.
             for trip in trips {
                 self.db.write(move |tx| trip::store::expire(tx, trip, now)).await?;
             }

@@ -33,7 +33,7 @@ pub(crate) fn is_removed(tx: &mut Tx<'_>, owner: &str) -> Result<bool, Error> {
     Ok(removed == Some(true))
 }
 
-/// What the holder of a token is told whose user was removed.
+/// The problem for a token whose user was removed.
 pub(crate) fn gone() -> Problem {
     Problem::new(&FORBIDDEN, "The user of this access token was removed.")
 }

@@ -18,7 +18,7 @@ use web::{
 
 use super::{
     LARGEST, MediaType,
-    store::{self, Image, Kept},
+    store::{self, Image, Insertion},
 };
 use crate::{
     Petstore,
@@ -81,9 +81,9 @@ pub(crate) async fn upload(
     let image = Image { id, pet_id, media_type, size: size as i64 };
     let kept = petstore.db.write(move |tx| store::insert(tx, &image, &address, &bytes)).await?;
     match kept {
-        Kept::Yes => {}
-        Kept::NoPet => return Err(pet::api::unknown()),
-        Kept::Full => {
+        Insertion::Yes => {}
+        Insertion::NoPet => return Err(pet::api::unknown()),
+        Insertion::Full => {
             return Err(Problem::new(
                 &CONFLICT,
                 "The pet has as many images as it may have. Replace the pet with fewer photoUrls first.",
@@ -127,7 +127,7 @@ pub(crate) async fn get(State(petstore): State<Petstore>, Path(id): Path<Uuid>) 
         (header::CONTENT_TYPE, HeaderValue::from_static(media_type.word())),
         (header::CONTENT_LENGTH, HeaderValue::from(size)),
         (header::CONTENT_DISPOSITION, HeaderValue::from_static(disposition)),
-        // Whatever it is, no browser is to run any of it.
+        // No browser may run any part of the file.
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox")),
         // The address is that of these bytes for ever.
         (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable")),

@@ -10,8 +10,8 @@ use crate::pet::photos;
 /// How large a piece of an image is.
 const PART: usize = 256 * 1024;
 
-/// What became of an image that was to be kept.
-pub(crate) enum Kept {
+/// The result of an upload.
+pub(crate) enum Insertion {
     Yes,
     NoPet,
     /// The pet has as many images as it may.
@@ -33,9 +33,9 @@ pub(crate) fn insert(
     image: &Image,
     address: &str,
     bytes: &[u8],
-) -> Result<Kept, Error> {
+) -> Result<Insertion, Error> {
     // The lock makes uploads for one pet wait for each other, so that each counts the others.
-    let Some(mut photo_urls) = photos::lock(tx, image.pet_id)? else { return Ok(Kept::NoPet) };
+    let Some(mut photo_urls) = photos::lock(tx, image.pet_id)? else { return Ok(Insertion::NoPet) };
     let (count, size): (i64, i64) = tx
         .row(
             "SELECT count(*), CAST(COALESCE(sum(size), 0) AS BIGINT) FROM pet_image WHERE pet_id = $1",
@@ -44,7 +44,7 @@ pub(crate) fn insert(
         )?
         .unwrap_or_default();
     if count >= MOST || size + image.size > LARGEST_TOGETHER || photo_urls.len() >= photos::MOST {
-        return Ok(Kept::Full);
+        return Ok(Insertion::Full);
     }
     tx.execute(sql!("INSERT INTO pet_image ({Image}) VALUES ({Image.values})"), &image.values()?)?;
     for (number, part) in (0_i64..).zip(bytes.chunks(PART)) {
@@ -55,7 +55,7 @@ pub(crate) fn insert(
     }
     photo_urls.push(address.to_owned());
     photos::set(tx, image.pet_id, &photo_urls)?;
-    Ok(Kept::Yes)
+    Ok(Insertion::Yes)
 }
 
 pub(crate) fn by_id(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Image>, Error> {

@@ -42,7 +42,7 @@ pub(crate) async fn add(
 }
 
 impl Petstore {
-    /// Adds a pet under an id that nobody has.
+    /// Adds a pet under a free id.
     async fn add_pet(&self, pet: Pet) -> Result<Pet> {
         self.pet_ids
             .assign(1, |ids| {

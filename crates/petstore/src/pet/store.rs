@@ -34,7 +34,7 @@ pub(crate) fn replace(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<bool, Error> {
 
 /// Adds a pet, or replaces the one that has its id.
 pub(crate) fn put(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<(), Error> {
-    // Between the two somebody may delete it, where several processes write: then it is added after all.
+    // Another process may delete the pet between the two statements; the loop then adds it.
     while !insert(tx, pet)? && !replace(tx, pet)? {}
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Users in the database: the account, and what the store knows beside it.
+//! Users in the database: the account, and the profile that the store adds to it.
 
 use db::{Error, Record, Tx, WriteTx};
 use identity::{
@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{User, UserChanges};
 
-/// A user to be.
+/// A user who is created.
 #[derive(Clone)]
 pub(crate) struct NewRow {
     pub(crate) user: User,
@@ -21,7 +21,7 @@ pub(crate) struct NewRow {
     pub(crate) hash: Option<PasswordHash>,
 }
 
-/// What a user is to become.
+/// The changes to a user.
 pub(crate) struct Change {
     pub(crate) user: UserChanges,
     pub(crate) name: Option<Name>,

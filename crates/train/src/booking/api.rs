@@ -13,7 +13,7 @@ use crate::{
     cache::{NOT_CACHED, cached},
     caller::{Caller, Read, Write},
     idempotency::{self, Answer, Key, Known, Refusal},
-    page::{Here, MOST, Page, USUAL},
+    page::{MOST, Page, PageAddress, USUAL},
     problem::{DEPARTED, NO_BICYCLES, NO_DOGS, SOLD_OUT, TOO_MANY_HOLDS},
     traveller, trip,
 };
@@ -45,7 +45,7 @@ pub(crate) async fn list(
     caller: Caller<Read>,
     format: ResponseFormat,
     State(train): State<Train>,
-    here: Here,
+    here: PageAddress,
     Query(BookingQuery { page, limit }): Query<BookingQuery>,
 ) -> Result<Response> {
     let now = train.clock.now();
@@ -156,14 +156,14 @@ impl Train {
             .clone()
             .complete(id, Status::Held, Some(expires_at), BookingLinks::default())
             .linked(&self.address);
-        let wanted = trip::store::SeatRequest {
+        let request = trip::store::SeatRequest {
             trip: run.id,
             origin: self.timetable.stations[service.origin].id,
             destination: self.timetable.stations[service.destination].id,
             date: run.date,
             seats: service.seats,
         };
-        if !store::hold(tx, owner, &booking, wanted, now)? {
+        if !store::hold(tx, owner, &booking, request, now)? {
             return refused(&SOLD_OUT, "Every seat of the trip is taken.");
         }
         let told = serde_json::to_string(&booking).map_err(|error| db::Error::Fault(error.to_string()))?;

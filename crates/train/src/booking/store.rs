@@ -33,10 +33,10 @@ pub(crate) fn hold(
     tx: &mut WriteTx<'_>,
     owner: &str,
     booking: &Booking,
-    wanted: SeatRequest,
+    request: SeatRequest,
     now: Timestamp,
 ) -> Result<bool, Error> {
-    if !take_seat(tx, wanted, now)? {
+    if !take_seat(tx, request, now)? {
         return Ok(false);
     }
     let mut values = booking.values()?;
@@ -126,7 +126,7 @@ pub(crate) fn lock_all(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
     tx.lock("SELECT 1 FROM booking WHERE owner = $1 FOR NO KEY UPDATE", &[owner.into()]).map(drop)
 }
 
-/// Takes the names out of an owner's bookings, which are then nobody's.
+/// Removes the owner and the passenger's name from an owner's bookings.
 pub(crate) fn disown_all(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
     tx.execute("UPDATE booking SET owner = '', passenger_name = '' WHERE owner = $1", &[owner.into()])
         .map(drop)

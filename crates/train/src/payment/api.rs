@@ -27,9 +27,9 @@ use crate::{
     traveller,
 };
 
-/// What is to happen after a payment was written down.
+/// The next step after a payment was stored.
 enum Started {
-    /// The processor is to be asked.
+    /// Ask the processor.
     Ask(Payment),
     /// This is the answer.
     Answer(Answer<PaymentAnswer>),
@@ -65,12 +65,15 @@ pub(crate) async fn pay(
 ) -> Result<Response> {
     let now = train.clock.now();
     let operation = format!("pay {booking}");
-    let everything = new.source.everything();
-    let body =
-        (&new.amount.map(|amount| amount.normalize().to_string()), &new.currency, everything.expose_secret());
+    let fingerprint_text = new.source.fingerprint_text();
+    let body = (
+        &new.amount.map(|amount| amount.normalize().to_string()),
+        &new.currency,
+        fingerprint_text.expose_secret(),
+    );
     let request = key.request(&train.fingerprint_key, &caller.subject, &operation, &body)?;
     let id = train.random.uuid(now);
-    let asked = Asked { owner: caller.subject, booking, id, new, request };
+    let asked = PaymentRequest { owner: caller.subject, booking, id, new, request };
     let asked = std::sync::Arc::new(asked);
     let (state, work) = (train.clone(), asked.clone());
     let started = train.db.write(move |tx| state.start_payment(tx, &work, now)).await?;
@@ -86,7 +89,7 @@ pub(crate) async fn pay(
 }
 
 /// A request to pay.
-struct Asked {
+struct PaymentRequest {
     owner: String,
     booking: Uuid,
     id: Uuid,
@@ -96,7 +99,7 @@ struct Asked {
 
 impl Train {
     /// Writes an attempt down, if there is anything to pay for.
-    fn start_payment(&self, tx: &mut WriteTx<'_>, asked: &Asked, now: Timestamp) -> Result<Started> {
+    fn start_payment(&self, tx: &mut WriteTx<'_>, asked: &PaymentRequest, now: Timestamp) -> Result<Started> {
         if !traveller::enter(tx, &asked.owner)? {
             return Err(traveller::gone());
         }
@@ -118,7 +121,7 @@ impl Train {
     fn check_and_start(
         &self,
         tx: &mut WriteTx<'_>,
-        asked: &Asked,
+        asked: &PaymentRequest,
         now: Timestamp,
     ) -> Result<Started, db::Error> {
         let refused = |kind, detail: &str| Ok(Started::Answer(Answer::Refused(Refusal::new(kind, detail))));

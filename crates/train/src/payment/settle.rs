@@ -1,4 +1,4 @@
-//! Brings every payment to its end, whatever happened to whoever started it.
+//! Settles every payment, also after the process that started it has stopped.
 
 use web::Result;
 
@@ -23,7 +23,7 @@ pub enum NotYet {
 }
 
 impl Train {
-    /// Writes down what the processor said of a payment, and gives the answer for whoever asked for it.
+    /// Writes down what the processor said of a payment, and returns the answer to the request.
     pub(crate) async fn settle(
         &self,
         id: uuid::Uuid,

@@ -1,4 +1,4 @@
-//! Outcomes that arrive when nobody has swept yet, or twice, or too late: what [`super::settle`] makes of them.
+//! Outcomes that arrive before a sweep, twice, or too late, and how [`super::settle`] handles them.
 
 use service::Instance;
 use std::{

@@ -67,7 +67,7 @@ impl Source {
     }
 
     /// Everything in it, to tell one body from another. It must never be stored or printed.
-    pub(crate) fn everything(&self) -> SecretString {
+    pub(crate) fn fingerprint_text(&self) -> SecretString {
         let parts: Vec<String> = match self {
             Source::Card(card) => vec![
                 Kind::Card.word().into(),
@@ -202,7 +202,7 @@ mod tests {
             address_post_code: None,
         };
         let source = Source::Card(card);
-        let printed = format!("{:?} {:?}", source.masked(), source.everything());
+        let printed = format!("{:?} {:?}", source.masked(), source.fingerprint_text());
         assert!(printed.contains("************4242") && !printed.contains("42424242"), "{printed}");
         assert!(!printed.contains("987"), "{printed}");
     }
@@ -223,7 +223,7 @@ mod tests {
             address_post_code: None,
         });
         let text = r#"["card", "J. \"D\"", "4242424242424242", "123", "12", "2031", "(Some(\"1 Street\"), None, Some(\"London\"))", "(\"gb\", None)"]"#;
-        assert_eq!(card.everything().expose_secret(), text);
+        assert_eq!(card.fingerprint_text().expose_secret(), text);
         let account = Source::BankAccount(BankAccount {
             name: "J".into(),
             number: "00012345".into(),
@@ -233,6 +233,6 @@ mod tests {
             country: "gb".into(),
         });
         let text = r#"["bank_account", "J", "00012345", "(Some(\"000123\"), \"individual\")", "(\"Bank\", \"gb\")"]"#;
-        assert_eq!(account.everything().expose_secret(), text);
+        assert_eq!(account.fingerprint_text().expose_secret(), text);
     }
 }

@@ -9,13 +9,13 @@ use uuid::Uuid;
 use super::{Failure, MaskedSource, Status, processor::Outcome};
 use crate::booking;
 
-/// How long somebody who asked the processor has to write down what it said, before somebody else asks.
+/// How long the process that asked the processor has to store the outcome before another process asks.
 const ANSWERS_WITHIN: SignedDuration = SignedDuration::from_secs(60);
 
 /// In what time so many payments for a booking, and of a user, may fail.
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
-/// How long somebody who looks at a payment again has it for themselves.
+/// How long a process that checks a payment again holds its lease.
 const LEASE: SignedDuration = SignedDuration::from_secs(30);
 
 #[derive(Clone, Record)]
@@ -45,7 +45,7 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    /// What a client is told, unless the money went back.
+    /// The status in the answer; `None` after a refund.
     pub(crate) fn status(self) -> Option<Status> {
         match self {
             Stage::Processing | Stage::Pending => Some(Status::Pending),
@@ -58,7 +58,7 @@ impl Stage {
 
 /// When a booking may be paid for again, if as many payments for it have failed in the last hour as may.
 ///
-/// The booking's row must be locked: whoever writes down that a payment failed locks it too, so the number cannot grow between
+/// The booking's row must be locked: a process that stores a failed payment locks it too, so the number cannot grow between
 /// this and the next attempt.
 pub(crate) fn all_failures_used(
     tx: &mut WriteTx<'_>,
@@ -123,7 +123,7 @@ pub(crate) fn by_id(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Payment>, Error>
 
 /// Writes down what the processor said, unless that has been done, and gives the payment as it is then.
 ///
-/// The booking's row comes first, here as everywhere: whoever cancels it and whoever lets it expire waits for the same row, so
+/// Lock order: the booking's row comes first. Cancelling the booking and expiring it wait for the same row, so
 /// exactly one of them finds it held.
 pub(crate) fn settle(
     tx: &mut WriteTx<'_>,
@@ -162,7 +162,7 @@ pub(crate) fn settle(
     by_id(tx, id)
 }
 
-/// What was paid for a booking is to go back.
+/// Starts the refund of what was paid for a booking.
 pub(crate) fn give_back(tx: &mut WriteTx<'_>, booking: Uuid, now: Timestamp) -> Result<(), Error> {
     tx.execute(
         "UPDATE payment SET status = 'refunding', check_at = $2 WHERE booking_id = $1 AND status = 'succeeded'",
@@ -171,7 +171,7 @@ pub(crate) fn give_back(tx: &mut WriteTx<'_>, booking: Uuid, now: Timestamp) -> 
     .map(drop)
 }
 
-/// The money has gone back.
+/// Stores that a refund is complete.
 pub(crate) fn given_back(tx: &mut WriteTx<'_>, id: Uuid) -> Result<(), Error> {
     tx.execute(
         "UPDATE payment SET status = 'refunded', check_at = NULL WHERE id = $1 AND status = 'refunding'",
@@ -189,7 +189,7 @@ pub(crate) fn strip_names(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error
     .map(drop)
 }
 
-/// Takes a payment that is to be looked at again, so that nobody else does meanwhile.
+/// Leases a payment that is due for a check, so that no other process checks it at the same time.
 pub(crate) fn claim(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<Option<Payment>, Error> {
     tx.record(
         sql!(
@@ -201,13 +201,13 @@ pub(crate) fn claim(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<Option<Payme
     )
 }
 
-/// Makes every payment that somebody has for themselves due now: they are gone. Were one of them not, it would still be charged
-/// once at the most, as the processor forgets no question; it might only fail without need.
+/// Ends the lease of every payment, so that all of them are due now: the processes that held the leases have stopped. If one has
+/// not, the payment is still charged at most once, since the processor remembers each charge; it may only fail needlessly.
 pub(crate) fn take_over(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<(), Error> {
     tx.execute("UPDATE payment SET check_at = $1 WHERE check_at > $1", &[now.into()]).map(drop)
 }
 
-/// When the next payment is to be looked at.
+/// When the next payment is due for a check.
 pub(crate) fn next_check(tx: &mut Tx<'_>) -> Result<Option<Timestamp>, Error> {
     tx.row("SELECT check_at FROM payment WHERE check_at IS NOT NULL ORDER BY check_at LIMIT 1", &[], |row| {
         row.get(0)

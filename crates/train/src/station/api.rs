@@ -10,13 +10,13 @@ use web::{
     problem::NOT_FOUND,
 };
 
-use super::{Filter, Place, StationAnswer};
+use super::{Coordinates, Filter, StationAnswer};
 use crate::{
     Train,
     cache::cached,
     caller::{Caller, Read},
     country::country,
-    page::{self, Here, MOST, Page, USUAL},
+    page::{self, MOST, Page, PageAddress, USUAL},
 };
 
 /// Stations change with the program only.
@@ -26,7 +26,7 @@ const CACHED: HeaderValue = HeaderValue::from_static("private, max-age=3600");
 pub(crate) struct StationQuery {
     /// A place, as latitude and longitude: stations within 50 km of it, the nearest first.
     #[field(rule = coordinates(), example = "52.5200,13.4050")]
-    coordinates: Option<Place>,
+    coordinates: Option<Coordinates>,
     /// What the name or the address has in it, without regard to case and accents: a part of it as it stands, or how its words
     /// begin, in any order. Names are also known in English.
     #[field(rule = text(0..=100), example = "Berlin")]
@@ -42,14 +42,14 @@ pub(crate) struct StationQuery {
     limit: i64,
 }
 
-fn coordinates() -> impl Rule<Value = Place> {
+fn coordinates() -> impl Rule<Value = Coordinates> {
     const WANTED: &str =
         "must be a latitude from -90 to 90 and a longitude from -180 to 180, like 52.5200,13.4050";
     const PATTERN: &str =
         r"^[+-]?(90(\.0+)?|[0-8]?[0-9](\.[0-9]+)?),[+-]?(180(\.0+)?|(1[0-7][0-9]|[0-9]?[0-9])(\.[0-9]+)?)$";
     text(1..=100).pattern(PATTERN).then(|field, text: String| {
         let place = text.split_once(',').and_then(|(latitude, longitude)| {
-            Some(Place { latitude: degrees(latitude, 90.0)?, longitude: degrees(longitude, 180.0)? })
+            Some(Coordinates { latitude: degrees(latitude, 90.0)?, longitude: degrees(longitude, 180.0)? })
         });
         place.map_or_else(|| field.fail(WANTED), Some)
     })
@@ -77,7 +77,7 @@ pub(crate) async fn list(
     _caller: Caller<Read>,
     format: ResponseFormat,
     State(train): State<Train>,
-    here: Here,
+    here: PageAddress,
     Query(query): Query<StationQuery>,
 ) -> Result<Response> {
     let paging = Paging::new(query.page, query.limit);

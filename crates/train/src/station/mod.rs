@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use model::Resource;
 use uuid::Uuid;
 
-pub(crate) use search::{Filter, Names, Place};
+pub(crate) use search::{Coordinates, Filter, Names};
 
 /// A station of the timetable.
 pub(crate) struct Station {
@@ -16,7 +16,7 @@ pub(crate) struct Station {
     pub(crate) address: String,
     pub(crate) country: String,
     pub(crate) zone: TimeZone,
-    pub(crate) place: Place,
+    pub(crate) place: Coordinates,
     searched: search::Searched,
 }
 
@@ -34,7 +34,7 @@ impl Station {
             address: names.address.into(),
             country: country.into(),
             zone,
-            place: Place { latitude, longitude },
+            place: Coordinates { latitude, longitude },
             searched: names.searched(),
         }
     }

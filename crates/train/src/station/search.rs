@@ -4,21 +4,21 @@ use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 use super::Station;
 
-/// How far away from somebody a station may be to be found, in kilometres.
+/// The largest distance at which a station is found, in kilometres.
 const NEAR: f64 = 50.0;
 
 const EARTH_RADIUS: f64 = 6371.0;
 
 /// A place on the earth, in degrees.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct Coordinates {
     pub(crate) latitude: f64,
     pub(crate) longitude: f64,
 }
 
-impl Place {
+impl Coordinates {
     /// Kilometres along a great circle.
-    pub(crate) fn distance(self, other: Place) -> f64 {
+    pub(crate) fn distance(self, other: Coordinates) -> f64 {
         let (from, to) = (self.latitude.to_radians(), other.latitude.to_radians());
         let half = |degrees: f64| (degrees.to_radians() / 2.0).sin().powi(2);
         let a = half(other.latitude - self.latitude)
@@ -31,7 +31,7 @@ impl Place {
 #[derive(Clone, Copy)]
 pub(crate) struct Names<'t> {
     pub(crate) name: &'t str,
-    /// What it is called elsewhere, as in English.
+    /// Its names in other languages, such as English.
     pub(crate) also: &'t str,
     pub(crate) address: &'t str,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Names<'t> {
 impl Names<'_> {
     pub(super) fn searched(self) -> Searched {
         let Names { name, also, address } = self;
-        // Between them stands what nobody can search for, so that nothing is found across the two.
+        // No search can contain the separator, so that no match spans the name and the address.
         let exact = folded(&format!("{name}\0{address}"));
         Searched { exact, parts: [folded(&format!("{name} {also}")), folded(address)] }
     }
@@ -86,7 +86,7 @@ impl Search {
 pub(crate) struct Filter {
     pub(crate) search: Option<String>,
     pub(crate) country: Option<String>,
-    pub(crate) near: Option<Place>,
+    pub(crate) near: Option<Coordinates>,
 }
 
 impl Filter {
@@ -154,12 +154,14 @@ mod tests {
 
     #[test]
     fn distances_are_those_of_a_map() {
-        let berlin = Place { latitude: 52.5251, longitude: 13.3694 };
-        let paris = Place { latitude: 48.8809, longitude: 2.3553 };
+        let berlin = Coordinates { latitude: 52.5251, longitude: 13.3694 };
+        let paris = Coordinates { latitude: 48.8809, longitude: 2.3553 };
         assert!((berlin.distance(paris) - 878.0).abs() < 5.0, "{}", berlin.distance(paris));
         assert!(berlin.distance(berlin) < 0.001);
-        let (east, west) =
-            (Place { latitude: 0.0, longitude: 179.9 }, Place { latitude: 0.0, longitude: -179.9 });
+        let (east, west) = (
+            Coordinates { latitude: 0.0, longitude: 179.9 },
+            Coordinates { latitude: 0.0, longitude: -179.9 },
+        );
         assert!(east.distance(west) < 25.0);
     }
 }

@@ -1,7 +1,7 @@
 //! The timetable: which trains run between which stations, and when.
 //!
 //! It is part of the program: a few tables, read at the start. A trip is a service on a day; nothing is stored for it until
-//! somebody books. So trips are always there from today on, in every process, without anybody making them.
+//! the first booking. So every process has all trips from today on, and no process creates them.
 
 mod read;
 #[cfg(test)]

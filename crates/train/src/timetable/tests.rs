@@ -258,7 +258,7 @@ fn trains_keep_to_their_days_of_the_week() {
 fn a_broken_table_is_told_by_its_line() {
     let stations =
         "head\nk\tefdbb9d1-02c2-4bc3-afb7-6788d8782b1e\tName\tAddress\tDE\tEurope/Berlin\t1\t2\t\n";
-    let told = |stations: &str, services: &str| match read::timetable(stations, services) {
+    let error_of = |stations: &str, services: &str| match read::timetable(stations, services) {
         Ok(_) => panic!("it was taken"),
         Err(error) => error.to_string(),
     };
@@ -269,7 +269,7 @@ fn a_broken_table_is_told_by_its_line() {
         ("\t1\t", "\tx\t", "stations, line 2: the latitude is no number"),
         ("\tDE", "", "stations, line 2: a column is missing"),
     ] {
-        assert_eq!(told(&stations.replace(from, to), service), expected);
+        assert_eq!(error_of(&stations.replace(from, to), service), expected);
     }
     for (from, to, expected) in [
         ("\tk\t", "\tnowhere\t", "services, line 2: there is no such station"),
@@ -278,11 +278,11 @@ fn a_broken_table_is_told_by_its_line() {
         ("89.00", "free", "services, line 2: the price is no number"),
         ("340", "many", "services, line 2: the seats are no number"),
     ] {
-        assert_eq!(told(stations, &service.replacen(from, to, 1)), expected);
+        assert_eq!(error_of(stations, &service.replacen(from, to, 1)), expected);
     }
     let twice = format!("{service}{}", service.trim_start_matches("head\n"));
     assert_eq!(
-        told(stations, &twice),
+        error_of(stations, &twice),
         "services, line 3: another service has the same number, or one that looks the same in ids"
     );
 }

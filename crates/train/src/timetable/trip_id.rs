@@ -35,7 +35,7 @@ pub(super) fn parts(id: Uuid) -> Option<(Key, Date)> {
     key[..6].copy_from_slice(&bytes[..6]);
     key[6..].copy_from_slice(&bytes[9..12]);
     let days = i32::from_be_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]);
-    // A day that no calendar has is nobody's, and neither is one before there were trains.
+    // No trip has a day that is not in the calendar, or one before there were trains.
     let date = (0..3_000_000).contains(&days).then(|| EPOCH.checked_add(days.days()).ok())??;
     Some((key, date))
 }

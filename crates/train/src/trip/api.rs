@@ -24,7 +24,7 @@ use crate::{
     Train,
     cache::cached,
     caller::{Caller, Read},
-    page::{self, Here, MOST, Page, USUAL},
+    page::{self, MOST, Page, PageAddress, USUAL},
     timetable::{Run, Timetable},
 };
 
@@ -112,7 +112,7 @@ pub(crate) async fn list(
     _caller: Caller<Read>,
     format: ResponseFormat,
     State(train): State<Train>,
-    here: Here,
+    here: PageAddress,
     Query(query): Query<TripQuery>,
 ) -> Result<Response> {
     let timetable = &train.timetable;
@@ -169,7 +169,7 @@ pub(crate) async fn get(
 }
 
 impl Train {
-    /// The trip of an id, unless it is further ahead than anybody can book.
+    /// The trip of an id, unless it is too far ahead to book.
     pub(crate) fn known_trip(&self, id: Uuid, now: Timestamp) -> Option<Run<'_>> {
         let run = self.timetable.trip(id)?;
         let (_, last) = Timetable::days(&self.timetable.stations[run.service.origin].zone, now);

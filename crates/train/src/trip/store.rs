@@ -1,8 +1,8 @@
 //! Seats in the database.
 //!
-//! `trip_seats.taken` counts the bookings that are held or confirmed. A hold whose time has run out still counts there until
-//! somebody takes it back: the sweeper now and then, a booking that needs the seat at once. Whoever reads how many are
-//! taken leaves such holds out.
+//! `trip_seats.taken` counts the bookings that are held or confirmed. An expired hold still counts there until
+//! the sweeper releases it, or a booking that needs the seat does. A query for the number of taken seats leaves expired holds
+//! out.
 //!
 //! Lock order: trip, booking, payment; of several trips the one with the lower id first.
 
@@ -39,7 +39,7 @@ pub(crate) fn taken_on(
     )
 }
 
-/// A trip whose seat is wanted.
+/// A request for a seat on a trip.
 #[derive(Clone, Copy)]
 pub(crate) struct SeatRequest {
     pub(crate) trip: Uuid,
@@ -50,18 +50,18 @@ pub(crate) struct SeatRequest {
 }
 
 /// Takes a seat; `false` when none is left. One statement decides.
-pub(crate) fn take_seat(tx: &mut WriteTx<'_>, wanted: SeatRequest, now: Timestamp) -> Result<bool, Error> {
-    if take_free_seat(tx, wanted)? {
+pub(crate) fn take_seat(tx: &mut WriteTx<'_>, request: SeatRequest, now: Timestamp) -> Result<bool, Error> {
+    if take_free_seat(tx, request)? {
         return Ok(true);
     }
     // Nobody has booked this trip yet, or it is full, perhaps of holds that have run out.
     tx.execute(
         "INSERT INTO trip_seats (trip_id, origin, destination, date, taken) VALUES ($1, $2, $3, $4, 0)
          ON CONFLICT (trip_id) DO NOTHING",
-        &[wanted.trip.into(), wanted.origin.into(), wanted.destination.into(), wanted.date.into()],
+        &[request.trip.into(), request.origin.into(), request.destination.into(), request.date.into()],
     )?;
-    expire(tx, wanted.trip, now)?;
-    take_free_seat(tx, wanted)
+    expire(tx, request.trip, now)?;
+    take_free_seat(tx, request)
 }
 
 /// Makes others who want to change a trip's seats or bookings wait until this transaction has ended.
@@ -69,10 +69,10 @@ pub(crate) fn lock(tx: &mut WriteTx<'_>, trip: Uuid) -> Result<(), Error> {
     tx.lock("SELECT 1 FROM trip_seats WHERE trip_id = $1 FOR NO KEY UPDATE", &[trip.into()]).map(drop)
 }
 
-fn take_free_seat(tx: &mut WriteTx<'_>, wanted: SeatRequest) -> Result<bool, Error> {
+fn take_free_seat(tx: &mut WriteTx<'_>, request: SeatRequest) -> Result<bool, Error> {
     let taken = tx.execute(
         "UPDATE trip_seats SET taken = taken + 1 WHERE trip_id = $1 AND taken < $2",
-        &[wanted.trip.into(), wanted.seats.into()],
+        &[request.trip.into(), request.seats.into()],
     )?;
     Ok(taken == 1)
 }

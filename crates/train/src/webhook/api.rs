@@ -17,7 +17,7 @@ use crate::{
     cache::{NOT_CACHED, cached},
     caller::{Caller, Read, Write},
     idempotency::seconds_until,
-    page::{self, Here, MOST, Page, USUAL},
+    page::{self, MOST, Page, PageAddress, USUAL},
     traveller,
 };
 
@@ -81,7 +81,7 @@ pub(crate) async fn list(
     caller: Caller<Read>,
     format: ResponseFormat,
     State(train): State<Train>,
-    here: Here,
+    here: PageAddress,
     Query(WebhookQuery { page, limit }): Query<WebhookQuery>,
 ) -> Result<Response> {
     let paging = Paging::new(page, limit);
