@@ -117,7 +117,7 @@ impl DemoUser {
         if !account::insert_demo(tx, account, &self.name, Some(&self.hash), now)? {
             return Ok(());
         }
-        // Somebody may have the id, where the store was used before it became a demo.
+        // A store that was used before it became a demo may have a user with this id.
         let mut ids = iter::once(self.user.id).chain(iter::repeat_with(|| ids::random(random)));
         while let Some(id) = ids.next()
             && !user::store::insert_profile(tx, &User { account_id: account, id, ..self.user.clone() })?

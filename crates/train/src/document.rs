@@ -47,7 +47,7 @@ pub(crate) fn complete(document: utoipa::openapi::OpenApi, hold: SignedDuration)
     let unauthorized = responses.get("Unauthorized").cloned();
     for (name, response) in responses.iter_mut() {
         match response {
-            // Nobody's calls are counted who is not known.
+            // The calls of unknown callers are not counted.
             RefOr::T(response) if name != "Unauthorized" => tell_standing(response),
             _ => {}
         }

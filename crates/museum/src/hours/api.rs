@@ -55,7 +55,7 @@ pub(crate) struct HoursQuery {
 /// List opening hours
 ///
 /// The days on which the museum is open, from `startDate` on, `limit` of them on a page. Days on which it is
-/// closed are left out. Nobody needs to sign in for this.
+/// closed are left out. It needs no sign-in.
 #[utoipa::path(
     get, path = "/museum-hours", operation_id = "getMuseumHours", tag = "Operations",
     security(()),

@@ -257,7 +257,7 @@ impl Petstore {
             None => Err(unknown()),
             Some(user) if user.account_id == caller.account => Ok(()),
             Some(_) => {
-                Err(Problem::new(&FORBIDDEN, "Only this user can do that, and somebody else is logged in."))
+                Err(Problem::new(&FORBIDDEN, "Only this user can do that, and another user is logged in."))
             }
         }
     }

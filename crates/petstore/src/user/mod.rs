@@ -34,7 +34,7 @@ const LONGEST_CREDENTIAL: usize = 1000;
 /// How many users can be made at once: each password costs as much as a log-in.
 const MOST: usize = 50;
 
-/// A user of the store, as everybody may see it: the password is in no answer.
+/// A user of the store, as any caller may see it: the password is in no answer.
 #[derive(Debug, Clone, Default, Resource)]
 #[resource(case = "camelCase", xml = "user", form, broken = UNPROCESSABLE, table)]
 #[resource(new = NewUser, new_name = "UserInput", new_doc = "A user as a client sends one.")]

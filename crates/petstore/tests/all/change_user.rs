@@ -49,7 +49,7 @@ testkit::on_both_engines! {
         let other = open.ada.put("/v3/user/ada").json(&json!({})).send().await;
         assert_eq!(
             other.is_problem(403, "forbidden"),
-            "Only this user can do that, and somebody else is logged in."
+            "Only this user can do that, and another user is logged in."
         );
     }
 
@@ -133,7 +133,7 @@ testkit::on_both_engines! {
             open.ben.put("/v3/user/ada").json(&json!({"firstName": "x"})).send().await,
             open.ben.delete("/v3/user/ada").send().await,
         ] {
-            let said = "Only this user can do that, and somebody else is logged in.";
+            let said = "Only this user can do that, and another user is logged in.";
             assert_eq!(answer.is_problem(403, "forbidden"), said);
         }
         for answer in [

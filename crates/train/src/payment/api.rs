@@ -229,7 +229,7 @@ fn expired(source: &Source, now: Timestamp) -> Option<Invalid> {
     card.has_expired(now).then(|| Invalid { pointer: "#/source/exp_year".into(), detail: EXPIRED.into() })
 }
 
-/// The outcome is not known. Somebody will find it out.
+/// The outcome is not known yet. The sweeper asks the processor for it.
 fn not_yet(error: NotYet) -> Problem {
     match error {
         NotYet::Db(error) => error.into(),

@@ -168,7 +168,7 @@ testkit::on_both_engines! {
             let claimed = asked.train.db.write(move |tx| store::claim(tx, now)).await;
             claimed.unwrap_or_else(|error: db::Error| panic!("{error}")).map(|payment| payment.id)
         };
-        // Whoever asked the processor has a minute to write down what it said.
+        // The process that asked the processor has a lease of a minute to store the outcome.
         asked.move_to("2026-05-13T10:00:59.999999Z");
         assert_eq!(claim().await, None);
         asked.move_to("2026-05-13T10:01:00Z");

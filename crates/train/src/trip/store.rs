@@ -54,7 +54,7 @@ pub(crate) fn take_seat(tx: &mut WriteTx<'_>, request: SeatRequest, now: Timesta
     if take_free_seat(tx, request)? {
         return Ok(true);
     }
-    // Nobody has booked this trip yet, or it is full, perhaps of holds that have run out.
+    // This trip has no booking yet, or it is full, perhaps of expired holds.
     tx.execute(
         "INSERT INTO trip_seats (trip_id, origin, destination, date, taken) VALUES ($1, $2, $3, $4, 0)
          ON CONFLICT (trip_id) DO NOTHING",

@@ -168,7 +168,7 @@ pub(crate) async fn rotate(
 
 /// Send a test event
 ///
-/// A booking that does not exist, of nobody on no trip, is sent to this subscription alone, even if it was disabled.
+/// Sends a booking that does not exist to this subscription alone, even if the subscription is disabled.
 #[utoipa::path(
     post, path = "/webhooks/{webhookId}/test", operation_id = "test-webhook", tag = "Webhooks",
     params(("webhookId" = Uuid, Path, description = "The subscription's id.")),

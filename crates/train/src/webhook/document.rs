@@ -12,7 +12,7 @@ use crate::booking::NEW_BOOKING;
 
 pub(crate) fn webhooks() -> Paths {
     let body = RequestBodyBuilder::new()
-        .description(Some("The booking, as the answer to whoever made it had it."))
+        .description(Some("The booking, as the response to its user had it."))
         .content("application/json", Content::new(Some(Ref::from_schema_name("Booking"))))
         .required(Some(Required::True));
     let told = ResponseBuilder::new().description("Any 2xx within 15 seconds: it has arrived.").build();
@@ -27,7 +27,7 @@ pub(crate) fn webhooks() -> Paths {
         .operation_id(Some("new-booking"))
         .summary(Some("Be told of a new booking"))
         .description(Some(
-            "Sent to `newBooking` below the address of each subscription of whoever made the booking, signed by Standard Webhooks, \
+            "Sent to `newBooking` below the address of each subscription of the user who made the booking, signed by Standard Webhooks, \
              and with a bearer token by this service's keys whose audience is the subscribed address.",
         ))
         .security(SecurityRequirement::new("OAuth2", ["read"]))
