@@ -24,6 +24,8 @@ pub enum ChangeError {
     Invalid(#[from] AccountError),
     #[error("the name is taken")]
     Taken,
+    #[error("this name is reserved; choose another one")]
+    Reserved,
     #[error("there is no such account")]
     Unknown,
     #[error("too many passwords are being checked")]

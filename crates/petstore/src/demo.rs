@@ -56,7 +56,7 @@ const PETS: &[DemoPet] = &[
 
 impl Petstore {
     /// Brings the demo data, once. To be called at every start.
-    pub(crate) async fn bring_demo(&self) -> Result<(), OpenError> {
+    pub(crate) async fn add_demo_data(&self) -> Result<(), OpenError> {
         let brought =
             self.db.read(|tx| tx.row("SELECT 1 FROM demo_brought", &[], |row| row.get::<i64>(0))).await?;
         if brought.is_some() {

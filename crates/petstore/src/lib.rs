@@ -107,7 +107,7 @@ impl Petstore {
             random,
         };
         if demo {
-            petstore.bring_demo().await?;
+            petstore.add_demo_data().await?;
         }
         Ok(petstore)
     }

@@ -22,7 +22,7 @@ use crate::{
     routes_and_document,
     user::{
         self,
-        store::{Maker, Refused},
+        store::{Creator, UserError},
     },
 };
 
@@ -165,14 +165,18 @@ impl Running for Petstore {
 /// Adds a user with an empty profile.
 async fn add_user(instance: &Instance, name: &str, password: SecretString) -> Result<(), ChangeError> {
     let Instance { db, clock, random, .. } = instance;
+    let name = Name::new(name)?;
+    if user::UNREACHABLE.contains(&name.as_str()) {
+        return Err(ChangeError::Reserved);
+    }
     let hash = SERVICE.accounts(instance)?.hash(&password).await?;
     let now = clock.now();
     let user = user::User { account_id: random.uuid(now), ..user::User::default() };
-    let row = user::store::NewRow { user, assigned: true, name: Name::new(name)?, hash: Some(hash) };
+    let row = user::store::NewRow { user, assigned: true, name, hash: Some(hash) };
     let ids = Ids::new("user", db.clone(), random.clone());
-    match user::insert(db, &ids, vec![row], Maker::Operator, now).await {
+    match user::insert(db, &ids, vec![row], Creator::Operator, now).await {
         Ok(_) => Ok(()),
-        Err(Refused::Db(error)) => Err(error.into()),
+        Err(UserError::Db(error)) => Err(error.into()),
         Err(_) => Err(ChangeError::Taken),
     }
 }

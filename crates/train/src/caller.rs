@@ -55,12 +55,12 @@ impl<S: Scopes> FromRequestParts<Train> for Caller<S> {
     }
 }
 
-/// Where a request's standing is left for its answer.
+/// The caller's quota, for the header of the response.
 #[derive(Clone, Default)]
 struct QuotaSlot(Arc<OnceLock<QuotaStatus>>);
 
-/// Tells every caller that is known how many calls are left.
-pub(crate) async fn tell_standing(mut request: Request, next: Next) -> Response {
+/// A layer that adds the quota of an authenticated caller to the response.
+pub(crate) async fn add_rate_limit(mut request: Request, next: Next) -> Response {
     let slot = QuotaSlot::default();
     request.extensions_mut().insert(slot.clone());
     let mut response = next.run(request).await;

@@ -48,7 +48,7 @@ pub(crate) fn complete(document: utoipa::openapi::OpenApi, hold: SignedDuration)
     for (name, response) in responses.iter_mut() {
         match response {
             // The calls of unknown callers are not counted.
-            RefOr::T(response) if name != "Unauthorized" => tell_standing(response),
+            RefOr::T(response) if name != "Unauthorized" => describe_rate_limit(response),
             _ => {}
         }
     }
@@ -78,7 +78,7 @@ fn in_words(time: SignedDuration) -> String {
 fn complete_operation(operation: &mut Operation) {
     for (status, response) in &mut operation.responses.responses {
         let RefOr::T(response) = response else { continue };
-        tell_standing(response);
+        describe_rate_limit(response);
         if status.starts_with('2') {
             let example = match operation.tags.iter().flatten().next().map(String::as_str) {
                 Some("Stations") => "private, max-age=3600",
@@ -102,7 +102,7 @@ fn complete_operation(operation: &mut Operation) {
     operation.responses.responses.insert("403".into(), forbidden);
 }
 
-fn tell_standing(response: &mut Response) {
+fn describe_rate_limit(response: &mut Response) {
     let about = "How many calls the caller may make an hour, how many are left, and in how many seconds the next hour starts.";
     response.headers.insert("RateLimit".into(), header(about, "limit=100000, remaining=99999, reset=3600"));
 }

@@ -83,12 +83,12 @@ impl Key {
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Answer<T> {
     Done(T),
-    Refused(Refusal),
+    Refused(Rejection),
 }
 
-/// A refusal that can be given again.
+/// A rejected request, as it is stored and sent again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Refusal {
+pub(crate) struct Rejection {
     kind: String,
     detail: String,
     /// In how many seconds the request may pass, where a limit was reached. Such a refusal is not kept.
@@ -96,19 +96,19 @@ pub(crate) struct Refusal {
     retry_after: Option<u64>,
 }
 
-impl Refusal {
+impl Rejection {
     pub(crate) fn new(kind: &'static Kind, detail: impl Into<String>) -> Self {
-        Refusal { kind: kind.name.into(), detail: detail.into(), retry_after: None }
+        Rejection { kind: kind.name.into(), detail: detail.into(), retry_after: None }
     }
 
-    /// A refusal because a limit was reached, which it no longer is from a moment on.
+    /// A request that is rejected because of a limit, until a moment.
     pub(crate) fn limit(
         kind: &'static Kind,
         detail: impl Into<String>,
         now: Timestamp,
         until: Timestamp,
     ) -> Self {
-        Refusal { retry_after: Some(seconds_until(until, now)), ..Refusal::new(kind, detail) }
+        Rejection { retry_after: Some(seconds_until(until, now)), ..Rejection::new(kind, detail) }
     }
 }
 
@@ -119,8 +119,8 @@ pub(crate) fn seconds_until(moment: Timestamp, now: Timestamp) -> u64 {
     u64::try_from(whole).unwrap_or(0).max(1)
 }
 
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
+impl From<Rejection> for Problem {
+    fn from(refusal: Rejection) -> Self {
         match problem::by_name(&refusal.kind) {
             Some(kind) => {
                 let problem = Problem::new(kind, refusal.detail);
@@ -139,7 +139,7 @@ pub(crate) enum Known<T> {
     New,
     Answered(Answer<T>),
     /// The work is being done, or the key came with another body.
-    Refused(Refusal),
+    Refused(Rejection),
 }
 
 /// Takes a request's key, or says what became of it.
@@ -180,7 +180,7 @@ fn known<T: for<'a> Deserialize<'a>>(
             Ok((row.get::<Vec<u8>>(0)?, row.get::<Option<Json>>(1)?))
         })?;
     Ok(match found {
-        Some((kept, _)) if kept != fingerprint => Known::Refused(Refusal::new(
+        Some((kept, _)) if kept != fingerprint => Known::Refused(Rejection::new(
             &KEY_REUSED,
             "This Idempotency-Key came with another body before; take a new key for another request.",
         )),
@@ -188,7 +188,7 @@ fn known<T: for<'a> Deserialize<'a>>(
             let answer = serde_json::from_str(&answer).map_err(|error| Error::Fault(error.to_string()))?;
             Known::Answered(answer)
         }
-        _ => Known::Refused(Refusal::new(
+        _ => Known::Refused(Rejection::new(
             &KEY_IN_USE,
             "The first request with this Idempotency-Key has not been answered yet.",
         )),
@@ -201,7 +201,7 @@ pub(crate) fn keep<T: Serialize>(
     request: Option<&Request>,
     answer: &Answer<T>,
 ) -> Result<(), Error> {
-    if matches!(answer, Answer::Refused(Refusal { retry_after: Some(_), .. })) {
+    if matches!(answer, Answer::Refused(Rejection { retry_after: Some(_), .. })) {
         return forget(tx, request);
     }
     let Some(Request { hash, .. }) = request else { return Ok(()) };

@@ -39,9 +39,9 @@ use identity::{
 use jiff::SignedDuration;
 pub use payment::{
     Failure,
-    processor::{Away, Charge, Outcome, Processor},
+    processor::{Charge, Outcome, Processor, ProcessorUnavailable},
     sandbox::Sandbox,
-    settle::NotYet,
+    settle::SettleError,
 };
 pub use service::{MIGRATIONS, SERVICE, Settings};
 pub use timetable::Timetable;
@@ -168,7 +168,7 @@ impl Train {
             about: "Trains between real stations in Europe: find a trip, hold a seat, pay for it.",
             api: api
                 .layer(Extension(ValidationContext::new(self.clone())))
-                .route_layer(middleware::from_fn(caller::tell_standing))
+                .route_layer(middleware::from_fn(caller::add_rate_limit))
                 .with_state(self.clone()),
             prefix: SERVICE.prefix,
             address: &self.address,

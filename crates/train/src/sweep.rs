@@ -4,7 +4,7 @@ use std::future::pending;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{Train, payment, payment::settle::NotYet, trip};
+use crate::{Train, payment, payment::settle::SettleError, trip};
 
 /// How often to look at the least; no request waits for it, since a booking that needs a seat takes it from an expired hold.
 const AT_LEAST_EVERY: SignedDuration = SignedDuration::from_secs(30);
@@ -22,18 +22,18 @@ impl Train {
         // Holds and payments can stop anywhere: the next process continues them.
         tokio::select! {
             () = self.background.keep("webhooks", stop, webhooks) => {}
-            () = self.background.keep("sweeper", pending(), |_| self.bring_to_an_end()) => {}
+            () = self.background.keep("sweeper", pending(), |_| self.do_due_work_forever()) => {}
         }
     }
 
-    async fn bring_to_an_end(&self) {
+    async fn do_due_work_forever(&self) {
         loop {
             // Before the work: what becomes due while it is done is found by the next look.
             let began = self.clock.now();
-            let until = match self.work_off().await {
+            let until = match self.do_due_work().await {
                 Ok(()) => self.next_look(began).await,
                 Err(error) => {
-                    tracing::warn!(%error, "holds and payments could not be brought to their end; trying again");
+                    tracing::warn!(%error, "expired holds or open payments could not be settled; trying again");
                     self.clock.now() + AFTER_A_FAILURE
                 }
             };
@@ -45,8 +45,8 @@ impl Train {
         }
     }
 
-    /// Does all that is due now, once. [`Train::run`] does so for ever; tests, when they have moved the clock.
-    pub async fn work_off(&self) -> Result<(), NotYet> {
+    /// Does all the work that is due now, once. [`Train::run`] repeats this; tests call it after they set the clock.
+    pub async fn do_due_work(&self) -> Result<(), SettleError> {
         self.sweep().await?;
         self.settle_due().await
     }

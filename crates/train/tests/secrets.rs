@@ -164,7 +164,7 @@ testkit::on_both_engines! {
         answers.push(call.json(&booking(TRIP)).send().await);
         answers.push(open.ada.get("/bookings?limit=100").send().await);
         open.advance(SignedDuration::from_hours(2)).await;
-        open.work_off().await;
+        open.do_due_work().await;
         task.abort();
 
         let paid = answers.iter().filter(|answer| answer.status == 200).count();

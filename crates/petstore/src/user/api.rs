@@ -18,8 +18,8 @@ use web::{
 
 use super::{
     NewUser, NewUsers, User, UserChanges,
-    logged_in::{self, ListMaker, LoggedIn},
-    store::{self, Change, Maker, NewRow, Refused},
+    logged_in::{self, ListCreator, LoggedIn},
+    store::{self, Change, Creator, NewRow, UserError},
     username_schema,
 };
 use crate::{Petstore, SignUp};
@@ -41,7 +41,7 @@ pub(crate) async fn create(
     origin: Origin,
     Body(new): Body<NewUser>,
 ) -> Result<Response> {
-    let user = petstore.create_users(vec![new], Maker::User(caller.account), &origin).await?;
+    let user = petstore.create_users(vec![new], Creator::User(caller.account), &origin).await?;
     Ok(format.reply(&user))
 }
 
@@ -59,7 +59,7 @@ pub(crate) async fn create(
     security((), ("session" = [])),
 )]
 pub(crate) async fn create_list(
-    ListMaker(maker): ListMaker,
+    ListCreator(maker): ListCreator,
     format: ResponseFormat,
     State(petstore): State<Petstore>,
     origin: Origin,
@@ -91,7 +91,7 @@ impl Petstore {
     }
 
     /// Makes users, all or none, and gives the last one.
-    async fn create_users(&self, new: Vec<NewUser>, maker: Maker, origin: &Origin) -> Result<User> {
+    async fn create_users(&self, new: Vec<NewUser>, maker: Creator, origin: &Origin) -> Result<User> {
         let rows = new.into_iter().map(|user| {
             let (name, assigned) = (checked(&user.username)?, user.id.is_none());
             let (account, id) = (self.random.uuid(self.clock.now()), user.id.unwrap_or_default());
@@ -123,22 +123,22 @@ fn checked(username: &str) -> Result<Name> {
     Name::new(username).map_err(Problem::internal)
 }
 
-impl From<Refused> for Problem {
-    fn from(refused: Refused) -> Self {
+impl From<UserError> for Problem {
+    fn from(refused: UserError) -> Self {
         match refused {
-            Refused::NameTaken(name) => Problem::new(
+            UserError::NameTaken(name) => Problem::new(
                 &CONFLICT,
                 format!("There is a user named {name} already; choose another username."),
             ),
-            Refused::IdTaken(id) => {
+            UserError::IdTaken(id) => {
                 let detail =
                     format!("There is a user with the id {id} already; choose another, or leave it out.");
                 Problem::new(&CONFLICT, detail)
             }
-            Refused::AssignedTaken => Problem::internal("an id of our own choice was taken"),
-            Refused::Unknown => unknown(),
-            Refused::SessionEnded => logged_in::has_ended(),
-            Refused::Db(error) => error.into(),
+            UserError::AssignedTaken => Problem::internal("an id of our own choice was taken"),
+            UserError::Unknown => unknown(),
+            UserError::SessionEnded => logged_in::has_ended(),
+            UserError::Db(error) => error.into(),
         }
     }
 }

@@ -10,7 +10,7 @@ use web::{
     problem::{INVALID_REQUEST, UNAUTHORIZED},
 };
 
-use super::store::Maker;
+use super::store::Creator;
 use crate::{Petstore, SignUp};
 
 pub(crate) struct LoggedIn {
@@ -49,18 +49,18 @@ impl FromRequestParts<Petstore> for LoggedIn {
 }
 
 /// A caller who may make users by the list: one who has logged in, or any where that is open.
-pub(crate) struct ListMaker(pub(crate) Maker);
+pub(crate) struct ListCreator(pub(crate) Creator);
 
-impl FromRequestParts<Petstore> for ListMaker {
+impl FromRequestParts<Petstore> for ListCreator {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, store: &Petstore) -> Result<Self> {
         let has_session = bearer(parts).is_some() || cookie(parts).is_some();
-        Ok(ListMaker(match store.sign_up {
-            SignUp::Demo => Maker::Demo,
-            SignUp::Open if !has_session => Maker::Operator,
+        Ok(ListCreator(match store.sign_up {
+            SignUp::Demo => Creator::Demo,
+            SignUp::Open if !has_session => Creator::Operator,
             SignUp::Open | SignUp::Closed => {
-                Maker::User(LoggedIn::from_request_parts(parts, store).await?.account)
+                Creator::User(LoggedIn::from_request_parts(parts, store).await?.account)
             }
         }))
     }

@@ -26,7 +26,7 @@ use web::{
 };
 
 use crate::ids::Ids;
-use store::{Maker, NewRow, Refused};
+use store::{Creator, NewRow, UserError};
 
 const LONGEST: usize = 200;
 /// The longest password, and the longest name that a log-in looks for.
@@ -105,7 +105,7 @@ fn username_schema() -> ObjectBuilder {
 }
 
 /// Names that no path leads to: other operations are there, or clients leave them out of an address.
-const UNREACHABLE: &[&str] = &["login", "logout", "createWithList", ".", ".."];
+pub(crate) const UNREACHABLE: &[&str] = &["login", "logout", "createWithList", ".", ".."];
 
 /// What a user can be called from now on.
 fn new_username() -> impl Rule<Value = String> {
@@ -137,9 +137,9 @@ pub(crate) async fn insert(
     db: &Db,
     ids: &Ids,
     rows: Vec<NewRow>,
-    maker: Maker,
+    maker: Creator,
     now: Timestamp,
-) -> Result<Option<User>, Refused> {
+) -> Result<Option<User>, UserError> {
     let unnumbered = rows.iter().filter(|row| row.assigned).count();
     let insert = |ids: Vec<i64>| {
         // Another user of the same list may have chosen one of them.
@@ -155,7 +155,7 @@ pub(crate) async fn insert(
             let last = rows.last().map(|row| row.user.clone());
             match db.write(move |tx| store::insert_all(tx, &rows, maker, now)).await {
                 Ok(()) => Ok(Some(last)),
-                Err(Refused::AssignedTaken) => Ok(None),
+                Err(UserError::AssignedTaken) => Ok(None),
                 Err(refused) => Err(refused),
             }
         }

@@ -31,7 +31,7 @@ pub(crate) struct Change {
 }
 
 /// Why nothing was changed.
-pub(crate) enum Refused {
+pub(crate) enum UserError {
     NameTaken(Name),
     IdTaken(i64),
     /// An id that we chose is taken; another will do.
@@ -42,9 +42,9 @@ pub(crate) enum Refused {
     Db(Error),
 }
 
-impl From<Error> for Refused {
+impl From<Error> for UserError {
     fn from(error: Error) -> Self {
-        Refused::Db(error)
+        UserError::Db(error)
     }
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn by_name(tx: &mut Tx<'_>, name: &Name) -> Result<Option<User>, Erro
 
 /// Who makes users.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Maker {
+pub(crate) enum Creator {
     /// The operator, or a visitor whom the operator's settings let make them.
     Operator,
     /// A user who has logged in. Users that one of a demo makes are the demo's, too.
@@ -74,21 +74,21 @@ pub(crate) enum Maker {
 pub(crate) fn insert_all(
     tx: &mut WriteTx<'_>,
     users: &[NewRow],
-    maker: Maker,
+    maker: Creator,
     now: Timestamp,
-) -> Result<(), Refused> {
+) -> Result<(), UserError> {
     let demo = match maker {
-        Maker::Operator => false,
-        Maker::User(account) => account::is_demo(tx, account)?,
-        Maker::Demo => true,
+        Creator::Operator => false,
+        Creator::User(account) => account::is_demo(tx, account)?,
+        Creator::Demo => true,
     };
     let insert = if demo { account::insert_demo } else { account::insert };
     for NewRow { user, assigned, name, hash } in users {
         if !insert(tx, user.account_id, name, hash.as_ref(), now)? {
-            return Err(Refused::NameTaken(name.clone()));
+            return Err(UserError::NameTaken(name.clone()));
         }
         if !insert_profile(tx, user)? {
-            return Err(if *assigned { Refused::AssignedTaken } else { Refused::IdTaken(user.id) });
+            return Err(if *assigned { UserError::AssignedTaken } else { UserError::IdTaken(user.id) });
         }
     }
     Ok(())
@@ -109,7 +109,7 @@ pub(crate) fn change(
     account: Uuid,
     change: &Change,
     now: Timestamp,
-) -> Result<(), Refused> {
+) -> Result<(), UserError> {
     // Locks the row, so that the next statement sets the id that it has. Only the constraint knows whether a new one is free:
     // another transaction may be about to commit it.
     let moved = tx.row(
@@ -119,8 +119,8 @@ pub(crate) fn change(
     );
     let id = match (moved, change.user.id) {
         (Ok(Some(id)), _) => id,
-        (Ok(None), _) => return Err(Refused::Unknown),
-        (Err(Error::Unique(_)), Some(taken)) => return Err(Refused::IdTaken(taken)),
+        (Ok(None), _) => return Err(UserError::Unknown),
+        (Err(Error::Unique(_)), Some(taken)) => return Err(UserError::IdTaken(taken)),
         (Err(error), _) => return Err(error.into()),
     };
     let mut user = User { account_id: account, id, ..User::default() };
@@ -129,12 +129,12 @@ pub(crate) fn change(
     if let Some(name) = &change.name
         && !account::rename(tx, account, name, now)?
     {
-        return Err(Refused::NameTaken(name.clone()));
+        return Err(UserError::NameTaken(name.clone()));
     }
     if let Some(hash) = &change.hash
         && !account::set_password_in_session(tx, account, hash, &change.session, now)?
     {
-        return Err(Refused::SessionEnded);
+        return Err(UserError::SessionEnded);
     }
     Ok(())
 }

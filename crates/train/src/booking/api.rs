@@ -12,7 +12,7 @@ use crate::{
     Train,
     cache::{NOT_CACHED, cached},
     caller::{Caller, Read, Write},
-    idempotency::{self, Answer, Key, Known, Refusal},
+    idempotency::{self, Answer, Key, Known, Rejection},
     page::{MOST, Page, PageAddress, USUAL},
     problem::{DEPARTED, NO_BICYCLES, NO_DOGS, SOLD_OUT, TOO_MANY_HOLDS},
     traveller, trip,
@@ -130,7 +130,7 @@ impl Train {
         new: &NewBooking,
         now: Timestamp,
     ) -> Result<Answer<Booking>, db::Error> {
-        let refused = |kind, detail: &str| Ok(Answer::Refused(Refusal::new(kind, detail)));
+        let refused = |kind, detail: &str| Ok(Answer::Refused(Rejection::new(kind, detail)));
         let Some(run) = self.known_trip(new.trip_id, now) else {
             return refused(&NOT_FOUND, "There is no trip with this id; see /trips.");
         };
@@ -148,7 +148,7 @@ impl Train {
         if let Some(expires_at) = store::all_holds_used(tx, owner, most.into(), now)? {
             let detail =
                 format!("There can be {most} bookings that are not paid for; pay for one or cancel it.");
-            return Ok(Answer::Refused(Refusal::limit(&TOO_MANY_HOLDS, detail, now, expires_at)));
+            return Ok(Answer::Refused(Rejection::limit(&TOO_MANY_HOLDS, detail, now, expires_at)));
         }
         // There is nothing left to pay for once the train has left.
         let expires_at = self.held_until(now).min(run.departure);

@@ -14,7 +14,7 @@ use super::{
     NewPayment, PaymentAnswer, Source,
     card::EXPIRED,
     processor::Charge,
-    settle::NotYet,
+    settle::SettleError,
     store::{self, Payment, Stage},
 };
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
     booking::{self, Status},
     cache::{NOT_CACHED, cached},
     caller::{Caller, Write},
-    idempotency::{self, Answer, Key, Known, Refusal, Request},
+    idempotency::{self, Answer, Key, Known, Rejection, Request},
     problem::{ALREADY_PAID, BOOKING_EXPIRED, DEPARTED, NO_LONGER_RUNS, PAYMENT_UNDER_WAY},
     traveller,
 };
@@ -80,7 +80,7 @@ pub(crate) async fn pay(
     let answer = match started {
         Started::Invalid(errors) => return Err(Problem::invalid(errors)),
         Started::Answer(answer) => answer,
-        Started::Ask(payment) => train.ask(&payment, &asked.new.source).await.map_err(not_yet)?,
+        Started::Ask(payment) => train.ask(&payment, &asked.new.source).await.map_err(unsettled)?,
     };
     match answer {
         Answer::Refused(refusal) => Err(refusal.into()),
@@ -124,7 +124,7 @@ impl Train {
         asked: &PaymentRequest,
         now: Timestamp,
     ) -> Result<Started, db::Error> {
-        let refused = |kind, detail: &str| Ok(Started::Answer(Answer::Refused(Refusal::new(kind, detail))));
+        let refused = |kind, detail: &str| Ok(Started::Answer(Answer::Refused(Rejection::new(kind, detail))));
         let booking = match booking::store::lock_own(tx, &asked.owner, asked.booking)? {
             true => booking::store::by_id(tx, &asked.owner, asked.booking, now)?,
             false => None,
@@ -159,7 +159,7 @@ impl Train {
             return Ok(Started::Invalid(errors));
         }
         let limited = |detail: String, until| {
-            let refusal = Refusal::limit(&TOO_MANY_REQUESTS, detail, now, until);
+            let refusal = Rejection::limit(&TOO_MANY_REQUESTS, detail, now, until);
             Ok(Started::Answer(Answer::Refused(refusal)))
         };
         let most = self.settings.declined_payments_per_hour;
@@ -196,7 +196,7 @@ impl Train {
         }
     }
 
-    async fn ask(&self, payment: &Payment, source: &Source) -> Result<Answer<PaymentAnswer>, NotYet> {
+    async fn ask(&self, payment: &Payment, source: &Source) -> Result<Answer<PaymentAnswer>, SettleError> {
         let charge =
             Charge { payment: payment.id, amount: payment.amount, currency: &payment.currency, source };
         let outcome = self.processor.charge(&charge).await?;
@@ -230,10 +230,10 @@ fn expired(source: &Source, now: Timestamp) -> Option<Invalid> {
 }
 
 /// The outcome is not known yet. The sweeper asks the processor for it.
-fn not_yet(error: NotYet) -> Problem {
+fn unsettled(error: SettleError) -> Problem {
     match error {
-        NotYet::Db(error) => error.into(),
-        NotYet::Processor(error) => Problem::new(
+        SettleError::Db(error) => error.into(),
+        SettleError::Processor(error) => Problem::new(
             &UNAVAILABLE,
             "Whether the payment went through is not known yet. Look at the booking in a minute before you pay again.",
         )

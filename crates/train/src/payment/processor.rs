@@ -28,15 +28,15 @@ pub enum Outcome {
 /// The processor cannot be reached: whether anything happened is not known.
 #[derive(Debug, thiserror::Error)]
 #[error("the payment processor cannot be reached: {0}")]
-pub struct Away(pub String);
+pub struct ProcessorUnavailable(pub String);
 
 pub trait Processor: Send + Sync {
     /// Charges, once however often it is asked, unless it was asked to [`find`](Processor::find) it before.
-    fn charge<'a>(&'a self, charge: &'a Charge<'a>) -> BoxFuture<'a, Result<Outcome, Away>>;
+    fn charge<'a>(&'a self, charge: &'a Charge<'a>) -> BoxFuture<'a, Result<Outcome, ProcessorUnavailable>>;
 
     /// What became of a charge. One that the processor has not heard of will never be made: it counts as failed from now on.
-    fn find(&self, payment: Uuid) -> BoxFuture<'_, Result<Outcome, Away>>;
+    fn find(&self, payment: Uuid) -> BoxFuture<'_, Result<Outcome, ProcessorUnavailable>>;
 
     /// Gives back what was charged, once however often it is asked.
-    fn refund(&self, payment: Uuid) -> BoxFuture<'_, Result<(), Away>>;
+    fn refund(&self, payment: Uuid) -> BoxFuture<'_, Result<(), ProcessorUnavailable>>;
 }

@@ -11,7 +11,7 @@ use web::Clock;
 
 use super::{
     Failure, Source,
-    processor::{Away, Charge, Outcome, Processor},
+    processor::{Charge, Outcome, Processor, ProcessorUnavailable},
 };
 
 /// How long a charge that is not decided at once takes.
@@ -32,18 +32,20 @@ impl Sandbox {
     }
 
     /// Writes a charge down unless it is known, and gives what is known.
-    async fn record(&self, charge: Recorded) -> Result<Outcome, Away> {
+    async fn record(&self, charge: Recorded) -> Result<Outcome, ProcessorUnavailable> {
         let now = self.clock.now();
         let recorded = self.db.write(move |tx| record(tx, &charge)).await;
         let Recorded { outcome, settles_at, .. } =
-            recorded.map_err(|error: Error| Away(error.to_string()))?;
+            recorded.map_err(|error: Error| ProcessorUnavailable(error.to_string()))?;
         Ok(match outcome.as_str() {
             _ if settles_at > now => Outcome::Pending(settles_at),
             SUCCEEDED => Outcome::Succeeded,
             VOID => Outcome::Failed(Failure::Abandoned),
             why => {
                 let failure = Failure::from_word(why);
-                Outcome::Failed(failure.ok_or_else(|| Away(format!("there is no outcome {why}")))?)
+                Outcome::Failed(
+                    failure.ok_or_else(|| ProcessorUnavailable(format!("there is no outcome {why}")))?,
+                )
             }
         })
     }
@@ -76,7 +78,7 @@ fn record(tx: &mut WriteTx<'_>, charge: &Recorded) -> Result<Recorded, Error> {
 }
 
 impl Processor for Sandbox {
-    fn charge<'a>(&'a self, charge: &'a Charge<'a>) -> BoxFuture<'a, Result<Outcome, Away>> {
+    fn charge<'a>(&'a self, charge: &'a Charge<'a>) -> BoxFuture<'a, Result<Outcome, ProcessorUnavailable>> {
         let now = self.clock.now();
         let (outcome, settles_at) = match charge.source {
             Source::Card(card) => match card.number.expose_secret() {
@@ -97,7 +99,7 @@ impl Processor for Sandbox {
         }))
     }
 
-    fn find(&self, payment: Uuid) -> BoxFuture<'_, Result<Outcome, Away>> {
+    fn find(&self, payment: Uuid) -> BoxFuture<'_, Result<Outcome, ProcessorUnavailable>> {
         Box::pin(self.record(Recorded {
             payment,
             amount: Decimal::ZERO,
@@ -107,7 +109,7 @@ impl Processor for Sandbox {
         }))
     }
 
-    fn refund(&self, payment: Uuid) -> BoxFuture<'_, Result<(), Away>> {
+    fn refund(&self, payment: Uuid) -> BoxFuture<'_, Result<(), ProcessorUnavailable>> {
         let now = self.clock.now();
         Box::pin(async move {
             let refunded = self
@@ -121,7 +123,7 @@ impl Processor for Sandbox {
                     .map(drop)
                 })
                 .await;
-            refunded.map_err(|error: Error| Away(error.to_string()))
+            refunded.map_err(|error: Error| ProcessorUnavailable(error.to_string()))
         })
     }
 }

@@ -4,20 +4,20 @@ use web::Result;
 
 use super::{
     PaymentAnswer, PaymentLinks,
-    processor::{Away, Outcome},
+    processor::{Outcome, ProcessorUnavailable},
     store::{self, Payment, Stage},
 };
 use crate::{
     Train,
-    idempotency::{self, Answer, Refusal},
+    idempotency::{self, Answer, Rejection},
     problem::BOOKING_EXPIRED,
 };
 
-/// What keeps a payment from being settled for now.
+/// Why a payment could not be settled yet.
 #[derive(Debug, thiserror::Error)]
-pub enum NotYet {
+pub enum SettleError {
     #[error(transparent)]
-    Processor(#[from] Away),
+    Processor(#[from] ProcessorUnavailable),
     #[error(transparent)]
     Db(#[from] db::Error),
 }
@@ -28,7 +28,7 @@ impl Train {
         &self,
         id: uuid::Uuid,
         outcome: Outcome,
-    ) -> Result<Answer<PaymentAnswer>, NotYet> {
+    ) -> Result<Answer<PaymentAnswer>, SettleError> {
         let train = self.clone();
         let (payment, answer) = self
             .db
@@ -53,7 +53,7 @@ impl Train {
 
     fn payment_answer(&self, payment: Payment) -> Answer<PaymentAnswer> {
         let Some(status) = payment.stage.status() else {
-            return Answer::Refused(Refusal::new(
+            return Answer::Refused(Rejection::new(
                 &BOOKING_EXPIRED,
                 "The booking was lost before the payment went through. What was charged goes back.",
             ));
@@ -70,14 +70,14 @@ impl Train {
         })
     }
 
-    async fn give_back(&self, id: uuid::Uuid) -> Result<(), NotYet> {
+    async fn give_back(&self, id: uuid::Uuid) -> Result<(), SettleError> {
         self.processor.refund(id).await?;
         self.db.write(move |tx| store::given_back(tx, id)).await?;
         Ok(())
     }
 
     /// Looks at the payments that are due again, one after another, until none is.
-    pub(crate) async fn settle_due(&self) -> Result<(), NotYet> {
+    pub(crate) async fn settle_due(&self) -> Result<(), SettleError> {
         loop {
             let now = self.clock.now();
             let Some(payment) = self.db.write(move |tx| store::claim(tx, now)).await? else { return Ok(()) };

@@ -19,7 +19,7 @@ use web::{Clock, ConnectionLimits, Random};
 use super::{
     Failure, MaskedSource,
     account::{AccountType, MaskedBankAccount},
-    processor::{Away, Charge, Outcome, Processor},
+    processor::{Charge, Outcome, Processor, ProcessorUnavailable},
     sandbox::Sandbox,
     store::{self, Payment, Stage},
 };
@@ -184,7 +184,7 @@ testkit::on_both_engines! {
         assert!(asked.settle(Outcome::Succeeded).await);
         asked.cancel().await;
         assert_eq!(asked.state().await, (None, Stage::Refunding, 0));
-        asked.train.work_off().await.unwrap();
+        asked.train.do_due_work().await.unwrap();
         assert_eq!(asked.state().await, (None, Stage::Refunded, 0));
     }
 
@@ -260,16 +260,16 @@ struct Unsteady {
 }
 
 impl Processor for Unsteady {
-    fn charge<'a>(&'a self, charge: &'a Charge<'a>) -> BoxFuture<'a, Result<Outcome, Away>> {
+    fn charge<'a>(&'a self, charge: &'a Charge<'a>) -> BoxFuture<'a, Result<Outcome, ProcessorUnavailable>> {
         self.sandbox.charge(charge)
     }
 
-    fn find(&self, payment: Uuid) -> BoxFuture<'_, Result<Outcome, Away>> {
+    fn find(&self, payment: Uuid) -> BoxFuture<'_, Result<Outcome, ProcessorUnavailable>> {
         assert!(!self.broken.load(SeqCst), "the processor's library gave up");
         self.sandbox.find(payment)
     }
 
-    fn refund(&self, payment: Uuid) -> BoxFuture<'_, Result<(), Away>> {
+    fn refund(&self, payment: Uuid) -> BoxFuture<'_, Result<(), ProcessorUnavailable>> {
         self.sandbox.refund(payment)
     }
 }

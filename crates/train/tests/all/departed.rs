@@ -78,7 +78,7 @@ testkit::on_both_engines! {
         let pending = open.ada.pay(&made, &card("4000000000000077")).await;
         assert_eq!(pending.has_status(200).json()["status"], "pending");
         open.advance_to("2026-05-20T03:52:05Z").await;
-        open.work_off().await;
+        open.do_due_work().await;
         assert_eq!(open.ada.status(&made).await, "expired");
         let payments = open.rows("payment").await;
         assert!(payments.len() == 1 && payments[0].contains("refunded"), "{payments:?}");
@@ -103,7 +103,7 @@ testkit::on_both_engines! {
         for made in [&held, &paid] {
             open.ada.cancel(made).await.has_status(204);
         }
-        open.work_off().await;
+        open.do_due_work().await;
         assert!(open.rows("payment").await[0].contains("refunded"));
     }
 

@@ -172,8 +172,8 @@ impl Open {
     }
 
     /// Has everything done that is due: what goes on beside the requests.
-    pub(crate) async fn work_off(&self) {
-        self.train.work_off().await.unwrap();
+    pub(crate) async fn do_due_work(&self) {
+        self.train.do_due_work().await.unwrap();
     }
 
     /// How many seats of a trip are left.

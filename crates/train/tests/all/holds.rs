@@ -52,10 +52,10 @@ testkit::on_both_engines! {
         is_xml(&answer, 200, &expected);
         assert_eq!(open.seats(TRIP).await, 340, "before the sweeper ran");
         // Nor does sweeping change what can be seen.
-        open.work_off().await;
+        open.do_due_work().await;
         open.ada.booking(id).await.is(200, &expired);
         assert_eq!(open.seats(TRIP).await, 340);
-        open.work_off().await;
+        open.do_due_work().await;
         assert_eq!(open.seats(TRIP).await, 340);
     }
 
@@ -96,11 +96,11 @@ testkit::on_both_engines! {
         assert_eq!(open.ada.status(&made).await, "held");
         assert_eq!(open.seats(SMALL).await, 0);
         // Whichever way expired holds are found, each gives back one seat.
-        open.work_off().await;
+        open.do_due_work().await;
         assert_eq!(open.seats(SMALL).await, 0);
         open.advance(SignedDuration::from_mins(1)).await;
         assert_eq!(open.seats(SMALL).await, 1);
-        open.work_off().await;
+        open.do_due_work().await;
         open.ben.hold(SMALL).await;
         open.ben.book(&booking(SMALL)).await.is_problem(409, "sold-out");
     }
@@ -147,7 +147,7 @@ testkit::on_both_engines! {
         // An expired booking has no seat to give back, swept or not.
         open.ada.cancel(&made[1]).await.has_status(204);
         assert_eq!(open.seats(SMALL).await, expected);
-        open.work_off().await;
+        open.do_due_work().await;
         assert_eq!(open.seats(SMALL).await, expected);
         open.ada.cancel(&made[3]).await.has_status(204);
         assert_eq!(open.seats(SMALL).await, expected);
@@ -174,12 +174,12 @@ testkit::on_both_engines! {
         let id = text(&made, "id");
         open.ada.booking(id).await.is(200, &confirmed);
         open.advance(SignedDuration::from_hours(24)).await;
-        open.work_off().await;
+        open.do_due_work().await;
         open.ada.booking(id).await.is(200, &confirmed);
         assert_eq!(open.seats(TRIP).await, 339);
         // Nor when its train has left.
         open.advance_to("2026-06-20T00:00:00Z").await;
-        open.work_off().await;
+        open.do_due_work().await;
         open.ada.booking(id).await.is(200, &confirmed);
     }
 

@@ -114,7 +114,7 @@ testkit::on_both_engines! {
         assert_eq!(pending["status"], "pending");
         pay(&open.ada, KEY, &made, &card("4000000000000077")).await.is(200, &pending);
         open.advance(SignedDuration::from_secs(5)).await;
-        open.work_off().await;
+        open.do_due_work().await;
         assert_eq!(open.ada.status(&made).await, "confirmed");
         pay(&open.ada, KEY, &made, &card("4000000000000077")).await.is(200, &pending);
         assert_eq!(open.rows("sandbox_charge").await.len(), 1);
@@ -216,7 +216,7 @@ testkit::on_both_engines! {
         assert_eq!(answer.json()["title"], "Idempotency-Key in use");
         is_reused(&pay(&open.ada, KEY, &made, &with("cvc", json!("000"))).await);
         open.advance(SignedDuration::from_secs(60)).await;
-        open.work_off().await;
+        open.do_due_work().await;
         pay(&open.ada, KEY, &made, &card(GOOD)).await.is(200, &paid);
         assert_eq!(open.rows("sandbox_charge").await.len(), 1);
     }

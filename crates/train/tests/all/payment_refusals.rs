@@ -225,7 +225,7 @@ testkit::on_both_engines! {
         let before = open.kept().await;
         for swept in [false, true] {
             if swept {
-                open.work_off().await;
+                open.do_due_work().await;
             }
             let answer = open.ada.pay(&made, &card(GOOD)).await;
             assert_eq!(

@@ -176,7 +176,7 @@ testkit::on_both_engines! {
         let made = open.ada.hold(TRIP).await;
         let body = open.ada.pay(&made, &card(GOOD)).await.has_status(200).json();
         open.advance(SignedDuration::from_hours(2)).await;
-        open.work_off().await;
+        open.do_due_work().await;
         let rows = open.db.read(|tx| {
             tx.rows(
                 "SELECT payment_id, amount, currency, outcome, refunded_at FROM sandbox_charge",

@@ -102,7 +102,7 @@ testkit::on_both_engines! {
 
         // The payment that was not decided is given back.
         open.advance_ben(SignedDuration::from_secs(6)).await;
-        open.work_off().await;
+        open.do_due_work().await;
         let payments = open.rows("payment").await;
         assert_eq!(payments.iter().filter(|row| row.contains("refunded")).count(), 1, "{payments:?}");
         assert!(open.everything().await.iter().all(|row| !row.contains("Z. Holder")));

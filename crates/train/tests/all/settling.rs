@@ -44,13 +44,13 @@ testkit::on_both_engines! {
         let made = open.ada.hold(TRIP).await;
         open.pay_pending(&made).await;
         open.ada.booking(text(&made, "id")).await.is(200, &made);
-        open.work_off().await;
+        open.do_due_work().await;
         assert_eq!(open.ada.status(&made).await, "held");
         open.advance(SECOND * 5 - SignedDuration::from_micros(1)).await;
-        open.work_off().await;
+        open.do_due_work().await;
         assert_eq!(open.ada.status(&made).await, "held");
         open.advance(SignedDuration::from_micros(1)).await;
-        open.work_off().await;
+        open.do_due_work().await;
         assert_eq!(open.ada.status(&made).await, "confirmed");
         assert_eq!(
             (open.charges().await, open.stages().await),
@@ -106,7 +106,7 @@ testkit::on_both_engines! {
         open.advance(SignedDuration::from_hours(1) - SECOND * 3).await;
         open.pay_pending(&made).await;
         open.advance(SECOND * 3).await;
-        open.work_off().await;
+        open.do_due_work().await;
         assert_eq!(open.ada.status(&made).await, "expired");
         assert_eq!(
             (open.charges().await, open.stages().await),
@@ -114,7 +114,7 @@ testkit::on_both_engines! {
         );
         open.ada.pay(&made, &card(GOOD)).await.is_problem(409, "booking-expired");
         open.advance(SECOND * 2).await;
-        open.work_off().await;
+        open.do_due_work().await;
         assert_eq!(open.ada.status(&made).await, "expired");
         assert_eq!(
             (open.charges().await, open.stages().await),
@@ -123,7 +123,7 @@ testkit::on_both_engines! {
         assert_eq!(open.seats(TRIP).await, 340);
         let settled = open.kept().await;
         open.advance(SECOND * 3600).await;
-        open.work_off().await;
+        open.do_due_work().await;
         assert_eq!(open.kept().await, settled, "and that is the end of it");
     }
 
@@ -133,7 +133,7 @@ testkit::on_both_engines! {
         open.pay_pending(&made).await;
         open.advance(SECOND * 5).await;
         // Whether or not the hold is swept first.
-        open.work_off().await;
+        open.do_due_work().await;
         assert_eq!(open.ada.status(&made).await, "expired");
         assert_eq!(open.charges().await, once("succeeded", true));
     }
@@ -143,10 +143,10 @@ testkit::on_both_engines! {
         open.pay_pending(&made).await;
         open.ada.cancel(&made).await.has_status(204);
         assert_eq!(open.seats(TRIP).await, 340);
-        open.work_off().await;
+        open.do_due_work().await;
         open.ada.booking(text(&made, "id")).await.is_problem(404, "not-found");
         open.advance(SECOND * 5).await;
-        open.work_off().await;
+        open.do_due_work().await;
         assert_eq!(
             (open.charges().await, open.stages().await),
             (once("succeeded", true), vec!["refunded".into()])
@@ -163,7 +163,7 @@ testkit::on_both_engines! {
         open.ada.cancel(&made).await.has_status(204);
         assert_eq!(open.seats(TRIP).await, 340);
         assert_eq!(open.stages().await, ["failed", "refunding"]);
-        open.work_off().await;
+        open.do_due_work().await;
         let expected = vec![("card_declined".to_owned(), false), ("succeeded".to_owned(), true)];
         assert_eq!(
             (open.charges().await, open.stages().await),
@@ -171,7 +171,7 @@ testkit::on_both_engines! {
         );
         let settled = open.kept().await;
         open.advance(SignedDuration::from_hours(24)).await;
-        open.work_off().await;
+        open.do_due_work().await;
         assert_eq!(open.kept().await, settled);
         assert!(each(&open.ada.get("/bookings").send().await, "id").is_empty());
     }
@@ -180,7 +180,7 @@ testkit::on_both_engines! {
         let made = open.ada.hold(TRIP).await;
         open.ada.pay(&made, &card("4000000000009995")).await.has_status(200);
         open.ada.cancel(&made).await.has_status(204);
-        open.work_off().await;
+        open.do_due_work().await;
         assert_eq!(open.charges().await, once("insufficient_funds", false));
         assert_eq!(open.stages().await, ["failed"]);
     }
@@ -197,10 +197,10 @@ testkit::on_both_engines! {
         });
         assert_eq!(crash.await.unwrap_or_else(|error: db::Error| panic!("{error}")), 1);
         open.ada.pay(&made, &card(GOOD)).await.is_problem(409, "payment-under-way");
-        open.work_off().await;
+        open.do_due_work().await;
         open.ada.pay(&made, &card(GOOD)).await.is_problem(409, "payment-under-way");
         open.advance(SECOND * 60).await;
-        open.work_off().await;
+        open.do_due_work().await;
         assert_eq!((open.charges().await, open.stages().await), (once("void", false), vec!["failed".into()]));
         assert_eq!(open.ada.status(&made).await, "held");
         open.ada.pay(&made, &card(GOOD)).await.has_status(200);
@@ -220,7 +220,7 @@ testkit::on_both_engines! {
         assert_eq!(crash.await.unwrap_or_else(|error: db::Error| panic!("{error}")), 1);
         assert_eq!(open.ada.status(&made).await, "held");
         open.advance(SECOND * 60).await;
-        open.work_off().await;
+        open.do_due_work().await;
         assert_eq!(open.ada.status(&made).await, "confirmed");
         assert_eq!(
             (open.charges().await, open.stages().await),

@@ -109,7 +109,7 @@ impl Workspace {
         let clock = Clock::manual(Clock::system().now() + SignedDuration::from_hours(2));
         let instance = Instance::new(db.clone(), clock, Random::system()).at("http://127.0.0.1:1");
         let train = Train::open(train::Settings::default(), instance).await.unwrap();
-        train.work_off().await.unwrap();
+        train.do_due_work().await.unwrap();
         assert_eq!(Dump::unsettled(&db).await, 0, "a payment is not settled");
         Dump::of(&db).await
     }

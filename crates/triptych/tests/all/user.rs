@@ -36,6 +36,16 @@ testkit::on_both_engines! {
         assert_eq!(refused(&user("passwd", "zoë", "third password")), "triptych: there is no user \"zoë\"");
     }
 
+    async fn name_that_no_path_of_the_pet_store_reaches_is_rejected(workspace: Workspace) {
+        assert!(workspace.serve().terminate().success());
+        for name in ["login", "logout", "createWithList", ".", ".."] {
+            let added = with_input(&mut workspace.command(&["user", "add", "petstore", name]), "long enough\n");
+            assert_eq!(refused(&added), "triptych: this name is reserved; choose another one", "{name}");
+        }
+        let added = with_input(&mut workspace.command(&["user", "add", "petstore", "Login"]), "long enough\n");
+        assert_eq!(String::from_utf8_lossy(&added.stdout), "Login: added\n");
+    }
+
     async fn names_and_passwords_that_are_not_taken(workspace: Workspace) {
         assert!(workspace.serve().terminate().success());
         let add = |name: &str, input: &str| {

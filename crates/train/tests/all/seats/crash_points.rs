@@ -158,10 +158,10 @@ testkit::on_both_engines! {
         let mut stage = stage;
         for (at, end) in [(Break::BeforeCharge, "held"), (Break::AfterCharge, "confirmed")] {
             let payment = Payment::new(&mut stage, GOOD).await;
-            stage.script.will(at, How::Away);
+            stage.script.will(at, How::Unreachable);
             assert_eq!(payment.send(&stage).await.status, 503);
             stage.wait(A_MINUTE).await;
-            stage.script.will(Break::BeforeFind, How::Away);
+            stage.script.will(Break::BeforeFind, How::Unreachable);
             assert!(stage.try_to_work().await.is_err());
             stage.wait(A_MINUTE).await;
             stage.work().await;
@@ -176,7 +176,7 @@ testkit::on_both_engines! {
         let lose = async {
             stage.script.reached().await;
             payment.cancel(&stage).await;
-            stage.script.will(Break::BeforeRefund, How::Away);
+            stage.script.will(Break::BeforeRefund, How::Unreachable);
             stage.script.go_on();
         };
         let (answer, ()) = tokio::join!(payment.send(&stage), lose);

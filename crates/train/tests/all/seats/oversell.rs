@@ -137,7 +137,7 @@ impl Load {
         self.clock.advance(HOLD);
         let process = &self.processes[0];
         for _ in 0..10 {
-            process.train.work_off().await.unwrap();
+            process.train.do_due_work().await.unwrap();
             if Dump::unsettled(&process.db).await == 0 {
                 let event = Event::MovedClock { to: self.clock.now() };
                 self.users.renew().await;
@@ -191,6 +191,6 @@ impl Load {
             found.sort_unstable();
             assert_eq!(found, [204, 404, 404]);
         }
-        process.train.work_off().await.unwrap();
+        process.train.do_due_work().await.unwrap();
     }
 }

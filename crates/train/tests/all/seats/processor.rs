@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::{BoxFuture, pending};
 use tokio::sync::Notify;
-use train::{Away, Charge, Outcome, Processor, Sandbox};
+use train::{Charge, Outcome, Processor, ProcessorUnavailable, Sandbox};
 use uuid::Uuid;
 
 /// Where it breaks off, once.
@@ -22,7 +22,7 @@ pub(crate) enum Break {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
     /// The connection breaks: the result is unknown.
-    Away,
+    Unreachable,
     /// No response comes, and the test drops the caller: a crash.
     Crash,
     /// It goes on when the test says so.
@@ -59,14 +59,14 @@ impl Script {
         self.0.go_on.notify_one();
     }
 
-    async fn pass(&self, here: Break) -> Result<(), Away> {
+    async fn pass(&self, here: Break) -> Result<(), ProcessorUnavailable> {
         let how = {
             let mut next = self.0.next.lock().unwrap();
             next.take_if(|(at, _)| *at == here).map(|(_, how)| how)
         };
         match how {
             None => Ok(()),
-            Some(How::Away) => Err(Away("the wire broke".into())),
+            Some(How::Unreachable) => Err(ProcessorUnavailable("the wire broke".into())),
             Some(How::Crash) => {
                 self.0.reached.notify_one();
                 pending().await
@@ -86,7 +86,7 @@ pub(crate) struct Fragile {
 }
 
 impl Processor for Fragile {
-    fn charge<'a>(&'a self, charge: &'a Charge<'a>) -> BoxFuture<'a, Result<Outcome, Away>> {
+    fn charge<'a>(&'a self, charge: &'a Charge<'a>) -> BoxFuture<'a, Result<Outcome, ProcessorUnavailable>> {
         Box::pin(async move {
             self.script.pass(Break::BeforeCharge).await?;
             let outcome = self.sandbox.charge(charge).await?;
@@ -95,7 +95,7 @@ impl Processor for Fragile {
         })
     }
 
-    fn find(&self, payment: Uuid) -> BoxFuture<'_, Result<Outcome, Away>> {
+    fn find(&self, payment: Uuid) -> BoxFuture<'_, Result<Outcome, ProcessorUnavailable>> {
         Box::pin(async move {
             self.script.pass(Break::BeforeFind).await?;
             let outcome = self.sandbox.find(payment).await?;
@@ -104,7 +104,7 @@ impl Processor for Fragile {
         })
     }
 
-    fn refund(&self, payment: Uuid) -> BoxFuture<'_, Result<(), Away>> {
+    fn refund(&self, payment: Uuid) -> BoxFuture<'_, Result<(), ProcessorUnavailable>> {
         Box::pin(async move {
             self.script.pass(Break::BeforeRefund).await?;
             self.sandbox.refund(payment).await?;

@@ -84,11 +84,11 @@ impl Stage {
 
     /// Does what is due, as the background work would.
     pub(crate) async fn work(&self) {
-        self.process.train.work_off().await.unwrap();
+        self.process.train.do_due_work().await.unwrap();
     }
 
-    pub(crate) async fn try_to_work(&self) -> Result<(), train::NotYet> {
-        self.process.train.work_off().await
+    pub(crate) async fn try_to_work(&self) -> Result<(), train::SettleError> {
+        self.process.train.do_due_work().await
     }
 
     /// Does this until the processor breaks off, and crashes there; or to its end, if it does not come there.
