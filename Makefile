@@ -19,7 +19,7 @@ bench: tools
 # SIGKILLs in each test of a crash, and 50 examples for each operation from Schemathesis. At most half an hour for each; one after the other, so that
 # the printed times are comparable.
 torture: tools
-	TORTURE_OPERATIONS=1000000 TORTURE_STEPS=7 TORTURE_BOOKINGS=10000 \
+	TORTURE_OPERATIONS=1000000 TORTURE_STEPS=7 TORTURE_ORDERS=40 TORTURE_BOOKINGS=10000 \
 	cargo test --release --locked -p train --test all -- --nocapture --test-threads=1 seats:: many_deliveries::
 	TORTURE_KILLS=20 TORTURE_EXAMPLES=50 \
 	cargo test --release --locked -p triptych --test all -- --nocapture --test-threads=1 crash schemathesis

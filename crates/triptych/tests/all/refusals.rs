@@ -67,7 +67,7 @@ fn a_database_that_cannot_be_used() {
     let store = Store::new(Engine::Postgres);
     let url = &store.flags()[1];
     let (server, _) = url.rsplit_once('/').unwrap();
-    let nobody_there = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let unused_address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for (url, why) in [
         (
             "mysql://localhost/museum".to_owned(),
@@ -76,8 +76,8 @@ fn a_database_that_cannot_be_used() {
         ("museum".to_owned(), "the database must be a URL like postgres://user:password@host/database"),
         ("postgres://me:secret@localhost:port/x".to_owned(), "the database URL is not valid: "),
         (
-            format!("postgres://me:secret@{nobody_there}/x"),
-            &*format!("cannot connect to the database at {nobody_there}: "),
+            format!("postgres://me:secret@{unused_address}/x"),
+            &*format!("cannot connect to the database at {unused_address}: "),
         ),
         (format!("{server}/no_such_database"), "cannot connect to the database at "),
     ] {

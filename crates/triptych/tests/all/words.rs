@@ -32,7 +32,8 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 /// The sentences of a line: in Rust its comment, in Markdown what is outside of a code block.
 fn prose<'l>(line: &'l str, file: &Path, in_block: &mut bool) -> &'l str {
     match file.extension().and_then(|kind| kind.to_str()) {
-        Some("rs") => line.split_once("//").map_or("", |(_, comment)| comment),
+        // Not the one in an address.
+        Some("rs") => line.find("//").filter(|at| !line[..*at].ends_with(':')).map_or("", |at| &line[at..]),
         Some("md") => {
             *in_block ^= line.starts_with("```");
             if *in_block { "" } else { line }

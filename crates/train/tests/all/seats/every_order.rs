@@ -23,7 +23,8 @@ use super::{
 
 /// `make torture` has seven.
 const DEPTH: usize = 4;
-const RANDOM_ORDERS: u64 = 40;
+/// `make torture` has forty.
+const RANDOM_ORDERS: u64 = 4;
 const LONG: usize = 25;
 /// Databases at once.
 const STAGES: usize = 6;
@@ -47,13 +48,14 @@ fn run_every_order(engine: Engine) {
     let depth = parameter("TORTURE_STEPS", DEPTH);
     plan(&start, depth, &mut Vec::new(), &mut plans);
     let exhaustive = plans.len();
-    for seed in 0..RANDOM_ORDERS {
+    let random_orders = parameter("TORTURE_ORDERS", RANDOM_ORDERS);
+    for seed in 0..random_orders {
         let mut random = SeededRandom::new(seed);
         plans.push((0..LONG).map(|_| (ACTIONS[random.below(ACTIONS.len())], false)).collect());
     }
     let steps: usize = plans.iter().map(Vec::len).sum();
     println!(
-        "{engine:?}: {exhaustive} orders of up to {depth} steps, {RANDOM_ORDERS} of {LONG}, {steps} steps in all"
+        "{engine:?}: {exhaustive} orders of up to {depth} steps, {random_orders} of {LONG}, {steps} steps in all"
     );
     let plans = Arc::new(Mutex::new(plans));
     testkit::run(engine, async |_: Nothing| {
