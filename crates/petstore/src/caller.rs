@@ -35,7 +35,7 @@ impl FromRequestParts<Petstore> for PetsCaller {
     async fn from_request_parts(parts: &mut Parts, store: &Petstore) -> Result<Self> {
         match authorized(parts, store).await? {
             true => Ok(PetsCaller),
-            false => Err(store.verifier.missing()),
+            false => Err(store.sign_in.verifier.missing()),
         }
     }
 }
@@ -47,7 +47,7 @@ impl FromRequestParts<Petstore> for KeyOrPetsCaller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, store: &Petstore) -> Result<Self> {
-        bearer::not_in_address(parts).map_err(|fault| fault.problem(&store.verifier))?;
+        bearer::not_in_address(parts).map_err(|fault| fault.problem(&store.sign_in.verifier))?;
         let key = sent_key(parts, store).await?;
         if key == Key::Valid {
             return Ok(KeyOrPetsCaller);
@@ -61,7 +61,7 @@ impl FromRequestParts<Petstore> for KeyOrPetsCaller {
             (Err(problem), Key::Unknown) => return Err(with_key_challenge(problem)),
             (Err(problem), _) => return Err(problem),
         };
-        Err(with_key_challenge(store.verifier.missing().with_detail(detail)))
+        Err(with_key_challenge(store.sign_in.verifier.missing().with_detail(detail)))
     }
 }
 
@@ -72,7 +72,7 @@ impl FromRequestParts<Petstore> for KeyCaller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, store: &Petstore) -> Result<Self> {
-        bearer::not_in_address(parts).map_err(|fault| fault.problem(&store.verifier))?;
+        bearer::not_in_address(parts).map_err(|fault| fault.problem(&store.sign_in.verifier))?;
         let detail = match sent_key(parts, store).await? {
             Key::Valid => return Ok(KeyCaller),
             Key::Unknown => UNKNOWN_KEY,
@@ -94,9 +94,9 @@ pub(crate) async fn not_shared(request: Request, next: Next) -> Response {
 
 /// Whether there is an access token for pets; one that is not valid is refused.
 async fn authorized(parts: &Parts, store: &Petstore) -> Result<bool> {
-    let token = bearer::bearer_token(parts).map_err(|fault| fault.problem(&store.verifier))?;
+    let token = bearer::bearer_token(parts).map_err(|fault| fault.problem(&store.sign_in.verifier))?;
     let Some(token) = token else { return Ok(false) };
-    let claims = store.verifier.authorize(token, PETS).await?;
+    let claims = store.sign_in.verifier.authorize(token, PETS).await?;
     claims.leave_for_log(&parts.extensions);
     store.spend(&claims.metered()).await?;
     Ok(true)

@@ -21,10 +21,7 @@ use std::sync::Arc;
 use ::service::{Instance, SignIn};
 use axum::{Router, middleware::from_fn};
 use db::Db;
-use identity::{
-    Accounts, ApiKeys, Quota, Sessions,
-    oauth::{self, Verifier},
-};
+use identity::{Accounts, ApiKeys, Quota, Sessions, oauth};
 use ids::Ids;
 use utoipa_axum::{
     router::{OpenApiRouter, UtoipaMethodRouterExt},
@@ -47,7 +44,6 @@ pub struct Petstore {
     sessions: Sessions,
     keys: ApiKeys,
     quota: Quota,
-    verifier: Verifier,
     sign_in: Arc<SignIn>,
     sign_up: SignUp,
     sign_ups_per_hour: u32,
@@ -96,7 +92,6 @@ impl Petstore {
             sessions: Sessions::new(demo, db.clone(), clock.clone(), random.clone()),
             keys: ApiKeys::new(demo, db.clone(), clock.clone(), random.clone()),
             quota: Quota::new(settings.calls_per_hour, db.clone(), clock.clone()),
-            verifier: sign_in.verifier.clone(),
             sign_in: Arc::new(sign_in),
             pet_ids: ids("pet"),
             order_ids: ids("order"),

@@ -68,7 +68,6 @@ pub struct Inner {
     clock: Clock,
     random: Random,
     quota: Quota,
-    verifier: Verifier,
     sign_in: SignIn,
     processor: Box<dyn Processor>,
     webhooks: Webhooks,
@@ -146,7 +145,6 @@ impl Train {
             timetable,
             quota: Quota::new(settings.calls_per_hour, db.clone(), clock.clone()),
             settings,
-            verifier: sign_in.verifier.clone(),
             sign_in,
             processor,
             webhooks,
@@ -213,6 +211,6 @@ fn routes_and_document(address: &str, hold: SignedDuration) -> (Router<Train>, u
 
 impl FromRef<Train> for Verifier {
     fn from_ref(train: &Train) -> Self {
-        train.verifier.clone()
+        train.sign_in.verifier.clone()
     }
 }

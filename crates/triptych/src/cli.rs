@@ -161,8 +161,7 @@ pub(crate) struct KeyArguments {
 
 /// The names of the services that an argument can have.
 fn names(filter: impl Fn(&Description) -> bool) -> PossibleValuesParser {
-    let defaults = Settings::defaults();
-    let all = defaults.services().map(|service| service.description());
+    let all = Settings::defaults().services().map(|service| service.description());
     PossibleValuesParser::new(all.into_iter().filter(|service| filter(service)).map(|service| service.name))
 }
 

@@ -87,6 +87,7 @@ impl<'s> Program<'s> {
         let listening = listener.local_addr()?;
         let secret = match service.needs_secret() {
             true => secret::read(settings, &self.random)?,
+            // The service derives no key from it.
             false => InstallationSecret::new(&[]),
         };
         let instance = Instance {

@@ -11,6 +11,7 @@ mod variables;
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
+    sync::LazyLock,
     time::Duration,
 };
 
@@ -109,9 +110,13 @@ impl Settings {
         found.ok_or_else(|| SettingsError(format!("there is no service {name:?}")))
     }
 
-    pub(crate) fn defaults() -> Self {
-        #[expect(clippy::expect_used, reason = "a test reads the same text")]
-        Figment::from(Toml::string(DEFAULTS)).extract().expect("the default settings are valid")
+    /// The default settings. The command line asks for them for each of its arguments, so they are read once.
+    pub(crate) fn defaults() -> &'static Self {
+        static SETTINGS: LazyLock<Settings> = LazyLock::new(|| {
+            #[expect(clippy::expect_used, reason = "a test reads the same text")]
+            Figment::from(Toml::string(DEFAULTS)).extract().expect("the default settings are valid")
+        });
+        &SETTINGS
     }
 
     pub(crate) fn read(flags: &Flags) -> Result<Self, SettingsError> {

@@ -58,7 +58,7 @@ pub struct Service<'a> {
     /// The tasks beside the requests; while one is down, `/readyz` says so.
     pub background: Background,
     pub limits: RequestLimits,
-    /// Whether it speaks XML too: its refusals then do, and operations choose with [`crate::ResponseFormat`] or
+    /// Whether it speaks XML too: its problems then may be in XML, and operations choose with [`crate::ResponseFormat`] or
     /// [`crate::json_only`]. Without it every operation answers in JSON only.
     pub xml: bool,
     /// Routes at the root in addition to the API, which pages of other origins may not call: those of a sign-in.

@@ -77,14 +77,13 @@ impl Permits {
 
     /// Grants a subscription as many of the free permits as it may have.
     pub(crate) fn grant(&mut self, ready: &Ready, slow: bool) -> Grant {
+        let free = self.free(slow);
         let most = if slow { MOST_PER_SLOW_SUBSCRIPTION } else { MOST_PER_SUBSCRIPTION };
         let of_subscription = self.by_subscription.entry(ready.subscription).or_default();
         // A deleted subscription has no owner, and nothing is sent.
         let of_owner = self.by_owner.entry(ready.owner.clone().unwrap_or_default()).or_default();
-        let permits = most
-            .saturating_sub(*of_subscription)
-            .min(MOST_PER_OWNER.saturating_sub(*of_owner))
-            .min(if slow { self.free.min(self.free_slow) } else { self.free });
+        let permits =
+            most.saturating_sub(*of_subscription).min(MOST_PER_OWNER.saturating_sub(*of_owner)).min(free);
         *of_subscription += permits;
         *of_owner += permits;
         self.free -= permits;

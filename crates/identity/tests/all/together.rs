@@ -131,7 +131,7 @@ testkit::on_both_engines! {
         assert!(!rename(ada, "bob").await);
         assert!(rename(ada, "ada").await);
         assert!(rename(ada, "grace").await);
-        assert!(!rename(Random::system().uuid(now), "nobody").await);
+        assert!(!rename(Random::system().uuid(now), "unknown").await);
         assert_eq!(sign_in(&world.accounts, "grace", PASSWORD, HERE).await, Outcome::In(ada));
         assert_eq!(sign_in(&world.accounts, "ada", PASSWORD, HERE).await, Outcome::Wrong);
         // The name that was left can be had, and nothing else is in the way.

@@ -23,7 +23,7 @@ impl FromRequestParts<Petstore> for LoggedIn {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, store: &Petstore) -> Result<Self> {
-        let token = bearer::bearer_token(parts).map_err(|fault| fault.problem(&store.verifier))?;
+        let token = bearer::bearer_token(parts).map_err(|fault| fault.problem(&store.sign_in.verifier))?;
         let secret = match token {
             Some(token) if is_access_token(token) => {
                 return Err(refused(

@@ -39,7 +39,7 @@ testkit::on_both_engines! {
         assert!(answer.header("www-authenticate").ends_with(
             "error=\"insufficient_scope\", scope=\"write:pets read:pets\""
         ));
-        assert_eq!(refusal(&workspace, &["token", "petstore", "--user", "nobody"]), "triptych: there is no user \"nobody\"");
+        assert_eq!(refusal(&workspace, &["token", "petstore", "--user", "unknown"]), "triptych: there is no user \"unknown\"");
         let scope = refusal(&workspace, &["token", "petstore", "--scope", "read:pets fly"]);
         assert!(scope.contains("fly"), "{scope}");
         assert!(program.terminate().success());

@@ -64,11 +64,11 @@ testkit::on_both_engines! {
 
     async fn a_demo_account_with_a_password_of_its_own_is_an_ordinary_one(workspace: Workspace) {
         assert!(workspace.serve().terminate().success());
-        let changed = with_input(&mut workspace.command(&["user", "passwd", "museum", "demo"]), "nobody knows this\n");
+        let changed = with_input(&mut workspace.command(&["user", "passwd", "museum", "demo"]), "a password of its own\n");
         assert!(changed.status.success());
         let program = testkit::Program::start(&mut workspace.serving_without_demo());
         let museum = Client::new(program.address("museum"));
-        museum.signed_in("demo", "nobody knows this").get(EVENTS).send().await.has_status(200);
+        museum.signed_in("demo", "a password of its own").get(EVENTS).send().await.has_status(200);
         museum.signed_in("demo", "demo").get(EVENTS).send().await.is_problem(401, "unauthorized");
     }
 }
