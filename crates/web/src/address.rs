@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn path_is_what_follows_the_host() {
+    fn path_begins_after_the_host() {
         for (address, path) in [
             ("", ""),
             ("http://127.0.0.1:8080", ""),

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_system_clock_does_not_wait_for_what_is_past() {
+    async fn system_clock_does_not_wait_for_a_past_time() {
         let clock = Clock::system();
         clock.wait_until(clock.now() - SignedDuration::from_secs(5)).await;
     }

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_for_clients_that_rank_html_first() {
+    fn page_is_for_clients_that_rank_html_first() {
         for (accept, expected) in [
             (&[][..], false),
             (&["*/*"], false),
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_offer_by_quality_and_precision() {
+    fn best_offer_is_chosen_by_quality_and_precision() {
         let both = ["application/json", "application/xml"];
         let json = Some("application/json");
         let xml = Some("application/xml");

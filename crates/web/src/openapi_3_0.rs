@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_are_said_in_the_words_of_3_0() {
+    fn schemas_are_converted_to_openapi_3_0() {
         for (schema, expected) in [
             (json!({"type": "string", "examples": ["a", "b"]}), json!({"type": "string", "example": "a"})),
             (json!({"type": ["string", "null"]}), json!({"type": "string", "nullable": true})),

@@ -72,14 +72,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
+    fn equal_seeds_give_equal_bytes_and_different_seeds_do_not() {
         assert_eq!(Random::seeded(1).bytes::<16>(), Random::seeded(1).bytes::<16>());
         assert_ne!(Random::seeded(1).bytes::<16>(), Random::seeded(2).bytes::<16>());
         assert_ne!(Random::system().bytes::<16>(), Random::system().bytes::<16>());
     }
 
     #[test]
-    fn identifiers_are_version_7_and_in_order_of_time() {
+    fn identifiers_are_version_7_and_ordered_by_time() {
         let random = Random::system();
         let early = random.uuid("2026-01-01T00:00:00Z".parse().unwrap());
         let late = random.uuid("2026-01-01T00:00:00.001Z".parse().unwrap());

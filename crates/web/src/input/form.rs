@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_codes_are_refused() {
+    fn invalid_percent_codes_are_rejected() {
         for broken in ["a=%", "a=%4", "a=%zz", "%=1", "a=%+1"] {
             assert_eq!(
                 pairs(broken),

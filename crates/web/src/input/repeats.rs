@@ -110,7 +110,7 @@ mod tests {
     use super::first;
 
     #[test]
-    fn the_first_member_that_its_object_has_twice_is_found() {
+    fn first_repeated_member_of_an_object_is_found() {
         for fine in [
             "{}",
             "[]",

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_bounded() {
+    fn reported_unknown_parameters_are_limited() {
         let query: Vec<_> = (0..5000).map(|number| format!("{number:0>70}=1")).collect();
         let found = told(&query.join("&"), &["page"]);
         assert_eq!(found.len(), MOST_UNKNOWN);

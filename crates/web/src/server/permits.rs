@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_has_its_part_and_gets_back_what_it_closes() {
+    async fn address_is_limited_and_closed_connection_frees_its_permit() {
         let permits = permits(true);
         let first = take(&permits, "192.0.2.1").await;
         let second = take(&permits, "::ffff:192.0.2.1").await;

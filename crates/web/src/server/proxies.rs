@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_trusted_proxies_are_believed() {
+    fn forwarded_address_is_used_only_from_trusted_proxies() {
         let networks = ["10.0.0.0/8", "fd00::/8"].map(|network| network.parse().unwrap());
         let proxies = Proxies::new(networks.to_vec());
         for (peer, forwarded, client) in [

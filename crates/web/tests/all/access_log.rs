@@ -75,7 +75,7 @@ async fn start() -> (testkit::Server, Client) {
 }
 
 #[tokio::test]
-async fn one_line_per_request_says_what_was_asked_and_answered() {
+async fn each_request_is_logged_in_one_line_with_its_answer() {
     let (_server, client) = start().await;
     for (id, method, path, status, problem) in [
         ("line-1", "GET", "/things/7", 200, None),
@@ -105,7 +105,7 @@ async fn one_line_per_request_says_what_was_asked_and_answered() {
 }
 
 #[tokio::test]
-async fn a_line_names_the_user_and_the_client() {
+async fn line_names_the_user_and_the_client() {
     let (_server, client) = start().await;
     for (path, user, client_id, status) in [
         ("/known/ada/demo", Some("ada"), Some("demo"), 200),
@@ -123,7 +123,7 @@ async fn a_line_names_the_user_and_the_client() {
 }
 
 #[tokio::test]
-async fn probes_that_succeed_are_logged_for_debugging_only() {
+async fn successful_probes_are_logged_at_debug_level() {
     let (_server, client) = start().await;
     for (path, status, level) in [
         ("/healthz", 200, "DEBUG"),
@@ -148,7 +148,7 @@ impl Drop for Guard {
 }
 
 #[tokio::test]
-async fn a_client_that_hangs_up_leaves_a_line_and_counts_as_499() {
+async fn request_of_a_disconnected_client_is_logged_and_counted_as_499() {
     log();
     // No other test of this file asks for the metrics.
     let metrics = PrometheusBuilder::new().install_recorder().unwrap();
@@ -185,7 +185,7 @@ async fn a_client_that_hangs_up_leaves_a_line_and_counts_as_499() {
 }
 
 #[tokio::test]
-async fn a_cause_is_logged_once_with_its_request() {
+async fn cause_is_logged_once_with_its_request() {
     let (_server, client) = start().await;
     for (path, cause) in
         [("/fail", "cause-of-this-failure"), ("/panic", "a handler panicked: text-of-this-panic")]
@@ -201,7 +201,7 @@ async fn a_cause_is_logged_once_with_its_request() {
 }
 
 #[tokio::test]
-async fn the_cause_of_a_list_that_breaks_off_is_logged_once() {
+async fn cause_of_an_aborted_list_is_logged_once() {
     let (server, _client) = start().await;
     let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET /break HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
@@ -214,7 +214,7 @@ async fn the_cause_of_a_list_that_breaks_off_is_logged_once() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_request_are_logged_with_their_client() {
+async fn malformed_requests_are_logged_with_their_client() {
     log();
     let limits = ConnectionLimits { connections: 1, ..ConnectionLimits::default() };
     let (server, client) = serve_within(limits, router()).await;
@@ -241,7 +241,7 @@ async fn bytes_that_are_no_request_are_logged_with_their_client() {
 }
 
 #[tokio::test]
-async fn nothing_that_may_be_secret_is_logged() {
+async fn secrets_are_not_logged() {
     let (_server, client) = start().await;
     let signed_in = client.signed_in("somebody", "password-of-somebody");
     signed_in.get("/things/7?token=token-in-a-query").send().await.has_status(200);

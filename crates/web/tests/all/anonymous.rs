@@ -99,7 +99,7 @@ fn is_used_up(answer: &Answer, seconds: u32) {
 }
 
 #[tokio::test]
-async fn so_many_calls_come_from_an_address_until_the_hour_ends() {
+async fn calls_past_the_hourly_limit_of_an_address_get_429_until_the_next_hour() {
     let open = start().await;
     let from = "203.0.113.7";
     // All operations that need no credentials count together.
@@ -130,7 +130,7 @@ async fn so_many_calls_come_from_an_address_until_the_hour_ends() {
 }
 
 #[tokio::test]
-async fn wrong_credentials_count() {
+async fn calls_with_wrong_credentials_count() {
     let open = start().await;
     let from = "203.0.113.7";
     let call = async |key: &str| {
@@ -166,7 +166,7 @@ async fn calls_to_the_sign_in_count_once_each() {
 }
 
 #[tokio::test]
-async fn addresses_of_one_64_count_together() {
+async fn ipv6_addresses_of_one_64_count_together() {
     let open = start().await;
     for address in ["2001:db8:1:2::1", "2001:db8:1:2::2", "2001:db8:1:2:ffff::3"] {
         open.read_from(address).await.has_status(200);
@@ -176,7 +176,7 @@ async fn addresses_of_one_64_count_together() {
 }
 
 #[tokio::test]
-async fn calls_from_this_machine_do_not_count() {
+async fn calls_from_loopback_do_not_count() {
     let open = start().await;
     for _ in 0..4 {
         open.client.get("/v1/orders/7").send().await.has_status(200);

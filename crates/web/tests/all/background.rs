@@ -66,7 +66,7 @@ enum Order {
 }
 
 #[tokio::test]
-async fn a_task_that_panics_or_ends_is_down_until_it_is_started_again() {
+async fn task_that_panics_or_ends_is_down_until_it_is_restarted() {
     let (clock, starts) = (manual(), Rc::new(Cell::new(0)));
     let background = Background::new("sample", clock.clone());
     let (_store, _server, client) = start(&background).await;
@@ -120,7 +120,7 @@ async fn a_task_that_panics_or_ends_is_down_until_it_is_started_again() {
 }
 
 #[tokio::test]
-async fn every_task_that_is_down_is_named() {
+async fn all_tasks_that_are_down_are_named() {
     let clock = manual();
     let background = Background::new("sample", clock.clone());
     let (_store, _server, client) = start(&background).await;
@@ -134,7 +134,7 @@ async fn every_task_that_is_down_is_named() {
 }
 
 #[tokio::test]
-async fn a_task_that_is_told_to_stop_finishes_and_is_not_started_again() {
+async fn stopped_task_finishes_and_is_not_restarted() {
     let (clock, starts) = (manual(), Cell::new(0));
     let background = Background::new("sample", clock.clone());
     let (_store, _server, client) = start(&background).await;

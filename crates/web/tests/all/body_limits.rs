@@ -38,7 +38,7 @@ fn head(more: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_body_of_exactly_the_limit_is_taken_and_one_byte_more_is_not() {
+async fn body_of_the_limit_is_accepted_and_one_byte_more_gets_413() {
     let (_server, client) = serve(router()).await;
     let frame = r#"{"text":""}"#.len();
     client.post("/").body("application/json", body_of(LIMIT)).send().await.is(200, &json!(LIMIT - frame));
@@ -47,7 +47,7 @@ async fn a_body_of_exactly_the_limit_is_taken_and_one_byte_more_is_not() {
 }
 
 #[tokio::test]
-async fn the_limit_holds_for_chunked_bodies_too() {
+async fn limit_applies_to_chunked_bodies() {
     let (server, _) = serve(router()).await;
     for (size, status) in [(LIMIT, 200), (LIMIT + 1, 413)] {
         let mut wire = RawConnection::connect(server.address()).await;
@@ -63,7 +63,7 @@ async fn the_limit_holds_for_chunked_bodies_too() {
 }
 
 #[tokio::test]
-async fn the_limit_is_the_request_s_own() {
+async fn limit_of_the_service_applies() {
     let limits = RequestLimits { body_bytes: 20, ..RequestLimits::default() };
     let (_server, client) = serve(router().layer(Extension(limits))).await;
     client.post("/").body("application/json", body_of(20)).send().await.is(200, &json!(9));
@@ -104,7 +104,7 @@ async fn connection_is_kept_unless_a_large_body_was_not_read() {
 }
 
 #[tokio::test]
-async fn body_that_is_too_large_is_refused_before_its_end() {
+async fn too_large_body_is_rejected_before_its_end() {
     let (server, _) = serve(router()).await;
     for framing in ["content-length: 1000000000000", "transfer-encoding: chunked"] {
         let mut wire = RawConnection::connect(server.address()).await;
@@ -117,7 +117,7 @@ async fn body_that_is_too_large_is_refused_before_its_end() {
 }
 
 #[tokio::test]
-async fn expect_100_continue_gets_the_go_ahead_or_413() {
+async fn expect_100_continue_gets_100_or_413() {
     let (server, _) = serve(router()).await;
     let mut wire = RawConnection::connect(server.address()).await;
     wire.send(head("expect: 100-continue\r\ncontent-length: 13")).await;
@@ -132,7 +132,7 @@ async fn expect_100_continue_gets_the_go_ahead_or_413() {
 }
 
 #[tokio::test]
-async fn expect_100_continue_gets_415_without_a_go_ahead() {
+async fn expect_100_continue_with_a_wrong_media_type_gets_415_without_100() {
     let (server, _) = serve(router()).await;
     let mut wire = RawConnection::connect(server.address()).await;
     let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain\r\nexpect: 100-continue\r\ncontent-length: 5\r\n\r\n";
@@ -142,7 +142,7 @@ async fn expect_100_continue_gets_415_without_a_go_ahead() {
 }
 
 #[tokio::test]
-async fn a_body_that_ends_early_changes_nothing() {
+async fn truncated_body_changes_nothing() {
     let (server, _) = serve(router()).await;
     let mut wire = RawConnection::connect(server.address()).await;
     wire.send(head("content-length: 100") + r#"{"text":"#).await;

@@ -80,7 +80,7 @@ async fn body_past_the_budget_gets_503_until_another_request_ends() {
 }
 
 #[tokio::test]
-async fn half_sent_bodies_count_by_what_has_arrived() {
+async fn half_sent_bodies_count_by_their_received_bytes() {
     let (begun, _begins) = mpsc::unbounded_channel();
     let (_store, server, client) = start(begun).await;
     let head =
@@ -97,7 +97,7 @@ async fn half_sent_bodies_count_by_what_has_arrived() {
 }
 
 #[tokio::test]
-async fn client_that_goes_away_gives_back_what_its_body_took() {
+async fn disconnected_client_frees_the_memory_of_its_body() {
     let (begun, mut begins) = mpsc::unbounded_channel();
     let (_store, server, client) = start(begun).await;
     let body = text(6_000).to_string();

@@ -25,7 +25,7 @@ fn failing(error: fn() -> db::Error) -> axum::routing::MethodRouter {
 }
 
 #[tokio::test]
-async fn a_panic_is_a_problem_without_its_text_and_the_service_goes_on() {
+async fn panic_gets_500_without_its_text_and_the_service_keeps_running() {
     let router = Router::new()
         .route("/", get(async || "hello"))
         .route("/panic", get(panics))
@@ -43,7 +43,7 @@ async fn a_panic_is_a_problem_without_its_text_and_the_service_goes_on() {
 }
 
 #[tokio::test]
-async fn the_cause_of_a_failure_is_not_told() {
+async fn cause_of_an_error_is_not_sent() {
     let router = Router::new()
         .route("/internal", get(async || -> Result<()> { Err(Problem::internal(SECRET)) }))
         .route(
@@ -60,7 +60,7 @@ async fn the_cause_of_a_failure_is_not_told() {
 }
 
 #[tokio::test]
-async fn each_failure_of_the_database_has_its_answer() {
+async fn each_database_error_has_its_problem() {
     let secret = || SECRET.to_owned();
     let router = Router::new()
         .route("/busy", failing(|| db::Error::Busy))
@@ -100,7 +100,7 @@ async fn each_failure_of_the_database_has_its_answer() {
 }
 
 #[tokio::test]
-async fn a_bare_status_from_a_library_becomes_a_problem_of_its_kind() {
+async fn bare_status_of_a_library_becomes_a_problem_of_its_kind() {
     async fn bare(axum::extract::Path(status): axum::extract::Path<u16>) -> Response {
         let mut response = (StatusCode::from_u16(status).unwrap(), SECRET).into_response();
         response.headers_mut().insert("x-kept", HeaderValue::from_static("yes"));
@@ -120,7 +120,7 @@ async fn a_bare_status_from_a_library_becomes_a_problem_of_its_kind() {
 }
 
 #[tokio::test]
-async fn the_whole_document_of_a_problem() {
+async fn problem_document_has_all_its_members() {
     let (_server, client) = serve(Router::new().route("/", get(async || "hello"))).await;
     let answer = client.post("/").header("x-request-id", "mine-1").send().await;
     assert_eq!(answer.header("allow"), "GET,HEAD");

@@ -9,7 +9,7 @@ use serde_json::json;
 const FORM: &str = "application/x-www-form-urlencoded";
 
 #[tokio::test]
-async fn a_form_is_read_like_any_body() {
+async fn form_is_read_by_the_rules_of_its_members() {
     let (_server, client) = serve_pets().await;
     let send = async |body: &'static str| client.post("/pet").body(FORM, body).send().await;
     for (body, read) in [
@@ -47,7 +47,7 @@ async fn a_form_is_read_like_any_body() {
 }
 
 #[tokio::test]
-async fn an_operation_says_which_forms_it_takes() {
+async fn unsupported_media_type_gets_415_with_the_supported_ones() {
     let (server, client) = serve_pets().await;
     let all = format!("application/json, application/xml or {FORM}");
     let two = "application/json or application/xml".to_owned();
@@ -74,7 +74,7 @@ async fn an_operation_says_which_forms_it_takes() {
 }
 
 #[tokio::test]
-async fn bodies_are_utf_8() {
+async fn body_in_another_charset_gets_415() {
     let (_server, client) = serve_pets().await;
     let bodies = [
         ("application/json", r#"{"name":"a"}"#),

@@ -20,7 +20,7 @@ async fn start(address: &str) -> (Server, Client, mpsc::UnboundedReceiver<()>) {
 }
 
 #[tokio::test]
-async fn loopback_listener_refuses_another_host_before_anything_runs() {
+async fn loopback_listener_rejects_another_host_before_the_handler_runs() {
     let (_server, client, mut calls) = start("https://pets.example.com").await;
     for host in ["localhost", "pets.localhost:80", "127.0.0.1:1", "[::1]", "pets.example.com"] {
         let answer = client.post("/act").header("host", host).send().await;
@@ -43,7 +43,7 @@ async fn loopback_listener_refuses_another_host_before_anything_runs() {
 }
 
 #[tokio::test]
-async fn host_in_the_target_counts_as_well() {
+async fn host_in_the_request_target_is_checked() {
     let (server, client, mut calls) = start("").await;
     let request = "POST http://rebound.example/act HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     let answer = client.raw(request.as_bytes()).await;

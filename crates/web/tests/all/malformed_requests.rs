@@ -31,7 +31,7 @@ fn router() -> Router {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_request_get_a_bare_status_and_the_connection_is_closed() {
+async fn malformed_request_gets_a_bare_status_and_closes_the_connection() {
     let (server, _) = serve(router()).await;
     let too_many: String = (0..120).map(|number| format!("x-{number}: 1\r\n")).collect();
     let many = format!("GET / HTTP/1.1\r\nhost: localhost\r\n{too_many}\r\n");
@@ -57,7 +57,7 @@ async fn bytes_that_are_no_request_get_a_bare_status_and_the_connection_is_close
 }
 
 #[tokio::test]
-async fn a_header_without_end_is_refused() {
+async fn endless_header_gets_431() {
     let (server, _) = serve(router()).await;
     let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET / HTTP/1.1\r\nhost: localhost\r\nx-long: ").await;
@@ -66,7 +66,7 @@ async fn a_header_without_end_is_refused() {
 }
 
 #[tokio::test]
-async fn headers_without_end_are_refused() {
+async fn endless_headers_get_431() {
     let (server, _) = serve(router()).await;
     let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET / HTTP/1.1\r\nhost: localhost\r\n").await;
@@ -75,7 +75,7 @@ async fn headers_without_end_are_refused() {
 }
 
 #[tokio::test]
-async fn a_request_line_without_end_is_refused() {
+async fn endless_request_line_gets_431() {
     let (server, _) = serve(router()).await;
     let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET /").await;
@@ -84,7 +84,7 @@ async fn a_request_line_without_end_is_refused() {
 }
 
 #[tokio::test]
-async fn a_head_just_below_the_limit_is_taken() {
+async fn head_just_below_the_limit_is_accepted() {
     let (server, _) = serve(router()).await;
     let mut wire = RawConnection::connect(server.address()).await;
     let padding = "a".repeat(60_000);
@@ -93,7 +93,7 @@ async fn a_head_just_below_the_limit_is_taken() {
 }
 
 #[tokio::test]
-async fn bytes_after_the_last_request_do_not_swallow_its_answer() {
+async fn bytes_after_the_last_request_do_not_suppress_its_answer() {
     let (server, _) = serve(router()).await;
     let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\nand more that nobody asked for")
@@ -103,7 +103,7 @@ async fn bytes_after_the_last_request_do_not_swallow_its_answer() {
 }
 
 #[tokio::test]
-async fn garbage_after_a_good_request_does_not_swallow_its_answer() {
+async fn malformed_request_after_a_valid_one_does_not_suppress_its_answer() {
     let (server, _) = serve(router()).await;
     let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\nGARBAGE\r\n\r\n").await;
@@ -112,7 +112,7 @@ async fn garbage_after_a_good_request_does_not_swallow_its_answer() {
 }
 
 #[tokio::test]
-async fn a_broken_chunk_is_a_problem() {
+async fn malformed_chunk_gets_400() {
     let (server, _) = serve(router()).await;
     let mut wire = RawConnection::connect(server.address()).await;
     wire.send(
@@ -124,7 +124,7 @@ async fn a_broken_chunk_is_a_problem() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_still_sending_can_read_why_it_was_refused() {
+async fn client_that_is_still_sending_can_read_the_problem() {
     let (server, _) = serve(router()).await;
     for (path, media_type, status, kind) in [
         ("/take", "text/plain", 415, "unsupported-media-type"),

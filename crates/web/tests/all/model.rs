@@ -84,7 +84,7 @@ fn answered() -> serde_json::Value {
 }
 
 #[test]
-fn answer_in_json_leaves_out_what_is_absent() {
+fn answer_in_json_omits_absent_members() {
     assert_eq!(serde_json::to_value(book()).unwrap(), answered());
     let bare = Book { editions: None, isbn: Some("9780141439662".into()), ..book() };
     assert_eq!(serde_json::to_value(bare).unwrap().get("editions"), None);
@@ -99,7 +99,7 @@ fn answer_in_xml_has_an_element_for_each_member_and_item() {
 }
 
 #[test]
-fn columns_are_those_of_the_members() {
+fn columns_are_named_after_the_members() {
     assert_eq!(Book::COLUMNS, ["id", "title", "all_authors", "editions", "state", "isbn_13"]);
     assert_eq!(
         book().values().unwrap(),
@@ -125,7 +125,7 @@ fn columns_are_those_of_the_members() {
 }
 
 #[test]
-fn new_resource_has_what_else_is_derived() {
+fn new_resource_derives_the_listed_traits() {
     let new = NewBook {
         id: None,
         title: "Emma".into(),
@@ -139,7 +139,7 @@ fn new_resource_has_what_else_is_derived() {
 }
 
 #[test]
-fn words_of_an_enumeration() {
+fn words_of_an_enumeration_round_trip() {
     assert_eq!(State::WORDS, [("in_stock", State::InStock), ("out", State::Borrowed)]);
     assert_eq!((State::Borrowed.word(), State::from_word("in_stock")), ("out", Some(State::InStock)));
     assert_eq!(State::from_word("Borrowed"), None);
@@ -147,7 +147,7 @@ fn words_of_an_enumeration() {
 }
 
 #[test]
-fn schema_of_the_answer() {
+fn schema_of_the_answer_has_all_members() {
     assert_eq!(
         described::<Book>(),
         json!({
@@ -180,7 +180,7 @@ fn schema_of_the_answer() {
 }
 
 #[test]
-fn schemas_of_what_clients_send_are_views_of_the_same_members() {
+fn schemas_of_request_bodies_are_views_of_the_same_members() {
     let (new, update, changes) =
         (described::<NewBook>(), described::<BookUpdate>(), described::<BookChanges>());
     assert_eq!(
@@ -218,7 +218,7 @@ struct Reader {
 }
 
 #[test]
-fn stored_members_are_columns_and_write_only_ones_are_read() {
+fn stored_members_are_columns_and_write_only_members_are_read() {
     assert_eq!(Reader::COLUMNS, ["account_id", "id", "phone"]);
     let new = NewReader { id: None, name: "Ann".into(), pin: Some("1234".into()), phone: Some(5) };
     let reader = new.complete(3, 7);
@@ -233,7 +233,7 @@ fn stored_members_are_columns_and_write_only_ones_are_read() {
 }
 
 #[test]
-fn changes_have_a_changeable_id_and_descriptions_of_their_own() {
+fn changes_have_a_changeable_id_and_their_own_descriptions() {
     let (new, changes) = (described::<NewReader>(), described::<ReaderChanges>());
     let told = |schema: &serde_json::Value, name: &str| schema["properties"][name]["description"].clone();
     assert_eq!(told(&new, "id"), "Assigned if it is absent.");
@@ -271,7 +271,7 @@ fn is_narrow(search: &PartialSearch<'_>, fields: &mut Fields<'_>) {
 }
 
 #[test]
-fn parameters_of_a_query_string() {
+fn query_parameters_are_described() {
     let parameters = serde_json::to_value(Search::into_params(|| None)).unwrap();
     assert_eq!(
         parameters,
@@ -296,7 +296,7 @@ struct Club {
 }
 
 #[tokio::test]
-async fn objects_of_a_list_differ_in_a_member() {
+async fn objects_of_a_list_with_an_equal_unique_member_are_rejected() {
     let (_server, client) = serve_books().await;
     let club = |names: [&str; 2]| json!({"readers": names.map(|name| json!({"name": name}))});
     client.post("/clubs").json(&club(["Ann", "Eve"])).send().await.is(200, &json!(2));
@@ -387,7 +387,7 @@ async fn all_validation_errors_are_noted_at_once() {
 }
 
 #[tokio::test]
-async fn replacement_names_what_it_replaces() {
+async fn replacement_without_id_is_rejected() {
     let (_server, client) = serve_books().await;
     client.put("/book").json(&answered()).send().await.is(200, &answered());
     let answer = client.put("/book").json(&json!({"title": "", "allAuthors": []})).send().await;
@@ -402,7 +402,7 @@ async fn replacement_names_what_it_replaces() {
 }
 
 #[tokio::test]
-async fn changes_leave_what_is_absent_as_it_was() {
+async fn absent_members_are_not_changed() {
     let (_server, client) = serve_books().await;
     client.patch("/book").json(&json!({})).send().await.is(200, &answered());
     let mut changed = answered();

@@ -53,7 +53,7 @@ fn media_types(response: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn problems_are_described_in_each_form_that_the_service_speaks() {
+fn problems_are_described_in_each_media_type_of_the_service() {
     let json = ["application/problem+json"].as_slice();
     let both = ["application/problem+json", "application/problem+xml"].as_slice();
     for (speaks, expected) in [(Speaks::Json, json), (Speaks::Xml, both)] {
@@ -73,7 +73,7 @@ fn problems_are_described_in_each_form_that_the_service_speaks() {
 }
 
 #[test]
-fn text_and_whole_numbers_have_the_rules_that_the_server_has() {
+fn text_and_whole_numbers_have_the_rules_of_the_server() {
     let text = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\uFFFE\uFFFF]*$";
     let document = document(Speaks::Json);
     let properties = &document["components"]["schemas"]["Sample"]["properties"];
@@ -96,7 +96,7 @@ fn text_and_whole_numbers_have_the_rules_that_the_server_has() {
 }
 
 #[test]
-fn only_who_declares_a_422_has_one() {
+fn only_operations_that_declare_422_have_it() {
     for speaks in [Speaks::Json, Speaks::Xml] {
         let document = document(speaks);
         let responses = |method: &str| &document["paths"]["/pet"][method]["responses"];
@@ -107,7 +107,7 @@ fn only_who_declares_a_422_has_one() {
 }
 
 #[test]
-fn the_elements_of_a_problem_have_their_names() {
+fn xml_elements_of_a_problem_are_named() {
     let xml = document(Speaks::Xml);
     let schemas = &xml["components"]["schemas"];
     assert_eq!(schemas["Problem"]["xml"], json!({"name": "problem", "namespace": "urn:ietf:rfc:7807"}));
@@ -119,7 +119,7 @@ fn the_elements_of_a_problem_have_their_names() {
 
 /// A document is completed as it is: an empty one stays without operations.
 #[test]
-fn nothing_is_added_that_has_no_operation() {
+fn empty_document_stays_without_operations() {
     let document = complete(OpenApi::default(), Speaks::Xml);
     assert!(document.paths.paths.is_empty());
 }
@@ -162,7 +162,7 @@ fn books(answers_in_xml: bool) -> Value {
 }
 
 #[test]
-fn formats_of_a_body_are_those_that_its_type_is_taken_in() {
+fn formats_of_a_body_are_those_of_its_type() {
     let document = books(false);
     let add = &document["paths"]["/book"]["post"];
     let form = "application/x-www-form-urlencoded";
@@ -195,7 +195,7 @@ fn answers_in_xml_have_the_elements_of_their_types() {
 }
 
 #[test]
-fn operations_that_need_a_scope_say_what_a_token_without_it_gets() {
+fn operations_that_need_a_scope_describe_403() {
     let document = books(false);
     let (add, list) = (&document["paths"]["/book"]["post"], &document["paths"]["/book"]["get"]);
     assert_eq!(add["responses"]["403"]["description"], "The access token lacks a scope.");

@@ -86,7 +86,7 @@ async fn start() -> (Store, Server, Client) {
 const NONE: &str = "is not a parameter of this operation, which takes none";
 
 #[tokio::test]
-async fn unknown_parameter_is_refused_with_the_nearest_name() {
+async fn unknown_parameter_is_rejected_with_the_nearest_name() {
     let (_store, _server, client) = start().await;
     client.get("/v1/list?page=2&limit=3").send().await.is(200, &json!(6));
     let near = "is not a parameter of this operation; did you mean `limit`?";
@@ -105,7 +105,7 @@ async fn unknown_parameter_is_refused_with_the_nearest_name() {
 }
 
 #[tokio::test]
-async fn access_token_in_the_address_is_refused_where_none_is_needed() {
+async fn access_token_in_the_query_is_rejected_by_an_open_operation() {
     let (_store, _server, client) = start().await;
     let said = "is not a parameter of this operation: an access token belongs in the Authorization header";
     for path in ["/v1/list", "/v1/count", "/v1/things/7"] {
@@ -118,7 +118,7 @@ async fn access_token_in_the_address_is_refused_where_none_is_needed() {
 }
 
 #[tokio::test]
-async fn operation_without_parameters_takes_none() {
+async fn operation_without_parameters_rejects_parameters() {
     let (_store, _server, client) = start().await;
     for method in [Method::GET, Method::DELETE] {
         let call = client.call(method, "/v1/things/7?force=true&force=false").send();
@@ -143,7 +143,7 @@ async fn operation_without_parameters_takes_none() {
 }
 
 #[tokio::test]
-async fn unknown_parameter_is_listed_with_what_is_wrong_with_the_body() {
+async fn unknown_parameter_is_listed_with_the_validation_errors_of_the_body() {
     let (_store, _server, client) = start().await;
     let put = |body: &'static str| client.put("/v1/things/7?force=1").body("application/json", body).send();
     put(r#"{"name": "Rex"}"#).await.is_invalid(&[("?force", NONE)]);
@@ -154,7 +154,7 @@ async fn unknown_parameter_is_listed_with_what_is_wrong_with_the_body() {
 }
 
 #[tokio::test]
-async fn answer_without_a_body_suits_every_client() {
+async fn answer_without_a_body_is_acceptable_to_every_client() {
     let (_store, _server, client) = start().await;
     for accept in
         ["application/problem+json", "application/problem+xml", "text/plain", "application/json;q=0"]
@@ -173,7 +173,7 @@ async fn answer_without_a_body_suits_every_client() {
 }
 
 #[tokio::test]
-async fn address_without_anything_says_where_the_api_begins() {
+async fn unknown_path_gets_404_with_the_start_of_the_api() {
     let (_store, _server, client) = start().await;
     for path in ["/nowhere", "/v1/nowhere", "/pets"] {
         assert_eq!(

@@ -42,7 +42,7 @@ fn router() -> Router {
 }
 
 #[tokio::test]
-async fn browser_gets_a_page_and_others_a_document() {
+async fn browser_gets_a_page_and_other_clients_a_document() {
     let (_server, client) = serve(router()).await;
     let ask = async |path: &str, accept: &str| client.get(path).header("accept", accept).send().await;
     let page = ask("/list?limit=0&limt=1", BROWSER).await;
@@ -64,7 +64,7 @@ async fn browser_gets_a_page_and_others_a_document() {
 }
 
 #[tokio::test]
-async fn page_keeps_the_challenge_and_escapes_what_it_tells() {
+async fn page_keeps_the_challenge_and_escapes_the_detail() {
     let (_server, client) = serve(router()).await;
     let refused = client.get("/secret").header("accept", BROWSER).send().await;
     refused.is_problem_page(401, "unauthorized", "Who are you?");

@@ -39,7 +39,7 @@ fn router() -> Router {
 }
 
 #[tokio::test]
-async fn http_2_works_as_http_1_does() {
+async fn http_2_answers_as_http_1_does() {
     let (server, _) = serve(router()).await;
     let client = Http2::connect(server.address()).await;
     assert_eq!(client.get("/echo/two").await.unwrap().has_status(200).text(), "two");
@@ -50,7 +50,7 @@ async fn http_2_works_as_http_1_does() {
 }
 
 #[tokio::test]
-async fn many_requests_at_once_on_one_http_2_connection() {
+async fn concurrent_requests_on_one_http_2_connection_are_answered() {
     let (server, _) = serve(router()).await;
     let client = Http2::connect(server.address()).await;
     let words: Vec<_> = (0..500).map(|number| number.to_string()).collect();
@@ -63,7 +63,7 @@ async fn many_requests_at_once_on_one_http_2_connection() {
 }
 
 #[tokio::test]
-async fn a_connection_is_kept_for_the_next_request_also_after_a_problem() {
+async fn connection_is_kept_after_a_problem() {
     let (server, _) = serve(router()).await;
     let mut wire = RawConnection::connect(server.address()).await;
     for (path, status) in [("/echo/a", 200), ("/nowhere", 404), ("/name", 405), ("/echo/b", 200)] {
@@ -73,7 +73,7 @@ async fn a_connection_is_kept_for_the_next_request_also_after_a_problem() {
 }
 
 #[tokio::test]
-async fn requests_sent_ahead_are_answered_in_order() {
+async fn pipelined_requests_are_answered_in_order() {
     let (server, _) = serve(router()).await;
     let mut wire = RawConnection::connect(server.address()).await;
     let requests: String =
@@ -85,7 +85,7 @@ async fn requests_sent_ahead_are_answered_in_order() {
 }
 
 #[tokio::test]
-async fn requests_sent_ahead_with_bodies_are_answered_in_order() {
+async fn pipelined_requests_with_bodies_are_answered_in_order() {
     let (server, _) = serve(router()).await;
     let mut wire = RawConnection::connect(server.address()).await;
     let request = |body: &str| {
@@ -101,7 +101,7 @@ async fn requests_sent_ahead_with_bodies_are_answered_in_order() {
 }
 
 #[tokio::test]
-async fn a_streamed_answer_is_sent_as_it_is_made_even_if_another_request_waits() {
+async fn streamed_answer_is_sent_at_once_while_a_pipelined_request_waits() {
     let go_on = Arc::new(Notify::new());
     let waiting = go_on.clone();
     let handler = async move || {
@@ -127,7 +127,7 @@ async fn a_streamed_answer_is_sent_as_it_is_made_even_if_another_request_waits()
 }
 
 #[tokio::test]
-async fn a_streamed_answer_is_not_piled_up_in_memory_for_a_client_that_does_not_read() {
+async fn streamed_answer_is_not_buffered_for_a_client_that_does_not_read() {
     const CHUNK: usize = 64 * 1024;
     let made = Arc::new(AtomicUsize::new(0));
     let counter = made.clone();
@@ -168,7 +168,7 @@ async fn head_is_get_without_the_body() {
 }
 
 #[tokio::test]
-async fn a_request_has_exactly_one_host() {
+async fn request_without_exactly_one_host_is_rejected() {
     let (server, _) = serve(router()).await;
     let client = testkit::Client::new(server.address());
     for hosts in ["", "Host: localhost\r\nHost: localhost\r\n"] {

@@ -15,7 +15,7 @@ const NOT_UTF8: &str = "has percent codes that are not UTF-8";
 const NOT_A_UUID: &str = "must be a UUID like 3be6453c-03eb-4357-ae5a-984a0e574a54";
 
 #[tokio::test]
-async fn a_parameter_given_twice_is_refused() {
+async fn repeated_parameter_is_rejected() {
     let (_server, client) = serve_all_rules().await;
     let twice = "is given more than once";
     client.get("/query?integer=1&integer=1").send().await.is_invalid(&[("?integer", twice)]);
@@ -33,7 +33,7 @@ async fn a_parameter_given_twice_is_refused() {
 }
 
 #[tokio::test]
-async fn broken_percent_codes_are_refused_wherever_they_are() {
+async fn invalid_percent_codes_are_rejected_in_names_and_values() {
     let (server, client) = serve_all_rules().await;
     for (query, why) in [
         ("text=%", NOT_HEX),
@@ -55,7 +55,7 @@ async fn broken_percent_codes_are_refused_wherever_they_are() {
 }
 
 #[tokio::test]
-async fn bytes_that_should_have_been_percent_codes_do_no_harm() {
+async fn unencoded_utf_8_is_accepted_and_other_bytes_get_400() {
     let (server, _) = serve_all_rules().await;
     let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET /query?text=é HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
@@ -66,7 +66,7 @@ async fn bytes_that_should_have_been_percent_codes_do_no_harm() {
 }
 
 #[tokio::test]
-async fn an_odd_query_is_read_for_what_it_says() {
+async fn unusual_query_is_read_literally() {
     let (_server, client) = serve_all_rules().await;
     for (query, read) in [
         ("", json!({})),
@@ -94,7 +94,7 @@ fn one() -> MethodRouter {
 }
 
 #[tokio::test]
-async fn an_id_in_the_path() {
+async fn uuid_in_the_path_is_checked() {
     let (server, client) = serve(Router::new().route("/things/{thingId}", one())).await;
     let id = "3be6453c-03eb-4357-ae5a-984a0e574a54";
     client.get(&format!("/things/{id}")).send().await.is(200, &json!(id));
@@ -115,7 +115,7 @@ async fn an_id_in_the_path() {
 }
 
 #[tokio::test]
-async fn a_number_in_the_path() {
+async fn number_in_the_path_is_checked() {
     let handler = get(async |Path(id): Path<i64>| Reply(id));
     let (_server, client) = serve(Router::new().route("/pets/{petId}", handler)).await;
     for (text, id) in [
@@ -157,7 +157,7 @@ async fn a_number_in_the_path() {
 }
 
 #[tokio::test]
-async fn text_in_the_path() {
+async fn text_in_the_path_is_decoded() {
     let handler = get(async |Path(name): Path<String>| Reply(name));
     let (server, client) = serve(Router::new().route("/users/{username}", handler)).await;
     for (sent, read) in
@@ -171,7 +171,7 @@ async fn text_in_the_path() {
 }
 
 #[tokio::test]
-async fn the_last_of_several_parameters_counts() {
+async fn last_of_several_path_parameters_is_read() {
     let router = Router::new().route("/{owner}/things/{thingId}", one()).route("/none", one());
     let (_server, client) = serve(router).await;
     let id = "3be6453c-03eb-4357-ae5a-984a0e574a54";
@@ -190,7 +190,7 @@ struct Pages {
 }
 
 #[tokio::test]
-async fn pages() {
+async fn page_and_limit_are_checked() {
     let handler = async |Query(Pages { page, limit }): Query<Pages>| {
         let paging = Paging::new(page, limit);
         Reply((paging.limit(), paging.skipped()))

@@ -28,7 +28,7 @@ async fn ask(client: &Client, id: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn a_well_formed_id_is_taken() {
+async fn well_formed_id_is_kept() {
     let (_server, client) = serve(router()).await;
     let longest = "a".repeat(128);
     for id in ["1", "abc", "A-b_c.9", "3be6453c-03eb-4357-ae5a-984a0e574a54", "...", &longest] {
@@ -39,7 +39,7 @@ async fn a_well_formed_id_is_taken() {
 }
 
 #[tokio::test]
-async fn an_id_that_is_not_well_formed_is_replaced() {
+async fn malformed_id_is_replaced() {
     let (_server, client) = serve(router()).await;
     let too_long = "a".repeat(129);
     for id in ["", "a b", "a\tb", "a,b", "a/b", "a:b", "<script>", "\"", "ü", "a%0ab", &too_long] {
@@ -51,7 +51,7 @@ async fn an_id_that_is_not_well_formed_is_replaced() {
 }
 
 #[tokio::test]
-async fn an_id_that_is_not_even_text_is_replaced() {
+async fn id_that_is_not_text_is_replaced() {
     let (server, _) = serve(router()).await;
     let mut wire = RawConnection::connect(server.address()).await;
     wire.send(b"GET / HTTP/1.1\r\nhost: localhost\r\nx-request-id: \xff\xfe\r\n\r\n").await;
@@ -70,7 +70,7 @@ async fn new_ids_differ() {
 }
 
 #[tokio::test]
-async fn every_answer_has_the_id_and_every_problem_names_it() {
+async fn answers_have_the_id_and_problems_name_it() {
     let (_server, client) = serve(router()).await;
     for (method, path, status) in [
         (Method::GET, "/", 200),

@@ -4,7 +4,7 @@ use crate::support::all_rules::{member, parameter, serve_all_rules};
 use serde_json::json;
 
 #[tokio::test]
-async fn whole_numbers() {
+async fn whole_numbers_are_checked() {
     let (_server, client) = serve_all_rules().await;
     let wanted = Err("must be a whole number from -5 to 1000");
     for (json, expected) in [
@@ -83,7 +83,7 @@ async fn whole_numbers() {
 }
 
 #[tokio::test]
-async fn decimals() {
+async fn decimals_are_checked() {
     let (_server, client) = serve_all_rules().await;
     let digits = Err("must be a decimal number of at most 28 digits");
     let range = Err("must be a number from 0 to 100");
@@ -141,7 +141,7 @@ async fn decimals() {
 }
 
 #[tokio::test]
-async fn lists() {
+async fn lists_and_their_items_are_checked() {
     let (_server, client) = serve_all_rules().await;
     for (name, json, expected) in [
         ("days", r#"["2026-01-01"]"#, Ok(json!(["2026-01-01"]))),
@@ -167,7 +167,7 @@ async fn lists() {
 }
 
 #[tokio::test]
-async fn all_faults_are_told_at_once_in_order_of_the_members() {
+async fn all_validation_errors_are_listed_in_the_order_of_the_members() {
     let (_server, client) = serve_all_rules().await;
     let body = r#"{"price": -1, "text": "", "unknown": 7, "integer": 5000, "date": "never", "note": "fine"}"#;
     let answer = client.post("/body").body("application/json", body).send().await;
@@ -184,7 +184,7 @@ async fn all_faults_are_told_at_once_in_order_of_the_members() {
 }
 
 #[tokio::test]
-async fn required_members() {
+async fn missing_required_members_are_rejected() {
     let (_server, client) = serve_all_rules().await;
     client.post("/required").json(&json!({"name": "a", "size": 1})).send().await.is(200, &json!("fine"));
     client

@@ -4,7 +4,7 @@ use crate::support::all_rules::{member, parameter, serve_all_rules};
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn text() {
+async fn text_is_checked() {
     let (_server, client) = serve_all_rules().await;
     let empty = Err("must not be empty");
     let kind = Err("must be text");
@@ -58,7 +58,7 @@ async fn text() {
 }
 
 #[tokio::test]
-async fn one_of_a_few_words() {
+async fn enumeration_accepts_only_its_words() {
     let (_server, client) = serve_all_rules().await;
     let words = Err("must be one of: red, green");
     for (json, expected) in [
@@ -78,7 +78,7 @@ async fn one_of_a_few_words() {
 }
 
 #[tokio::test]
-async fn dates() {
+async fn dates_are_checked() {
     let (_server, client) = serve_all_rules().await;
     const WANTED: &str = "must be a calendar date like 2026-05-17";
     let nowhere = |date: &str| format!("{WANTED}; there is no {date}");
@@ -120,7 +120,7 @@ async fn dates() {
 }
 
 #[tokio::test]
-async fn uuids() {
+async fn uuids_are_checked() {
     let (_server, client) = serve_all_rules().await;
     const WANTED: &str = "must be a UUID like 3be6453c-03eb-4357-ae5a-984a0e574a54";
     let id = "3be6453c-03eb-4357-ae5a-984a0e574a54";
@@ -149,7 +149,7 @@ async fn uuids() {
 }
 
 #[tokio::test]
-async fn email_addresses() {
+async fn email_addresses_are_checked() {
     let (_server, client) = serve_all_rules().await;
     const WANTED: &str = "must be an email address like visitor@example.com";
     for good in ["a@b.co", "o'neil+tag@mail.example.org", "zoë@exämple.de"] {

@@ -48,7 +48,7 @@ async fn start() -> (Store, Server, Client) {
 }
 
 #[tokio::test]
-async fn large_answers_are_compressed_for_who_asks() {
+async fn large_answers_are_compressed_if_the_client_accepts_it() {
     let (_store, server, client) = start().await;
     for (path, accept, encoding) in [
         ("/v1/large", "gzip", "gzip"),
@@ -75,7 +75,7 @@ async fn large_answers_are_compressed_for_who_asks() {
 }
 
 #[tokio::test]
-async fn a_problem_is_sent_as_it_is() {
+async fn problem_is_not_compressed() {
     let (_store, _server, client) = start().await;
     let answer = client.post("/v1/conflict").header("accept-encoding", "gzip").send().await;
     assert_eq!(answer.header("content-encoding"), "");
@@ -83,7 +83,7 @@ async fn a_problem_is_sent_as_it_is() {
 }
 
 #[tokio::test]
-async fn any_page_may_call_the_api_and_read_its_headers() {
+async fn pages_of_any_origin_may_call_the_api_and_read_its_headers() {
     let (_store, _server, client) = start().await;
     let preflight = client
         .call(Method::OPTIONS, "/v1/large")
@@ -137,7 +137,7 @@ async fn client_that_does_not_accept_json_gets_406_before_the_operation_runs() {
 }
 
 #[tokio::test]
-async fn the_pages_of_a_service() {
+async fn pages_of_a_service_are_served() {
     let (_store, _server, client) = start().await;
     assert_eq!(client.get("/healthz").send().await.has_status(200).text(), "ok\n");
     assert_eq!(client.get("/readyz").send().await.has_status(200).text(), "ready\n");

@@ -31,7 +31,7 @@ async fn serve_search() -> (Server, Client) {
 }
 
 #[tokio::test]
-async fn every_value_of_a_parameter_that_may_have_several() {
+async fn all_values_of_a_list_parameter_are_read() {
     let (_server, client) = serve_search().await;
     for (query, read) in [
         ("", json!([[], [], null])),
@@ -72,7 +72,7 @@ async fn every_value_of_a_parameter_that_may_have_several() {
 }
 
 #[tokio::test]
-async fn several_values_are_not_any_number_of_them() {
+async fn number_of_values_is_limited() {
     let (_server, client) = serve_search().await;
     let thousand = vec!["1"; 1000].join(",");
     client.get(&format!("/?id={thousand}")).send().await.is(200, &json!([[], vec![1; 1000], null]));

@@ -31,7 +31,7 @@ fn held() -> Held {
 }
 
 #[tokio::test]
-async fn a_request_that_is_running_is_finished_and_nothing_new_is_taken() {
+async fn running_request_finishes_and_new_connections_are_rejected() {
     let mut held = held();
     let (server, _) = serve(held.router).await;
     let address = server.address();
@@ -76,7 +76,7 @@ async fn idle_connections_are_closed() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_close_its_side_does_not_hold_up_the_end() {
+async fn client_that_keeps_its_side_open_does_not_delay_shutdown() {
     let (server, _) = serve(held().router).await;
     let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
@@ -86,7 +86,7 @@ async fn a_client_that_does_not_close_its_side_does_not_hold_up_the_end() {
 }
 
 #[tokio::test]
-async fn a_request_that_outlasts_the_grace_time_is_cut_off() {
+async fn request_longer_than_the_grace_time_is_aborted() {
     let mut held = held();
     let limits = ConnectionLimits { grace_time: SHORT, ..ConnectionLimits::default() };
     let (server, _) = serve_within(limits, held.router).await;
@@ -105,7 +105,7 @@ async fn a_request_that_outlasts_the_grace_time_is_cut_off() {
 }
 
 #[tokio::test]
-async fn a_request_on_http_2_is_finished_too() {
+async fn running_http_2_request_finishes() {
     let mut held = held();
     let (server, _) = serve(held.router).await;
     let client = Http2::connect(server.address()).await;
@@ -118,7 +118,7 @@ async fn a_request_on_http_2_is_finished_too() {
 }
 
 #[tokio::test]
-async fn stopping_before_anybody_came_is_done_at_once() {
+async fn server_without_connections_stops_at_once() {
     let limits = ConnectionLimits { grace_time: Duration::from_secs(3600), ..ConnectionLimits::default() };
     let (server, _) = serve_within(limits, held().router).await;
     soon("the end", server.stop()).await;

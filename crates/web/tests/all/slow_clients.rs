@@ -42,7 +42,7 @@ fn short_stalls() -> ConnectionLimits {
 }
 
 #[tokio::test]
-async fn half_a_head_is_not_waited_for() {
+async fn connection_with_half_a_head_is_closed() {
     let (server, _) = serve_within(short_headers(), router()).await;
     for half in ["GE", "GET / HTTP/1.1", "GET / HTTP/1.1\r\nhost: localhost\r\nx-half"] {
         let mut wire = RawConnection::connect(server.address()).await;
@@ -52,7 +52,7 @@ async fn half_a_head_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_connection_that_says_nothing_is_closed() {
+async fn silent_connection_is_closed() {
     let (server, _) = serve_within(short_headers(), router()).await;
     // Half the preface of HTTP/2 is as little as nothing: it may still be either version.
     for nothing in ["", "PRI * HT"] {
@@ -63,7 +63,7 @@ async fn a_connection_that_says_nothing_is_closed() {
 }
 
 #[tokio::test]
-async fn dripped_preface_is_not_waited_for() {
+async fn connection_with_a_slow_preface_is_closed() {
     let (server, _) = serve_within(short_headers(), router()).await;
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     // All but the last byte, so that which version it is stays open.
@@ -73,14 +73,14 @@ async fn dripped_preface_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn pings_do_not_keep_a_connection_without_a_request() {
+async fn pings_do_not_keep_a_connection_without_a_request_open() {
     let (server, _) = serve_within(short_headers(), router()).await;
     let (_client, ended) = Http2::connect_pinging(server.address()).await;
     soon("the end of the connection", ended).await.unwrap();
 }
 
 #[tokio::test]
-async fn pings_do_not_keep_a_connection_after_its_last_answer() {
+async fn pings_do_not_keep_a_connection_open_after_its_last_answer() {
     let (server, _) = serve_within(short_stalls(), router()).await;
     let (client, ended) = Http2::connect_pinging(server.address()).await;
     assert_eq!(client.get("/").await.unwrap().has_status(200).text(), "hello");
@@ -88,7 +88,7 @@ async fn pings_do_not_keep_a_connection_after_its_last_answer() {
 }
 
 #[tokio::test]
-async fn pings_do_not_keep_an_answer_that_is_not_read() {
+async fn pings_do_not_keep_an_unread_answer() {
     let (dropped, mut drops) = mpsc::unbounded_channel();
     let (server, _) = serve_within(short_stalls(), endless(dropped)).await;
     let (client, ended) = Http2::connect_pinging(server.address()).await;
@@ -98,7 +98,7 @@ async fn pings_do_not_keep_an_answer_that_is_not_read() {
 }
 
 #[tokio::test]
-async fn large_answer_in_one_piece_is_taken_slowly() {
+async fn large_answer_can_be_read_slowly() {
     // Each part that is taken is progress, though the answer was made at once and takes longer than a stall.
     const SIZE: usize = 2 * 1024 * 1024;
     let large = Router::new().route("/large", get(async || Bytes::from_static(&[b'x'; SIZE])));
@@ -115,7 +115,7 @@ async fn large_answer_in_one_piece_is_taken_slowly() {
 }
 
 #[tokio::test]
-async fn one_address_has_its_part_of_the_connections() {
+async fn connections_of_one_address_are_limited() {
     let limits = ConnectionLimits {
         connections: 3,
         connections_per_address: 2,
@@ -146,7 +146,7 @@ async fn one_address_has_its_part_of_the_connections() {
 }
 
 #[tokio::test]
-async fn an_http_2_connection_that_says_nothing_after_its_preface_is_closed() {
+async fn silent_http_2_connection_is_closed_after_its_preface() {
     let (server, _) = serve_within(short_headers(), router()).await;
     let mut wire = RawConnection::connect(server.address()).await;
     wire.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
@@ -154,7 +154,7 @@ async fn an_http_2_connection_that_says_nothing_after_its_preface_is_closed() {
 }
 
 #[tokio::test]
-async fn an_idle_connection_is_closed_after_its_last_answer() {
+async fn idle_connection_is_closed_after_its_last_answer() {
     for limits in [short_headers(), short_stalls()] {
         let (server, _) = serve_within(limits, router()).await;
         let mut wire = RawConnection::connect(server.address()).await;
@@ -165,7 +165,7 @@ async fn an_idle_connection_is_closed_after_its_last_answer() {
 }
 
 #[tokio::test]
-async fn half_a_body_is_a_problem_when_its_time_is_up() {
+async fn half_sent_body_gets_408_after_its_time() {
     let (server, _) = serve_within(ConnectionLimits::default(), router()).await;
     let head = "POST /take HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
     for body in ["content-length: 10\r\n\r\n{", "transfer-encoding: chunked\r\n\r\n1\r\n{\r\n"] {
@@ -177,7 +177,7 @@ async fn half_a_body_is_a_problem_when_its_time_is_up() {
 }
 
 #[tokio::test]
-async fn half_a_body_that_is_too_large_is_refused_at_once() {
+async fn half_sent_body_of_a_too_large_length_gets_413_at_once() {
     let (server, _) = serve_within(ConnectionLimits::default(), router()).await;
     let mut wire = RawConnection::connect(server.address()).await;
     wire.send("POST /take HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9999999\r\n\r\n{")
@@ -208,7 +208,7 @@ fn endless(dropped: mpsc::UnboundedSender<()>) -> Router {
 }
 
 #[tokio::test]
-async fn a_client_that_stops_reading_is_let_go_with_all_that_was_done_for_it() {
+async fn client_that_stops_reading_is_disconnected_and_its_answer_dropped() {
     let (dropped, mut drops) = mpsc::unbounded_channel();
     let (server, _) = serve_within(short_stalls(), endless(dropped)).await;
     let mut wire = RawConnection::connect(server.address()).await;
@@ -219,7 +219,7 @@ async fn a_client_that_stops_reading_is_let_go_with_all_that_was_done_for_it() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_ends_what_is_done_for_it() {
+async fn disconnected_client_ends_its_streamed_answer() {
     let (dropped, mut drops) = mpsc::unbounded_channel();
     let (server, _) = serve_within(ConnectionLimits::default(), endless(dropped)).await;
     let mut wire = RawConnection::connect(server.address()).await;
@@ -230,7 +230,7 @@ async fn a_client_that_goes_away_ends_what_is_done_for_it() {
 }
 
 #[tokio::test]
-async fn a_connection_beyond_the_cap_is_served_when_another_closes() {
+async fn connection_past_the_limit_is_served_when_another_closes() {
     let limits = ConnectionLimits { connections: 2, ..ConnectionLimits::default() };
     let (server, _) = serve_within(limits, router()).await;
     let request = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";

@@ -32,7 +32,7 @@ fn numbers(count: usize, size: usize, fails_at: Option<usize>) -> Router {
 }
 
 #[tokio::test]
-async fn lists_of_any_length_are_whole() {
+async fn lists_of_any_length_are_complete() {
     // Up to a page, exactly a page (the next one is empty), a page and one more, many pages.
     for count in [0, 1, 9, 10, 11, 20, 25, 5000] {
         let (server, client) = serve(numbers(count, 10, None)).await;
@@ -43,7 +43,7 @@ async fn lists_of_any_length_are_whole() {
 }
 
 #[tokio::test]
-async fn a_list_of_one_page_says_how_long_it_is() {
+async fn list_of_one_page_has_a_content_length() {
     let (_server, client) = serve(numbers(3, 10, None)).await;
     let answer = client.get("/").send().await;
     assert_eq!((answer.text().as_str(), answer.header("content-length")), ("[0,1,2]", "7"));
@@ -52,13 +52,13 @@ async fn a_list_of_one_page_says_how_long_it_is() {
 }
 
 #[tokio::test]
-async fn a_failure_on_the_first_page_is_a_problem() {
+async fn error_on_the_first_page_gets_a_problem() {
     let (_server, client) = serve(numbers(100, 10, Some(0))).await;
     assert_eq!(client.get("/").send().await.is_problem(404, "not-found"), "There is no such page.");
 }
 
 #[tokio::test]
-async fn a_failure_on_a_later_page_is_an_error_to_every_client() {
+async fn error_on_a_later_page_aborts_the_answer() {
     let (server, client) = serve(numbers(100, 10, Some(5))).await;
     client.get("/").try_send().await.unwrap_err();
     Http2::connect(server.address()).await.get("/").await.unwrap_err();
@@ -68,7 +68,7 @@ async fn a_failure_on_a_later_page_is_an_error_to_every_client() {
 }
 
 #[tokio::test]
-async fn failure_in_a_streamed_list_breaks_the_connection() {
+async fn error_in_a_streamed_list_closes_the_connection() {
     let fail = Arc::new(Notify::new());
     let told = fail.clone();
     let handler = async move || {
@@ -105,7 +105,7 @@ impl Drop for Guard {
 }
 
 #[tokio::test]
-async fn pages_are_fetched_as_the_client_reads_and_no_longer_than_it_stays() {
+async fn pages_are_fetched_while_the_client_reads_until_it_disconnects() {
     let (gone, mut end) = mpsc::unbounded_channel();
     let fetched = Arc::new(AtomicUsize::new(0));
     let count = fetched.clone();
@@ -137,7 +137,7 @@ async fn pages_are_fetched_as_the_client_reads_and_no_longer_than_it_stays() {
 }
 
 #[tokio::test]
-async fn items_are_written_as_they_would_be_alone() {
+async fn items_of_all_pages_are_written_unchanged() {
     let handler = async || {
         reply::list(0, async |page| {
             let items = vec![json!({"page": page, "text": "a\"b\u{2028}é"}), Value::Null];

@@ -13,7 +13,7 @@ fn router() -> Router {
 }
 
 #[tokio::test]
-async fn files_of_any_bytes_are_taken() {
+async fn files_of_any_bytes_are_accepted() {
     let (server, client) = serve(router()).await;
     for media_type in [
         "application/octet-stream",
@@ -32,7 +32,7 @@ async fn files_of_any_bytes_are_taken() {
 }
 
 #[tokio::test]
-async fn other_types_are_not() {
+async fn other_media_types_get_415() {
     let (_server, client) = serve(router()).await;
     for other in [
         "application/json",
@@ -53,7 +53,7 @@ async fn other_types_are_not() {
 }
 
 #[tokio::test]
-async fn a_file_of_exactly_the_limit_is_taken_and_one_byte_more_is_not() {
+async fn file_of_the_limit_is_accepted_and_one_byte_more_gets_413() {
     let (server, client) = serve(router()).await;
     let told = format!("The body must be at most {LIMIT} bytes long.");
     client.post("/").body("image/png", vec![7; LIMIT]).send().await.is(200, &json!([LIMIT, 7]));
@@ -73,7 +73,7 @@ async fn a_file_of_exactly_the_limit_is_taken_and_one_byte_more_is_not() {
 }
 
 #[tokio::test]
-async fn a_file_has_the_time_of_every_body() {
+async fn half_sent_file_gets_408_after_its_time() {
     let limits = RequestLimits { body_time: SHORT, ..RequestLimits::default() };
     let (server, _) = serve(router().layer(Extension(limits))).await;
     let mut wire = RawConnection::connect(server.address()).await;

@@ -4,7 +4,7 @@ use crate::support::pets::{send_xml, serve_pets};
 use serde_json::json;
 
 #[tokio::test]
-async fn spellings_of_the_same() {
+async fn equivalent_documents_are_read_alike() {
     let (_server, client) = serve_pets().await;
     let cat = json!({"id": 7, "name": "Tom & Jerry", "tags": [[1, "a"], [null, "b"]]});
     let tags = "<tags><tag><id>1</id><name>a</name></tag><tag><name>b</name></tag></tags>";
@@ -49,7 +49,7 @@ async fn spellings_of_the_same() {
 }
 
 #[tokio::test]
-async fn text_is_kept_as_it_was_meant() {
+async fn text_is_decoded_by_the_rules_of_xml() {
     let (_server, client) = serve_pets().await;
     for (written, meant) in [
         ("a", "a"),
@@ -257,7 +257,7 @@ async fn doctype_other_encoding_or_other_root_gets_400() {
 }
 
 #[tokio::test]
-async fn size_is_bounded_in_every_direction() {
+async fn depth_elements_and_attributes_are_limited() {
     let (_server, client) = serve_pets().await;
     let nested =
         |depth: usize| format!("<pet><name>a</name>{}{}</pet>", "<a>".repeat(depth), "</a>".repeat(depth));

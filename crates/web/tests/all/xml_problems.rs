@@ -188,7 +188,7 @@ async fn validation_errors_are_written_in_xml() {
 }
 
 #[tokio::test]
-async fn json_unless_xml_is_liked_better() {
+async fn problem_is_json_unless_the_client_prefers_xml() {
     let (_store, _server, client) = start(true).await;
     for (accept, xml) in [
         ("", false),
@@ -227,7 +227,7 @@ async fn json_unless_xml_is_liked_better() {
 }
 
 #[tokio::test]
-async fn a_service_in_json_stays_in_json() {
+async fn service_without_xml_answers_in_json() {
     let (_store, _server, client) = start(false).await;
     for path in ["/v1/nowhere", "/nowhere"] {
         let answer = client.get(path).header("accept", "application/xml").send().await;
@@ -240,7 +240,7 @@ async fn a_service_in_json_stays_in_json() {
 }
 
 #[tokio::test]
-async fn answers_that_succeed_are_left_alone() {
+async fn successful_answers_are_unchanged() {
     let (_store, _server, client) = start(true).await;
     let answer = client.get("/v1/json").header("accept", "application/json, application/xml").send().await;
     answer.is(200, &"fine".into());
@@ -273,7 +273,7 @@ async fn extra_routes_allow_no_other_origin() {
 }
 
 #[tokio::test]
-async fn limits_hold_beside_the_api_too() {
+async fn body_limit_applies_to_extra_routes() {
     let (_store, _server, client) = start(true).await;
     // An upload has a limit of its own, above the one for other bodies.
     let send = async |size: usize| client.post("/oauth/upload").body("image/png", vec![0; size]).send().await;

@@ -72,7 +72,7 @@ fn one(pet: Pet) -> Router {
 }
 
 #[tokio::test]
-async fn the_client_chooses() {
+async fn accept_header_chooses_the_response_format() {
     let ran = Arc::new(AtomicUsize::new(0));
     let count = ran.clone();
     let handler = async move |format: ResponseFormat| {
@@ -124,7 +124,7 @@ async fn the_client_chooses() {
 }
 
 #[tokio::test]
-async fn an_operation_may_offer_other_forms() {
+async fn operation_can_offer_other_media_types() {
     let handler = async |headers: HeaderMap| -> Result<String> {
         let offered = ["application/json", "application/xml", "text/plain"];
         negotiate::choose(&headers, &offered).map(ToOwned::to_owned)
@@ -146,7 +146,7 @@ async fn an_operation_may_offer_other_forms() {
 }
 
 #[tokio::test]
-async fn a_whole_answer() {
+async fn answer_is_written_and_escaped() {
     let pet = Pet {
         photos: vec!["a?b=c&d".into(), "]]>".into(), String::new()],
         tags: vec![(-1, true), (2, false)],
@@ -168,7 +168,7 @@ async fn a_whole_answer() {
 }
 
 #[tokio::test]
-async fn something_new() {
+async fn created_resource_gets_201_and_its_location() {
     let router = Router::new().route(
         "/{place}",
         get(async |Path(place): Path<String>, format: ResponseFormat| {
@@ -193,7 +193,7 @@ async fn something_new() {
 const CANNOT: &str = "This answer has text that XML cannot carry; ask for application/json.";
 
 #[tokio::test]
-async fn text_that_xml_cannot_carry() {
+async fn text_that_xml_cannot_carry_gets_406() {
     for odd in ["\0", "a\u{1}", "\u{8}b", "\u{1b}", "\u{fffe}", "é\u{ffff}é"] {
         let (_server, client) = serve(one(Pet::named(1, odd))).await;
         let answer = client.get("/").header("accept", "application/xml").send().await;
@@ -228,7 +228,7 @@ fn pets(count: usize, size: usize, odd: Option<usize>, fails: Option<usize>) -> 
 }
 
 #[tokio::test]
-async fn lists_of_any_length() {
+async fn lists_of_any_length_are_complete() {
     // Up to a page, exactly a page (the next one is empty), a page and one more, many pages.
     for count in [0, 1, 9, 10, 11, 20, 25, 1000] {
         let (_server, client) = serve(pets(count, 10, None, None)).await;
@@ -246,7 +246,7 @@ async fn lists_of_any_length() {
 }
 
 #[tokio::test]
-async fn a_list_comes_page_by_page() {
+async fn list_is_sent_page_by_page() {
     let (server, _) = serve(pets(3, 1, None, None)).await;
     let mut wire = RawConnection::connect(server.address()).await;
     wire.send("GET / HTTP/1.1\r\nhost: localhost\r\naccept: application/xml\r\n\r\n").await;
@@ -260,7 +260,7 @@ async fn a_list_comes_page_by_page() {
 }
 
 #[tokio::test]
-async fn a_list_that_starts_with_an_empty_page() {
+async fn empty_first_pages_of_a_list_are_skipped() {
     let handler = async |format: ResponseFormat| {
         let page = async |page| {
             let items = if page < 2 { Vec::new() } else { vec![Pet::named(page, "a")] };
@@ -277,7 +277,7 @@ async fn a_list_that_starts_with_an_empty_page() {
 }
 
 #[tokio::test]
-async fn a_list_that_cannot_go_on_is_no_list() {
+async fn error_on_a_later_page_aborts_the_list() {
     let xml = |client: &testkit::Client| client.get("/").header("accept", "application/xml");
     let (_server, client) = serve(pets(30, 10, Some(0), None)).await;
     assert_eq!(xml(&client).send().await.is_problem(406, "not-acceptable"), CANNOT);

@@ -18,7 +18,7 @@ async fn element(client: &Client, name: &str, content: &str, expected: Result<Va
 }
 
 #[tokio::test]
-async fn values() {
+async fn values_are_read_by_the_rules_of_their_members() {
     let (_server, client) = serve_pets().await;
     let legs = Err("must be a whole number from 0 to 1000");
     let digits = Err("must be a decimal number of at most 28 digits");
@@ -92,7 +92,7 @@ async fn values() {
 }
 
 #[tokio::test]
-async fn points_in_time() {
+async fn times_need_an_offset() {
     let (_server, client) = serve_pets().await;
     const WANTED: &str =
         "must be a date and time with an offset, like 2026-05-17T10:30:00Z or 2026-05-17T12:30:00+02:00";
@@ -146,7 +146,7 @@ async fn points_in_time() {
 }
 
 #[tokio::test]
-async fn objects_and_lists_within() {
+async fn nested_objects_and_lists_are_checked() {
     let (_server, client) = serve_pets().await;
     let object = "must hold elements, not text";
     let list = "must be a list, of elements rather than text";
@@ -204,7 +204,7 @@ async fn objects_and_lists_within() {
 }
 
 #[tokio::test]
-async fn the_same_in_json() {
+async fn same_rules_apply_to_json() {
     let (_server, client) = serve_pets().await;
     let pet = json!({
         "id": -5, "name": "a", "category": {"id": 1, "name": "cats"}, "photoUrls": ["u"], "tame": true,
@@ -263,7 +263,7 @@ async fn malformed_value_gets_400_instead_of_422() {
 }
 
 #[tokio::test]
-async fn an_element_may_stand_for_nothing() {
+async fn nil_element_is_null() {
     let (_server, client) = serve_pets().await;
     let null = "must not be null";
     for (name, attribute) in [
@@ -292,7 +292,7 @@ async fn an_element_may_stand_for_nothing() {
 }
 
 #[tokio::test]
-async fn a_list_as_a_whole_body() {
+async fn list_can_be_the_whole_body() {
     let (_server, client) = serve_pets().await;
     let read = json!([{"name": "a"}, {"id": 2, "name": "b"}]);
     let xml = |body: &'static str| client.post("/pets").body("application/xml", body).send();

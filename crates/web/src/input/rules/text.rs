@@ -261,7 +261,7 @@ mod tests {
     use super::is_email;
 
     #[test]
-    fn email_addresses() {
+    fn email_addresses_are_checked() {
         for good in
             ["a@b.co", "todd@example.com", "o'neil+tag@mail.example.org", "zoë@exämple.de", "a.b@c-d.io"]
         {

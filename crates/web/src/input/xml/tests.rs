@@ -122,20 +122,20 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_read_back(tree in tree()) {
+    fn written_document_is_read_back_unchanged(tree in tree()) {
         let document = String::from_utf8(Xml::document(&tree).unwrap()).unwrap();
         let read = parse(&document, "root").unwrap();
         prop_assert!(tree.is(&read), "{document}\n{read:?}");
     }
 
     #[test]
-    fn nothing_is_written_that_cannot_be_read(text in any::<String>()) {
+    fn text_with_forbidden_characters_is_not_written(text in any::<String>()) {
         let document = Xml::document(&Tree::Text(text.clone()));
         prop_assert_eq!(document.is_some(), text.chars().all(is_allowed));
     }
 
     #[test]
-    fn no_document_does_harm(document in nearly_xml()) {
+    fn malformed_document_is_rejected_with_a_short_reason(document in nearly_xml()) {
         // What is taken is made of elements; what is not, has a reason that can be told.
         if let Err(why) = parse(&document, "root") {
             prop_assert!(!why.is_empty() && why.len() < 500, "{}", why);
