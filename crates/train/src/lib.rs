@@ -136,6 +136,7 @@ impl Train {
             test_events_per_hour: settings.test_events_per_hour,
             may_send: (!demo).then(|| webhook::send::outside_a_demo(db.clone())),
             token_for: Some(webhook::send::token_for(sign_in.signer.clone(), db.clone(), clock.clone())),
+            lease: SignedDuration::from_secs(settings.webhook_lease_seconds.into()),
         };
         let webhooks = Webhooks::open(webhooks, db.clone(), clock.clone(), random.clone())?;
         Ok(Train(Arc::new(Inner {

@@ -68,6 +68,8 @@ pub struct Settings {
     pub declined_payments_per_user_per_hour: u32,
     /// How many test events and redeliveries may be requested for a webhook subscription in an hour.
     pub test_events_per_hour: u32,
+    /// For how long a process leases a webhook delivery before it sends it.
+    pub webhook_lease_seconds: u32,
     /// The operator's networks that webhooks may go to, in addition to public addresses.
     #[serde(deserialize_with = "service::networks")]
     pub webhook_networks: Vec<IpNet>,
@@ -85,6 +87,7 @@ impl Default for Settings {
             declined_payments_per_hour: 10,
             declined_payments_per_user_per_hour: 60,
             test_events_per_hour: 60,
+            webhook_lease_seconds: 60,
             webhook_networks: Vec::new(),
             oauth: OauthSettings::default(),
         }
@@ -123,6 +126,7 @@ impl Service for Settings {
             ("declined_payments_per_hour", self.declined_payments_per_hour),
             ("declined_payments_per_user_per_hour", self.declined_payments_per_user_per_hour),
             ("test_events_per_hour", self.test_events_per_hour),
+            ("webhook_lease_seconds", self.webhook_lease_seconds),
         ])
     }
 

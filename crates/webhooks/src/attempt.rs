@@ -27,8 +27,8 @@ const SCHEDULE: [SignedDuration; 9] = [
     SignedDuration::from_hours(24),
 ];
 
-/// The timeout of an attempt.
-const TIMEOUT: Duration = Duration::from_secs(15);
+/// The longest timeout of an attempt.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How much of the response body is read, and for how long, so that the connection can be used again.
 const MOST_READ: usize = 64 * 1024;
@@ -36,12 +36,6 @@ const READ_FOR: Duration = Duration::from_secs(1);
 
 /// An attempt that takes longer than this is slow.
 pub(crate) const SLOW: Duration = Duration::from_secs(1);
-
-/// The lease of a delivery: longer than an attempt can take.
-pub(crate) const LEASE: SignedDuration = SignedDuration::from_secs(60);
-
-/// How much of the lease must be left when an attempt starts.
-const LEASE_LEFT: SignedDuration = SignedDuration::from_secs(30);
 
 /// Counts attempts that panicked.
 pub(crate) fn panics() -> metrics::Counter {
@@ -54,11 +48,11 @@ impl Webhooks {
         let inner = &self.0;
         let (lease, at) = (message.lease, inner.clock.now());
         // The claim took so long that another process, whose clock may be ahead, could get the lease before this attempt ends.
-        if lease.until.duration_since(at) < LEASE_LEFT {
+        if lease.until.duration_since(at) < inner.settings.lease / 2 {
             return None;
         }
         let start = Instant::now();
-        let sending = AssertUnwindSafe(self.send(message, at, start + TIMEOUT)).catch_unwind();
+        let sending = AssertUnwindSafe(self.send(message, at)).catch_unwind();
         let outcome = sending.await.unwrap_or_else(|panic| {
             let (cause, subscription, event) =
                 (web::panic_message(panic.as_ref()), lease.subscription, lease.event);
@@ -88,7 +82,13 @@ impl Webhooks {
         Next::At(now + wait.max(asked))
     }
 
-    async fn send(&self, message: Message, now: Timestamp, deadline: Instant) -> Outcome {
+    /// The timeout of an attempt: half of what must be left of its lease when it starts.
+    fn timeout(&self) -> Duration {
+        LONGEST_TIMEOUT.min(self.0.settings.lease.unsigned_abs() / 4)
+    }
+
+    async fn send(&self, message: Message, now: Timestamp) -> Outcome {
+        let deadline = Instant::now() + self.timeout();
         let Message { lease, subscriber, kind, payload, .. } = message;
         let address = format!("{}/{kind}", subscriber.url.trim_end_matches('/'));
         let Ok(url) = Url::parse(&address) else { return Outcome::no_answer("the address is not valid") };
@@ -125,7 +125,9 @@ impl Webhooks {
         match timeout_at(deadline, answer).await {
             Ok(Ok(response)) => Outcome::of(response, now, deadline).await,
             Ok(Err(error)) => Outcome::no_answer(explain(&error)),
-            Err(_) => Outcome::no_answer("no answer within 15 seconds"),
+            Err(_) => {
+                Outcome::no_answer(format!("no answer within {} seconds", self.timeout().as_secs_f64()))
+            }
         }
     }
 }

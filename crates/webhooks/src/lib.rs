@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use db::{Db, Error, Migrations, WriteTx};
 use futures_util::future::BoxFuture;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
 use url::Url;
 use uuid::Uuid;
@@ -42,6 +42,9 @@ pub const MOST_SUBSCRIPTIONS: i64 = 20;
 
 /// How many attempts are stored for each subscription.
 pub const MOST_ATTEMPTS: i64 = 50;
+
+/// The lease of a delivery, unless a service has a reason for another.
+pub const DEFAULT_LEASE: SignedDuration = SignedDuration::from_secs(60);
 
 /// How many replaced secrets of a subscription may still sign.
 pub(crate) const MOST_OLD_SECRETS: usize = 10;
@@ -63,6 +66,9 @@ pub struct Settings {
     /// `None`: deliveries may be sent for all owners.
     pub may_send: Option<MaySend>,
     pub token_for: Option<TokenFor>,
+    /// How long a process leases a delivery before it sends it; if the process stops, another one sends the delivery after that.
+    /// An attempt takes at most a quarter of it, and 15 seconds.
+    pub lease: SignedDuration,
 }
 
 /// The webhooks of a service. Cloning it is cheap.

@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use crate::{
     Webhooks,
-    attempt::{LEASE, panics},
+    attempt::panics,
     permits::{InFlight, Permits},
     store::{self, Completed, Grant, Message, Next},
 };
@@ -211,10 +211,10 @@ impl Sender {
             return Ok(Vec::new());
         }
         let now = self.webhooks.0.clock.now();
-        let completed = self.completed.clone();
+        let (completed, lease) = (self.completed.clone(), self.webhooks.0.settings.lease);
         let write = move |tx: &mut WriteTx<'_>| {
             let disabled = store::record(tx, &completed, now)?;
-            Ok((disabled, store::claim(tx, &grants, now, LEASE)?))
+            Ok((disabled, store::claim(tx, &grants, now, lease)?))
         };
         let written = self.webhooks.0.db.write(write).await;
         match &written {

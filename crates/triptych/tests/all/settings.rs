@@ -161,6 +161,7 @@ fn settings_that_make_no_sense_are_refused_in_one_line_that_says_what_to_change(
         ("[petstore]\ncalls_per_hour = 0", "petstore.calls_per_hour must be at least 1"),
         ("[petstore]\nsign_ups_per_hour = 0", "petstore.sign_ups_per_hour must be at least 1"),
         ("[train]\nhold_seconds = 0", "train.hold_seconds must be at least 1"),
+        ("[train]\nwebhook_lease_seconds = 0", "train.webhook_lease_seconds must be at least 1"),
         ("[train]\naddress = \"trains.example.com\"", "train.address must be a complete address like"),
         (
             "[train]\naddress = \"ftp://trains.example.com\"",

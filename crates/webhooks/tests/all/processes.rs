@@ -3,6 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use crate::common::{Harness, Running, message, reply, settings};
+use jiff::SignedDuration;
 use tokio::sync::Notify;
 use webhooks::{Settings, TokenFor, Webhooks};
 
@@ -79,6 +80,23 @@ testkit::on_both_engines! {
         harness.attempts("ada", id, 5).await;
         let got: HashSet<_> = harness.receiver.got("a").iter().map(|got| got.id().to_owned()).collect();
         assert_eq!(got, events);
+    }
+
+    async fn lease_of_the_settings_decides_when_another_process_sends(harness: Harness) {
+        harness.subscribe("ada", "a").await;
+        harness.receiver.script("a", &[reply(204).hangs()], reply(204));
+        let lease = SignedDuration::from_secs(20);
+        let dying = Running::new(&harness.with(Settings { lease, ..settings() }));
+        harness.write("ada").await;
+        harness.receiver.wait_for("a", 1).await;
+        dying.kill().await;
+        harness.receiver.release();
+        let _running = harness.run();
+        harness.seconds(19);
+        harness.wait_for_claims().await;
+        assert_eq!(harness.receiver.count("a"), 1);
+        harness.seconds(2);
+        harness.receiver.wait_for("a", 2).await;
     }
 
     async fn sent_but_unrecorded_delivery_of_a_dead_process_is_sent_again(harness: Harness) {

@@ -6,7 +6,9 @@ use testkit::{Engine, Fixture, Store};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 use web::{Clock, Random};
-use webhooks::{Attempt, Destinations, Secret, Settings, Subscription, Webhooks, system_resolver};
+use webhooks::{
+    Attempt, DEFAULT_LEASE, Destinations, Secret, Settings, Subscription, Webhooks, system_resolver,
+};
 
 pub(crate) use testkit::receiver::{Got, Receiver, Reply, TIMEOUT, reply};
 
@@ -47,6 +49,7 @@ pub(crate) fn settings() -> Settings {
         test_events_per_hour: 60,
         may_send: None,
         token_for: None,
+        lease: DEFAULT_LEASE,
     }
 }
 
