@@ -63,7 +63,7 @@ mod tests {
     use crate::Settings;
 
     #[test]
-    fn skipping_far_gives_what_walking_day_by_day_gives() {
+    fn skipped_days_equal_days_counted_one_by_one() {
         let mut settings = Settings {
             closed_on: ["12-25", "01-01", "02-29", "2027-04-02", "2027-04-02", "2028-12-25", "2030-06-08"]
                 .map(str::to_owned)
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_calendar_ends() {
+    fn open_days_end_with_the_calendar() {
         let hours = Hours::new(&Settings::default()).unwrap();
         let last: Date = "9999-12-30".parse().unwrap();
         assert_eq!(hours.open_days(last, 0).count(), 2);

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_settings_are_open_every_day_but_two_and_shorter_on_fridays() {
+    fn default_hours_are_daily_except_two_days_and_shorter_on_fridays() {
         let hours = Hours::new(&Settings::default()).unwrap();
         let on = |date: &str| {
             let hours = hours.on(date.parse().unwrap())?;
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn opening_follows_the_zone_through_daylight_saving_time() {
+    fn opening_time_follows_daylight_saving_time_of_the_zone() {
         let settings = Settings { timezone: "America/New_York".into(), ..Settings::default() };
         let hours = Hours::new(&settings).unwrap();
         let opening = |date: &str| hours.opening(date.parse().unwrap()).map(|time| time.to_string());
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn today_is_today_where_the_museum_is() {
+    fn today_is_the_date_in_the_zone_of_the_museum() {
         let settings = Settings { timezone: "Pacific/Auckland".into(), ..Settings::default() };
         let hours = Hours::new(&settings).unwrap();
         let now: Timestamp = "2026-06-30T13:00:00Z".parse().unwrap();
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_make_no_sense_are_refused_by_name() {
+    fn invalid_settings_are_rejected_by_name() {
         let with = |change: fn(&mut Settings)| {
             let mut settings = Settings::default();
             change(&mut settings);

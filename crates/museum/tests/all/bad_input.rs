@@ -65,7 +65,7 @@ fn bodies() -> Vec<(Vec<u8>, &'static str)> {
 }
 
 testkit::on_both_engines! {
-    async fn a_body_that_is_no_json_object_is_refused_by_every_operation_that_takes_one(open: Open) {
+    async fn body_that_is_not_a_json_object_is_rejected_by_every_operation(open: Open) {
         let before = open.create(&event("Ballet", &["2026-05-20"])).await;
         let one = format!("/v1.1/special-events/{}", text(&before, "eventId"));
         for (body, said) in bodies() {
@@ -89,7 +89,7 @@ testkit::on_both_engines! {
         assert_eq!(open.tickets_sold().await, 0);
     }
 
-    async fn members_of_any_size_and_shape_are_refused_in_their_place(open: Open) {
+    async fn members_of_wrong_size_or_type_are_rejected_with_their_pointer(open: Open) {
         let before = open.create(&event("Ballet", &["2026-05-20"])).await;
         let one = format!("/v1.1/special-events/{}", text(&before, "eventId"));
         let digits = "9".repeat(100_000);
@@ -130,7 +130,7 @@ testkit::on_both_engines! {
         open.event(text(&before, "eventId")).await.is(200, &before);
     }
 
-    async fn a_member_that_is_given_twice_is_refused(open: Open) {
+    async fn repeated_member_is_rejected(open: Open) {
         let before = open.create(&event("Ballet", &["2026-05-20"])).await;
         let one = format!("/v1.1/special-events/{}", text(&before, "eventId"));
         for (body, pointer) in [
@@ -151,7 +151,7 @@ testkit::on_both_engines! {
         assert_eq!(open.tickets_sold().await, 0);
     }
 
-    async fn a_path_or_query_that_is_not_utf_8_is_refused(open: Open) {
+    async fn path_or_query_that_is_not_utf_8_is_rejected(open: Open) {
         for (path, pointer) in [
             ("/v1.1/special-events/%ff", "{eventId}"),
             ("/v1.1/special-events/%C3%28", "{eventId}"),
@@ -181,7 +181,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_request_that_is_not_http_is_refused_and_the_next_one_is_answered(open: Open) {
+    async fn malformed_request_is_rejected_and_the_next_one_answered(open: Open) {
         for nonsense in [
             &b"\0\0\0\0\r\n\r\n"[..],
             b"GET\r\n\r\n",

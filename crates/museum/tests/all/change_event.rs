@@ -13,7 +13,7 @@ fn is_unknown(answer: &Answer) {
 }
 
 testkit::on_both_engines! {
-    async fn a_change_touches_only_what_it_names(open: Open) {
+    async fn change_affects_only_the_sent_members(open: Open) {
         let mut expected = open.create(&event("Sasquatch Ballet", &["2026-05-20"])).await;
         let other = open.create(&event("Sasquatch Ballet", &["2026-05-20"])).await;
         let id = text(&expected, "eventId").to_owned();
@@ -42,7 +42,7 @@ testkit::on_both_engines! {
         open.event(text(&other, "eventId")).await.is(200, &other);
     }
 
-    async fn a_change_that_breaks_a_rule_changes_nothing(open: Open) {
+    async fn invalid_change_changes_nothing(open: Open) {
         let created = open.create(&event("Sasquatch Ballet", &["2026-05-20"])).await;
         let id = text(&created, "eventId");
         for (member, said) in [
@@ -69,7 +69,7 @@ testkit::on_both_engines! {
         open.event(id).await.is(200, &created);
     }
 
-    async fn of_changes_at_once_none_is_lost(open: Open) {
+    async fn concurrent_changes_are_all_applied(open: Open) {
         let created = open.create(&event("Sasquatch Ballet", &["2026-05-20"])).await;
         let id = text(&created, "eventId");
         for round in 0..10 {
@@ -89,7 +89,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn an_unknown_event_is_404_and_what_is_no_uuid_is_400(open: Open) {
+    async fn unknown_event_gets_404_and_invalid_uuid_400(open: Open) {
         is_unknown(&open.ada.get(UNKNOWN).send().await);
         is_unknown(&open.ada.patch(UNKNOWN).json(&json!({"name": "Yeti"})).send().await);
         is_unknown(&open.ada.patch(UNKNOWN).json(&json!({})).send().await);
@@ -116,7 +116,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_deleted_event_is_gone_and_its_tickets_stay(open: Open) {
+    async fn deleted_event_gets_404_and_its_tickets_stay(open: Open) {
         let created = open.create(&event("Sasquatch Ballet", &["2026-05-20"])).await;
         let other = open.create(&event("Yeti Ballet", &["2026-05-20"])).await;
         let ticket = open.buy(&ticket_to(&created, "2026-05-20")).await.has_status(201).json();

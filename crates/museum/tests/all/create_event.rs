@@ -35,7 +35,7 @@ fn priced(price: &str) -> String {
 }
 
 testkit::on_both_engines! {
-    async fn a_created_event_is_answered_whole_and_found_at_its_location(open: Open) {
+    async fn created_event_is_returned_and_found_at_its_location(open: Open) {
         let answer = open
             .post(&json!({
                 "name": "Pirate Coding Workshop",
@@ -63,7 +63,7 @@ testkit::on_both_engines! {
         open.event(&id.to_uppercase()).await.is(200, &expected);
     }
 
-    async fn a_price_is_kept_digit_for_digit(open: Open) {
+    async fn price_keeps_all_its_digits(open: Open) {
         for (given, kept) in [
             ("25.50", "25.50"),
             ("0", "0"),
@@ -101,7 +101,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_price_that_is_negative_or_not_a_decimal_is_refused(open: Open) {
+    async fn price_that_is_negative_or_not_a_decimal_is_rejected(open: Open) {
         for price in ["-1", "-0.01", "-1e2"] {
             let answer = open.post_text(priced(price)).await;
             answer.is_invalid(&[("#/price", "must be a number, 0 or more")]);
@@ -126,7 +126,7 @@ testkit::on_both_engines! {
         open.events("?startDate=2026-05-20").await.is(200, &json!([]));
     }
 
-    async fn every_required_member_is_asked_for_all_at_once(open: Open) {
+    async fn all_missing_members_are_listed_in_one_answer(open: Open) {
         for member in ["name", "location", "eventDescription", "dates", "price"] {
             let pointer = format!("#/{member}");
             open.post(&without(member)).await.is_invalid(&[(&pointer, "is required")]);
@@ -164,7 +164,7 @@ testkit::on_both_engines! {
         open.events("?startDate=2026-05-20").await.is(200, &json!([]));
     }
 
-    async fn text_is_neither_blank_nor_too_long_nor_has_control_characters(open: Open) {
+    async fn blank_or_too_long_text_and_control_characters_are_rejected(open: Open) {
         for (member, most) in [("name", 200), ("location", 500), ("eventDescription", 5000)] {
             let pointer = format!("#/{member}");
             for blank in ["", "   ", "\n\t"] {
@@ -193,7 +193,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn dates_are_calendar_dates_at_least_one_and_not_too_many(open: Open) {
+    async fn dates_must_be_1_to_366_calendar_dates(open: Open) {
         open.post(&with("dates", json!([]))).await.is_invalid(&[("#/dates", "must have at least one item")]);
         let first: jiff::civil::Date = "2027-01-01".parse().unwrap();
         let days: Vec<_> =
@@ -217,7 +217,7 @@ testkit::on_both_engines! {
         open.event(text(&created, "eventId")).await.is(200, &created);
     }
 
-    async fn unknown_members_are_ignored_and_any_character_is_kept(open: Open) {
+    async fn unknown_members_are_ignored_and_all_characters_kept(open: Open) {
         let mut sent = event(
             "Fête 🎉 \u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467} 漢字 \"quoted\" <b>&amp;</b>",
             &["2026-05-20"],

@@ -83,7 +83,7 @@ fn dates(event: &Value) -> Vec<Date> {
 }
 
 testkit::on_both_engines! {
-    async fn a_fresh_demo_has_events_around_today(demo: Demo) {
+    async fn new_demo_has_events_around_today(demo: Demo) {
         let events = demo.around("2026-05-13").await;
         assert!(events.len() >= 8, "{events:?}");
         let today: Date = "2026-05-13".parse().unwrap();
@@ -118,7 +118,7 @@ testkit::on_both_engines! {
         assert!(each(&demo.visitor.get("/v1.1/special-events").send().await, "name").len() >= 8);
     }
 
-    async fn there_are_tickets_for_all_that_is_to_come(store: Store) {
+    async fn tickets_are_sold_for_all_future_dates_of_the_demo(store: Store) {
         // Just before Christmas, when the museum closes for a day, and again a week later.
         let setup = Setup { start: "2026-12-23T10:00:00Z", ..with_demo() };
         let demo = Demo::of(Open::on(store, setup).await);
@@ -139,7 +139,7 @@ testkit::on_both_engines! {
         assert_eq!(demo.event(MERMAIDS).await["dates"], json!(["2026-12-26", "2026-12-28", "2027-01-02"]));
     }
 
-    async fn another_start_brings_nothing_twice_and_nothing_back(demo: Demo) {
+    async fn second_start_adds_no_duplicates_and_restores_nothing(demo: Demo) {
         let before = demo.around("2026-05-13").await;
         demo.visitor.delete(&format!("/v1.1/special-events/{BALLET}")).send().await.has_status(204);
         demo.patch(CORN, &json!({"name": "Eat more corn", "price": 6})).await;
@@ -154,7 +154,7 @@ testkit::on_both_engines! {
         demo.open.event(BALLET).await.is_problem(404, "not-found");
     }
 
-    async fn events_whose_dates_have_passed_get_new_ones_while_it_runs(demo: Demo) {
+    async fn past_events_get_new_dates_at_midnight(demo: Demo) {
         let running = demo.run().await;
         let mermaids = demo.event(MERMAIDS).await;
         // Two that people have taken in hand: one got dates of their own, the other only a new name.
@@ -187,7 +187,7 @@ testkit::on_both_engines! {
         running.abort();
     }
 
-    async fn a_start_after_a_long_time_freshens_too(demo: Demo) {
+    async fn past_events_get_new_dates_at_the_start(demo: Demo) {
         demo.open.advance_to("2026-05-22T10:00:00Z");
         let demo = Demo::of(demo.open.reopen(with_demo()).await);
         // Its last date is today: not passed yet.
@@ -198,7 +198,7 @@ testkit::on_both_engines! {
         assert_eq!(demo.event(MERMAIDS).await["dates"], json!(["2026-05-25", "2026-05-28", "2026-06-01"]));
     }
 
-    async fn without_demo_the_well_known_password_opens_nothing(demo: Demo) {
+    async fn demo_password_is_rejected_without_the_demo(demo: Demo) {
         demo.visitor.get("/v1.1/special-events").send().await.has_status(200);
         let events = demo.around("2026-05-13").await;
         demo.open.advance_to("2026-08-01T10:00:00Z");
@@ -216,7 +216,7 @@ testkit::on_both_engines! {
         demo.visitor.get("/v1.1/special-events").send().await.is_problem(401, "unauthorized");
     }
 
-    async fn without_demo_there_is_no_demo(open: Open) {
+    async fn service_without_demo_has_no_demo_data(open: Open) {
         open.events("").await.is(200, &json!([]));
         open.event(MERMAIDS).await.is_problem(404, "not-found");
         let visitor = open.anyone.signed_in("demo", "demo");

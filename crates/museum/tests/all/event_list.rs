@@ -21,7 +21,7 @@ impl Open {
 }
 
 testkit::on_both_engines! {
-    async fn by_default_the_week_from_today(open: Open) {
+    async fn default_range_is_a_week_from_today(open: Open) {
         open.events("").await.is(200, &json!([]));
         open.create_all(&[
             ("yesterday", &["2026-05-12"]),
@@ -53,7 +53,7 @@ testkit::on_both_engines! {
         answer.is_invalid(&[("?endDate", "must not be before startDate, which is 2026-05-13")]);
     }
 
-    async fn today_begins_at_midnight_where_the_museum_is(store: Store) {
+    async fn today_begins_at_midnight_in_the_zone_of_the_museum(store: Store) {
         let mut setup = Setup { start: "2026-05-13T06:59:59Z", ..Setup::default() };
         setup.settings.timezone = "America/Los_Angeles".into();
         let open = Open::on(store, setup).await;
@@ -63,7 +63,7 @@ testkit::on_both_engines! {
         assert_eq!(open.names("?limit=1").await, ["13th"]);
     }
 
-    async fn a_page_is_a_stretch_of_days(open: Open) {
+    async fn page_covers_a_number_of_days(open: Open) {
         open.create_all(&[
             ("May 31", &["2026-05-31"]),
             ("June 1", &["2026-06-01"]),
@@ -98,7 +98,7 @@ testkit::on_both_engines! {
         assert_eq!(open.names("?startDate=2026-06-20&endDate=2026-06-20").await, ["June 20"]);
     }
 
-    async fn the_calendar_ends_where_it_ends(open: Open) {
+    async fn last_page_ends_with_the_calendar(open: Open) {
         open.create_all(&[("last", &["9999-12-31"]), ("first", &["0000-01-01"])]).await;
         assert_eq!(open.names("?startDate=9999-12-28").await, ["last"]);
         assert_eq!(open.names("?startDate=9999-12-31&limit=30").await, ["last"]);
@@ -111,7 +111,7 @@ testkit::on_both_engines! {
         assert_eq!(open.names(&format!("{all}&limit=30&page=121749")).await, [""; 0]);
     }
 
-    async fn events_come_by_their_first_date_on_the_page_then_by_name(open: Open) {
+    async fn events_are_ordered_by_first_date_on_the_page_then_by_name(open: Open) {
         open.create_all(&[
             ("Two stretches", &["2026-06-01", "2026-06-15"]),
             ("Early and late", &["2026-05-01", "2026-06-12", "2026-06-14", "2026-06-19", "2026-07-01"]),
@@ -140,7 +140,7 @@ testkit::on_both_engines! {
         assert_eq!(ids.len(), names.len());
     }
 
-    async fn a_listed_event_is_as_it_is_now(open: Open) {
+    async fn changed_event_is_listed_with_its_new_members(open: Open) {
         let moved = open.create(&event("Moved", &["2026-05-14"])).await;
         let renamed = open.create(&event("A name", &["2026-05-14", "2026-05-16"])).await;
         let kept = open.create(&event("Kept", &["2026-05-14"])).await;
@@ -165,7 +165,7 @@ testkit::on_both_engines! {
         open.events("?startDate=2026-07-01").await.is(200, &json!([moved]));
     }
 
-    async fn a_range_that_makes_no_sense_is_refused(open: Open) {
+    async fn invalid_range_is_rejected(open: Open) {
         for (query, pointer, said) in [
             ("?startDate=soon", "?startDate", "must be a calendar date like 2026-05-17"),
             ("?endDate=", "?endDate", "must be a calendar date like 2026-05-17"),

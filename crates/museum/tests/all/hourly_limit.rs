@@ -16,7 +16,7 @@ fn is_used_up(answer: &Answer, seconds: u32) {
 }
 
 testkit::on_both_engines! {
-    async fn an_account_makes_so_many_calls_until_the_hour_ends(store: Store) {
+    async fn calls_of_an_account_past_the_hourly_limit_get_429(store: Store) {
         let settings = Settings { calls_per_hour: 3, ..Settings::default() };
         let open = Open::on(store, Setup { settings, ..Setup::default() }).await;
         open.clock.advance(SignedDuration::from_mins(10));

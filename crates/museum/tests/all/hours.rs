@@ -20,7 +20,7 @@ fn day(date: &str, open: &str, close: &str) -> Value {
 }
 
 testkit::on_both_engines! {
-    async fn by_default_the_next_ten_days_from_today(open: Open) {
+    async fn default_is_ten_days_from_today(open: Open) {
         let expected = json!([
             day("2026-05-13", "09:00", "18:00"),
             day("2026-05-14", "09:00", "18:00"),
@@ -49,7 +49,7 @@ testkit::on_both_engines! {
         wrong.get("/v1.1/museum-hours").send().await.is(200, &expected);
     }
 
-    async fn pages_follow_each_other(open: Open) {
+    async fn pages_are_consecutive(open: Open) {
         assert_eq!(open.open_days("?limit=1").await, ["2026-05-13"]);
         assert_eq!(open.open_days("?limit=1&page=2").await, ["2026-05-14"]);
         assert_eq!(open.open_days("?%6Cimit=2&page=3").await, ["2026-05-17", "2026-05-18"]);
@@ -77,7 +77,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn days_on_which_the_museum_is_closed_are_left_out_and_not_counted(open: Open) {
+    async fn closed_days_are_skipped_and_not_counted(open: Open) {
         let days = open.open_days("?startDate=2026-12-20").await;
         assert_eq!(
             days,
@@ -102,7 +102,7 @@ testkit::on_both_engines! {
         assert_eq!(open.open_days("?startDate=2020-01-01&limit=1").await, ["2020-01-02"]);
     }
 
-    async fn the_calendar_has_an_end_and_a_beginning(open: Open) {
+    async fn first_and_last_day_of_the_calendar_are_listed(open: Open) {
         open.hours("?startDate=9999-12-31").await.is(200, &json!([day("9999-12-31", "10:00", "16:00")]));
         open.hours("?startDate=9999-12-31&page=2").await.is(200, &json!([]));
         let days = open.open_days("?startDate=9999-12-24&limit=30").await;
@@ -121,7 +121,7 @@ testkit::on_both_engines! {
         assert_eq!(open.open_days("?startDate=0000-01-01&limit=1").await, ["0000-01-02"]);
     }
 
-    async fn today_begins_at_midnight_where_the_museum_is(store: Store) {
+    async fn today_begins_at_midnight_in_the_zone_of_the_museum(store: Store) {
         let mut setup = Setup { start: "2026-05-13T11:59:59Z", ..Setup::default() };
         setup.settings.timezone = "Pacific/Auckland".into();
         let open = Open::on(store, setup).await;
@@ -132,7 +132,7 @@ testkit::on_both_engines! {
         assert_eq!(open.open_days("?limit=1").await, ["2026-05-14"]);
     }
 
-    async fn the_operator_sets_hours_closures_and_zone(store: Store) {
+    async fn hours_closures_and_zone_come_from_the_settings(store: Store) {
         let mut setup = Setup { start: "2026-05-14T02:00:00Z", ..Setup::default() };
         let settings = &mut setup.settings;
         settings.timezone = "America/New_York".into();
@@ -158,7 +158,7 @@ testkit::on_both_engines! {
         assert_eq!(open.open_days("?startDate=2027-05-19&limit=1").await, ["2027-05-19"]);
     }
 
-    async fn what_is_no_date_page_or_limit_is_refused(open: Open) {
+    async fn invalid_date_page_or_limit_is_rejected(open: Open) {
         for limit in [
             "0",
             "31",
@@ -206,7 +206,7 @@ testkit::on_both_engines! {
         ]);
     }
 
-    async fn a_parameter_given_twice_is_refused_and_so_are_broken_percent_codes(open: Open) {
+    async fn repeated_parameter_and_invalid_percent_codes_are_rejected(open: Open) {
         for (query, pointer) in [
             ("?page=1&page=2", "?page"),
             ("?page=1&page=1", "?page"),

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::fixture::{ADA_BASIC, Open, each};
 
 testkit::on_both_engines! {
-    async fn a_long_list_is_whole_and_in_order_wherever_its_parts_meet(open: Open) {
+    async fn long_list_is_complete_and_in_order(open: Open) {
         let crowd = crowd();
         let rows = crowd.clone();
         open.db

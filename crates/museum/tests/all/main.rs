@@ -4,13 +4,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod all_faults;
 mod bad_input;
-mod beside;
 mod change_event;
 mod create_event;
 mod demo;
 mod event_list;
+mod extra_pages;
 mod fixture;
 mod hourly_limit;
 mod hours;
@@ -23,3 +22,4 @@ mod removal;
 mod restart;
 mod sign_in;
 mod tickets;
+mod validation_errors;

@@ -24,7 +24,7 @@ fn is_unacceptable(answer: &Answer, accept: &str) {
 }
 
 testkit::on_both_engines! {
-    async fn no_operation_takes_a_parameter_that_it_does_not_have(open: Open) {
+    async fn unknown_parameter_is_rejected_by_every_operation(open: Open) {
         for operation in operations() {
             let path = format!("{}?bogus=1", operation.path);
             let call = open.ada.call(operation.method.clone(), &path);
@@ -32,7 +32,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn deleting_suits_every_client(open: Open) {
+    async fn delete_ignores_the_accept_header(open: Open) {
         for accept in ["application/problem+json", "application/problem+xml", "text/html", "image/png"] {
             let made = open.create(&event("Ballet", &["2026-05-20"])).await;
             let one = format!("/v1.1/special-events/{}", text(&made, "eventId"));
@@ -42,7 +42,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn an_answer_that_the_client_does_not_take_is_406_and_nothing_happens(open: Open) {
+    async fn unacceptable_response_format_gets_406_and_changes_nothing(open: Open) {
         let before = open.create(&event("Ballet", &["2026-05-20"])).await;
         let refusing = [
             "text/html",
@@ -90,7 +90,7 @@ testkit::on_both_engines! {
         parse(&open.anyone.raw(request.as_bytes()).await).is(200, &before);
     }
 
-    async fn a_body_of_another_type_is_415_and_nothing_happens(open: Open) {
+    async fn body_of_another_media_type_gets_415_and_changes_nothing(open: Open) {
         let before = open.create(&event("Ballet", &["2026-05-20"])).await;
         let one = format!("/v1.1/special-events/{}", text(&before, "eventId"));
         let new = event("Unread", &["2026-05-20"]).to_string();
@@ -120,7 +120,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_body_that_is_too_large_is_413_and_nothing_happens(store: Store) {
+    async fn too_large_body_gets_413_and_changes_nothing(store: Store) {
         let limits = RequestLimits { body_bytes: 300, ..RequestLimits::default() };
         let open = Open::on(store, Setup { limits, ..Setup::default() }).await;
         let said = "The body must be at most 300 bytes long.";
@@ -154,7 +154,7 @@ testkit::on_both_engines! {
         fits.has_status(201);
     }
 
-    async fn a_body_that_does_not_arrive_is_408(store: Store) {
+    async fn body_that_does_not_arrive_gets_408(store: Store) {
         let limits = RequestLimits { body_time: Duration::from_millis(1), ..RequestLimits::default() };
         let open = Open::on(store, Setup { limits, ..Setup::default() }).await;
         for path in ["/v1.1/special-events", "/v1.1/tickets"] {

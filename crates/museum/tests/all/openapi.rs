@@ -47,7 +47,7 @@ fn document() -> Value {
 }
 
 testkit::on_one_engine! {
-    async fn the_service_serves_its_document(open: Open) {
+    async fn service_serves_its_document(open: Open) {
         let answer = open.anyone.get("/openapi.json").send().await;
         // With examples for the moment at which it started.
         let document = Settings::default().openapi("", open.clock.now());
@@ -56,7 +56,7 @@ testkit::on_one_engine! {
         assert_eq!(answer.header("access-control-allow-origin"), "*");
     }
 
-    async fn an_address_that_was_set_stands_in_the_document_and_in_locations(store: Store) {
+    async fn configured_address_is_in_the_document_and_in_locations(store: Store) {
         let settings = Settings { address: "https://museum.example.com".into(), ..Settings::default() };
         let open = Open::on(store, Setup { settings, ..Setup::default() }).await;
         let document = open.anyone.get("/openapi.json").send().await.json();
@@ -72,12 +72,12 @@ testkit::on_one_engine! {
 }
 
 #[test]
-fn the_document_is_what_it_was() {
+fn document_matches_its_snapshot() {
     insta::assert_snapshot!("openapi", web::document_text(&museum::openapi("")));
 }
 
 #[test]
-fn every_operation_is_there_with_its_answers() {
+fn all_operations_have_their_responses() {
     let document = document();
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1."));
     assert_eq!(document["servers"][0]["url"], "/v1.1");
@@ -109,7 +109,7 @@ fn every_operation_is_there_with_its_answers() {
 }
 
 #[test]
-fn every_body_has_its_type_and_schema() {
+fn all_bodies_have_their_media_type_and_schema() {
     let document = document();
     for Operation { id, document: operation, method, .. } in operations() {
         let body = &operation["requestBody"];
@@ -153,6 +153,6 @@ fn every_body_has_its_type_and_schema() {
 }
 
 #[test]
-fn every_reference_leads_somewhere_and_every_component_is_used() {
+fn references_resolve_and_all_components_are_used() {
     is_whole(&document());
 }

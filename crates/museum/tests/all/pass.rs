@@ -18,7 +18,7 @@ fn is_unknown(answer: &Answer) {
 }
 
 testkit::on_both_engines! {
-    async fn a_pass_says_what_it_is_for_and_when_the_museum_opens_that_day(open: Open) {
+    async fn pass_has_the_event_and_the_opening_time_of_its_day(open: Open) {
         let created = open.create(&event("Sasquatch Ballet", &["2026-05-22"])).await;
         let ticket = open.ticket(&ticket_to(&created, "2026-05-22")).await;
         // A Friday, on which the museum opens at ten.
@@ -36,7 +36,7 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn the_opening_follows_the_clocks_through_the_year(open: Open) {
+    async fn opening_time_follows_daylight_saving_time(open: Open) {
         for (date, opens_at) in [
             ("2026-10-24", "2026-10-24T07:00:00Z"), // the last day of summer time
             ("2026-10-25", "2026-10-25T08:00:00Z"),
@@ -54,7 +54,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn the_opening_is_in_the_zone_the_operator_set(store: Store) {
+    async fn opening_time_is_in_the_configured_zone(store: Store) {
         let mut setup = Setup::default();
         setup.settings.timezone = "Australia/Lord_Howe".into();
         setup.settings.hours.wednesday = "00:15-12:00".into();
@@ -69,7 +69,7 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn a_pass_stays_as_it_was_sold(open: Open) {
+    async fn pass_is_not_changed_after_the_sale(open: Open) {
         let created = open.create(&event("Sasquatch Ballet", &["2026-05-20"])).await;
         let ticket = open.ticket(&ticket_to(&created, "2026-05-20")).await;
         let sold = json!({
@@ -92,7 +92,7 @@ testkit::on_both_engines! {
         open.pass(&ticket).await.is(200, &sold);
     }
 
-    async fn only_the_buyer_sees_a_ticket(open: Open) {
+    async fn ticket_is_visible_only_to_its_buyer(open: Open) {
         let ticket = open.ticket(&general("2026-05-20")).await;
         let path = format!("/v1.1/tickets/{ticket}/pkpass");
         open.ada.get(&path).send().await.has_status(200);
@@ -104,7 +104,7 @@ testkit::on_both_engines! {
         is_unknown(&open.ada.get(&path).send().await);
     }
 
-    async fn an_unknown_ticket_is_404_and_what_is_no_uuid_is_400(open: Open) {
+    async fn unknown_ticket_gets_404_and_invalid_uuid_400(open: Open) {
         let created = open.create(&event("Sasquatch Ballet", &["2026-05-20"])).await;
         let ticket = open.buy(&ticket_to(&created, "2026-05-20")).await.has_status(201).json();
         is_unknown(&open.pass("019e0000-0000-7000-8000-000000000000").await);

@@ -17,7 +17,7 @@ fn allowed(answer: &Answer) -> BTreeSet<String> {
 }
 
 testkit::on_one_engine! {
-    async fn a_problem_is_a_whole_document(open: Open) {
+    async fn problem_document_has_all_its_members(open: Open) {
         let answer = open
             .ada
             .get("/v1.1/special-events?limit=0&page=0")
@@ -58,7 +58,7 @@ testkit::on_one_engine! {
         assert_eq!(answer.header("content-length"), answer.body.len().to_string());
     }
 
-    async fn a_request_has_an_id_the_clients_if_it_is_well_formed(open: Open) {
+    async fn well_formed_request_id_of_the_client_is_kept(open: Open) {
         let call = |path: &str| open.anyone.get(path);
         let longest = "x".repeat(128);
         for path in [
@@ -88,7 +88,7 @@ testkit::on_one_engine! {
         }
     }
 
-    async fn an_unknown_path_is_404(open: Open) {
+    async fn unknown_path_gets_404(open: Open) {
         for path in [
             "/nothing",
             "/v1.1",
@@ -117,7 +117,7 @@ testkit::on_one_engine! {
         assert_eq!(detail, "There is no problem of this name; see /problems for all of them.");
     }
 
-    async fn a_method_that_a_path_does_not_take_is_405_with_those_it_takes(open: Open) {
+    async fn unsupported_method_gets_405_with_the_allowed_ones(open: Open) {
         let id = "dad4bce8-f5cb-4078-a211-995864315e39";
         let all = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW", "PROPFIND"];
         for (path, takes) in [
@@ -148,7 +148,7 @@ testkit::on_one_engine! {
         }
     }
 
-    async fn head_says_what_get_would_without_the_body(open: Open) {
+    async fn head_answers_as_get_without_the_body(open: Open) {
         let created = open.create(&event("Ballet", &["2026-05-20"])).await;
         let ticket = open.buy(&general("2026-05-20")).await.has_status(201).json();
         for path in [
@@ -178,7 +178,7 @@ testkit::on_one_engine! {
         assert_eq!(anonymous.header("www-authenticate"), "Basic realm=\"Museum\", charset=\"UTF-8\"");
     }
 
-    async fn any_page_may_call_the_api_and_read_its_headers(open: Open) {
+    async fn pages_of_any_origin_may_call_the_api_and_read_its_headers(open: Open) {
         for operation in operations() {
             let preflight = open
                 .anyone

@@ -34,7 +34,7 @@ testkit::on_both_engines! {
         assert!(matches!(again, Err(identity::ChangeError::Unknown)));
     }
 
-    async fn removal_and_purchases_at_once_leave_no_email(open: Open) {
+    async fn concurrent_removal_and_purchases_leave_no_email(open: Open) {
         let purchase = purchase();
         let buying = join_all((0..8).map(|_| open.buy(&purchase)));
         let (answers, removed) = tokio::join!(buying, open.remove_user("ada"));

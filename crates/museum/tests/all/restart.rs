@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::fixture::{Open, Setup, event, general, text, ticket_to};
 
 testkit::on_both_engines! {
-    async fn events_tickets_and_accounts_survive(open: Open) {
+    async fn events_tickets_and_accounts_survive_a_restart(open: Open) {
         let ballet = event("Sasquatch Ballet 🩰", &["2026-05-22", "2026-05-20"]);
         let kept = open.create(&ballet).await;
         let changed = open.create(&event("Before", &["2026-05-21"])).await;

@@ -26,7 +26,7 @@ fn is_wrong(answer: &Answer) {
 }
 
 testkit::on_both_engines! {
-    async fn every_operation_but_the_opening_hours_asks_for_it(open: Open) {
+    async fn all_operations_except_opening_hours_need_credentials(open: Open) {
         let mut asking = 0;
         for operation in operations() {
             let responses = &operation.document["responses"];
@@ -75,7 +75,7 @@ testkit::on_both_engines! {
         assert_eq!(asking, 7);
     }
 
-    async fn credentials_are_read_as_http_basic_says(open: Open) {
+    async fn credentials_are_read_as_http_basic(open: Open) {
         let path = "/v1.1/special-events";
         for fine in [ADA_BASIC.to_owned(), ADA_BASIC.replace("Basic", "basic"), ADA_BASIC.replace(' ', "   ")]
         {
@@ -102,7 +102,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_changed_password_and_a_removed_account_hold_at_once(open: Open) {
+    async fn changed_password_and_removed_account_take_effect_at_once(open: Open) {
         let path = "/v1.1/special-events";
         open.ada.get(path).send().await.has_status(200);
         open.museum.accounts().set_password("ada", "another-fish".into()).await.unwrap();
@@ -115,7 +115,7 @@ testkit::on_both_engines! {
         open.ben.get(path).send().await.has_status(200);
     }
 
-    async fn guessing_is_slowed_down(open: Open) {
+    async fn password_guessing_is_throttled(open: Open) {
         let path = "/v1.1/special-events";
         let guess = async |guess: &str| open.anyone.signed_in("ada", guess).get(path).send().await;
         #[track_caller]

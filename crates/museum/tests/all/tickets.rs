@@ -35,7 +35,7 @@ fn is_sold(answer: &Answer) -> Value {
 }
 
 testkit::on_both_engines! {
-    async fn a_general_ticket_is_confirmed(open: Open) {
+    async fn general_ticket_is_confirmed(open: Open) {
         let answer = open.buy(&general("2026-05-20")).await;
         let ticket = is_sold(&answer);
         is_code(text(&ticket, "confirmationCode"), "general");
@@ -58,7 +58,7 @@ testkit::on_both_engines! {
         assert_ne!(another["confirmationCode"], ticket["confirmationCode"]);
     }
 
-    async fn a_ticket_for_an_event_names_it(open: Open) {
+    async fn event_ticket_names_its_event(open: Open) {
         let created = open.create(&event("Sasquatch \"Ballet\" 🩰", &["2026-05-20", "2026-05-22"])).await;
         let answer = open.buy(&ticket_to(&created, "2026-05-22")).await;
         let ticket = is_sold(&answer);
@@ -82,7 +82,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn what_is_missing_or_malformed_is_refused_all_at_once(open: Open) {
+    async fn all_missing_or_malformed_members_are_listed_in_one_answer(open: Open) {
         open.buy(&json!({})).await.is_invalid(&[
             ("#/ticketType", "is required"),
             ("#/ticketDate", "is required"),
@@ -121,7 +121,7 @@ testkit::on_both_engines! {
         answer.is_invalid(&[("#/ticketDate", said)]);
     }
 
-    async fn the_event_goes_with_the_type(open: Open) {
+    async fn event_id_is_required_only_for_event_tickets(open: Open) {
         let created = open.create(&event("Ballet", &["2026-05-20"])).await;
         let missing = json!({"ticketType": "event", "ticketDate": "2026-05-20", "email": "ada@example.com"});
         open.buy(&missing).await.is_invalid(&[("#/eventId", "is required when ticketType is event")]);
@@ -140,7 +140,7 @@ testkit::on_both_engines! {
         assert_eq!(detail, "There is no special event with this id.");
     }
 
-    async fn a_ticket_is_for_a_date_of_its_event(open: Open) {
+    async fn ticket_date_must_be_a_date_of_the_event(open: Open) {
         let created =
             open.create(&event("Ballet", &["2026-05-22", "2026-05-12", "2026-05-20", "2026-12-25"])).await;
         let said = "must be a date of this event: 2026-05-12, 2026-05-20, 2026-05-22, 2026-12-25";
@@ -160,7 +160,7 @@ testkit::on_both_engines! {
         answer.is_invalid(&[("#/ticketDate", "must be a date of this event: 2026-05-21")]);
     }
 
-    async fn a_day_ends_at_midnight_where_the_museum_is(open: Open) {
+    async fn day_ends_at_midnight_in_the_zone_of_the_museum(open: Open) {
         let created = open.create(&event("Ballet", &["2026-05-13"])).await;
         let yesterday = [("#/ticketDate", "must not be in the past; today is 2026-05-13")];
         open.buy(&general("2026-05-12")).await.is_invalid(&yesterday);
@@ -177,7 +177,7 @@ testkit::on_both_engines! {
         is_sold(&open.buy(&general("2026-05-14")).await);
     }
 
-    async fn nobody_gets_in_on_a_closed_day(open: Open) {
+    async fn ticket_for_a_closed_day_is_rejected(open: Open) {
         for day in ["2026-12-25", "2027-01-01", "2030-12-25"] {
             let said = format!("must be a day on which the museum is open; on {day} it is closed");
             open.buy(&general(day)).await.is_invalid(&[("#/ticketDate", &said)]);
@@ -186,7 +186,7 @@ testkit::on_both_engines! {
         is_sold(&open.buy(&general("9999-12-30")).await);
     }
 
-    async fn the_operators_closures_hold_for_tickets(store: Store) {
+    async fn ticket_for_a_configured_closure_is_rejected(store: Store) {
         let mut setup = Setup::default();
         setup.settings.hours.thursday = "closed".into();
         setup.settings.closed_on = vec!["2026-05-20".into()];
@@ -200,7 +200,7 @@ testkit::on_both_engines! {
         is_sold(&open.buy(&general("2026-12-25")).await);
     }
 
-    async fn an_email_address_is_well_formed(open: Open) {
+    async fn malformed_email_address_is_rejected(open: Open) {
         for good in ["todd@example.com", "o'neil+tag@mail.example.org", "zoë@exämple.de", "a@b.co"] {
             is_sold(&open.buy(&but(general("2026-05-20"), "email", good)).await);
         }
@@ -233,7 +233,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn two_hundred_tickets_have_two_hundred_codes_and_ids(open: Open) {
+    async fn codes_and_ids_of_two_hundred_tickets_are_unique(open: Open) {
         // The first one alone, so that the password is checked once.
         is_sold(&open.buy(&general("2026-05-20")).await);
         let mut sales = JoinSet::new();

@@ -53,7 +53,7 @@ mod tests {
     use super::MediaType;
 
     #[test]
-    fn images_are_told_by_their_first_bytes() {
+    fn image_type_is_detected_by_its_first_bytes() {
         for (bytes, expected) in [
             (&b"\x89PNG\r\n\x1a\nrest"[..], "image/png"),
             (b"\xff\xd8\xff\xe0", "image/jpeg"),

@@ -59,7 +59,7 @@ async fn is_invalid(call: testkit::Call, body: Value, errors: &[(&str, &str)]) {
 }
 
 #[tokio::test]
-async fn check_of_a_new_resource_sees_an_assigned_member_that_is_absent() {
+async fn check_of_a_new_resource_gets_an_absent_assigned_member() {
     let (_server, client) = serve().await;
     let made = json!({"id": 1, "size": 2, "sold": 0});
     client.post("/").json(&json!({"size": 2})).send().await.is(200, &made);
@@ -71,7 +71,7 @@ async fn check_of_a_new_resource_sees_an_assigned_member_that_is_absent() {
 }
 
 #[tokio::test]
-async fn check_of_a_replacement_sees_the_assigned_member() {
+async fn check_of_a_replacement_gets_the_assigned_member() {
     let (_server, client) = serve().await;
     let litter = json!({"id": 0, "size": 2, "sold": 2, "name": "A"});
     client.put("/").json(&litter).send().await.is(200, &litter);
@@ -80,7 +80,7 @@ async fn check_of_a_replacement_sees_the_assigned_member() {
 }
 
 #[tokio::test]
-async fn check_of_changes_sees_what_was_sent() {
+async fn check_of_changes_gets_the_sent_members() {
     let (_server, client) = serve().await;
     let changed = json!({"id": 7, "size": 4, "sold": 3});
     client.patch("/").json(&json!({"sold": 3})).send().await.is(200, &changed);

@@ -22,7 +22,7 @@ fn takers(open: &Open) -> [(Method, &'static str, &As); 6] {
 }
 
 testkit::on_both_engines! {
-    async fn what_is_no_json_is_400(open: Open) {
+    async fn malformed_json_gets_400(open: Open) {
         let before = open.dump().await;
         let deep = |left: &str, right: &str| format!("{}{}", left.repeat(100_000), right.repeat(100_000));
         let broken = "is not valid JSON: ";
@@ -68,7 +68,7 @@ testkit::on_both_engines! {
         assert_eq!(open.dump().await, before);
     }
 
-    async fn what_is_given_twice_is_400(open: Open) {
+    async fn repeated_member_gets_400(open: Open) {
         let before = open.dump().await;
         for (body, pointer) in [
             ("{\"name\":\"a\",\"name\":\"b\",\"photoUrls\":[]}", "#/name"),
@@ -85,7 +85,7 @@ testkit::on_both_engines! {
         assert_eq!(open.dump().await, before);
     }
 
-    async fn a_body_of_another_type_is_415(open: Open) {
+    async fn body_of_another_media_type_gets_415(open: Open) {
         let before = open.dump().await;
         for (method, path, caller) in takers(&open) {
             let taken = match path {
@@ -130,7 +130,7 @@ testkit::on_both_engines! {
         assert_eq!(open.dump().await, before);
     }
 
-    async fn a_mebibyte_and_one_byte_is_too_large(open: Open) {
+    async fn body_of_a_mebibyte_and_one_byte_gets_413(open: Open) {
         let before = open.dump().await;
         let said = "The body must be at most 1048576 bytes long.";
         let padded = |body: &str, length: usize| format!("{body}{}", " ".repeat(length - body.len()));
@@ -152,7 +152,7 @@ testkit::on_both_engines! {
         open.pets.post("/v3/pet").body("application/json", body).send().await.has_status(200);
     }
 
-    async fn as_much_as_fits_comes_back_whole(open: Open) {
+    async fn largest_valid_pet_is_stored_completely(open: Open) {
         // Everything at its longest, in characters that take the most room.
         let photos: Vec<_> = (0..100).map(|_| "🐕".repeat(2000)).collect();
         let tags: Vec<_> =
@@ -174,7 +174,7 @@ testkit::on_both_engines! {
         call.send().await.is(200, &sent);
     }
 
-    async fn a_body_that_does_not_arrive_is_408(store: Store) {
+    async fn body_that_does_not_arrive_gets_408(store: Store) {
         let limits = web::RequestLimits {
             body_time: std::time::Duration::from_millis(1),
             ..web::RequestLimits::default()

@@ -64,7 +64,7 @@ pub(crate) async fn is_wrong(
 }
 
 testkit::on_both_engines! {
-    async fn every_member_of_a_pet_has_its_rule(stocked: Stocked) {
+    async fn invalid_members_of_a_pet_are_rejected(stocked: Stocked) {
         let (long, longer) = ("x".repeat(201), "x".repeat(2001));
         let (many, many_tags) = (vec![json!("x"); 101], vec![json!({}); 101]);
         let control = "must not contain the control character U+0000";
@@ -144,7 +144,7 @@ testkit::on_both_engines! {
         stocked.is_as_before().await;
     }
 
-    async fn an_id_in_a_body_is_a_whole_number_of_64_bits(stocked: Stocked) {
+    async fn id_in_a_body_must_be_a_whole_number_of_64_bits(stocked: Stocked) {
         let open = &stocked.open;
         for id in [
             "\"5\"",
@@ -201,7 +201,7 @@ testkit::on_both_engines! {
         stocked.is_as_before().await;
     }
 
-    async fn an_id_in_a_path_is_one_too(stocked: Stocked) {
+    async fn id_in_a_path_must_be_a_whole_number_of_64_bits(stocked: Stocked) {
         let open = &stocked.open;
         for id in [
             "abc",

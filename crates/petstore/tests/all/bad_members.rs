@@ -12,7 +12,7 @@ const INT32: &str = "must be a whole number from -2147483648 to 2147483647";
 const TIME: &str = "must be a date and time like 2026-05-17T10:30:00Z or 2026-05-17T12:30:00+02:00";
 
 testkit::on_both_engines! {
-    async fn every_member_of_an_order_has_its_rule(stocked: Stocked) {
+    async fn invalid_members_of_an_order_are_rejected(stocked: Stocked) {
         let quantity = "must be a whole number from 1 to 2147483647";
         let status = "must be one of: placed, approved, delivered";
         let form = "application/x-www-form-urlencoded";
@@ -69,7 +69,7 @@ testkit::on_both_engines! {
         stocked.is_as_before().await;
     }
 
-    async fn every_member_of_a_user_has_its_rule(stocked: Stocked) {
+    async fn invalid_members_of_a_user_are_rejected(stocked: Stocked) {
         let open = &stocked.open;
         let (long_name, long, long_password) = ("n".repeat(101), "x".repeat(201), "p".repeat(1001));
         let characters = "cannot be used: a name must not contain control characters, or a colon, which HTTP \

@@ -8,7 +8,7 @@ use crate::{
 };
 
 testkit::on_both_engines! {
-    async fn a_name_or_a_status_changes_and_nothing_else(open: Open) {
+    async fn name_or_status_changes_and_nothing_else(open: Open) {
         let mut rex = json!({
             "id": 5,
             "category": {"id": 1, "name": "Dogs"},
@@ -39,7 +39,7 @@ testkit::on_both_engines! {
     }
 
     /// Every status may become every other, and stay what it is.
-    async fn a_pet_moves_from_any_status_to_any_other(open: Open) {
+    async fn pet_changes_from_any_status_to_any_other(open: Open) {
         let all = ["available", "pending", "sold"];
         for (by, from, to) in all.into_iter().flat_map(|from| {
             all.into_iter().flat_map(move |to| ["PUT", "POST"].map(|by| (by, from, to)))
@@ -62,7 +62,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn invalid_input_is_400_and_changes_nothing(open: Open) {
+    async fn invalid_input_gets_400_and_changes_nothing(open: Open) {
         open.add(&pet_with("Rex", "id", 5)).await;
         let before = open.dump().await;
         let nothing = "is required, or a status is: there is nothing to change";
@@ -100,7 +100,7 @@ testkit::on_both_engines! {
         assert_eq!(open.dump().await, before);
     }
 
-    async fn a_deleted_pet_is_gone(open: Open) {
+    async fn deleted_pet_gets_404(open: Open) {
         for id in [5, -5, 0, i64::MAX] {
             let sent =
                 json!({"id": id, "name": "Rex", "photoUrls": [], "tags": [{"name": "t"}], "status": "sold"});
@@ -118,7 +118,7 @@ testkit::on_both_engines! {
         assert_eq!(again, json!({"id": 5, "name": "Max", "photoUrls": []}));
     }
 
-    async fn an_order_outlives_its_pet(open: Open) {
+    async fn order_stays_when_its_pet_is_deleted(open: Open) {
         open.add(&pet_with("Rex", "id", 5)).await;
         let order = open.anyone.post("/v3/store/order").json(&json!({"petId": 5})).send().await;
         let order = order.has_status(200).json();
@@ -126,7 +126,7 @@ testkit::on_both_engines! {
         open.order(1).await.is(200, &order);
     }
 
-    async fn what_a_client_assigned_before_is_never_given_to_another(open: Open) {
+    async fn id_of_a_deleted_pet_is_not_assigned_again(open: Open) {
         let first = open.add(&pet("Rex")).await;
         open.pets.delete("/v3/pet/1").send().await.has_status(200);
         let second = open.add(&pet("Max")).await;

@@ -17,7 +17,7 @@ impl Open {
 }
 
 testkit::on_both_engines! {
-    async fn what_a_user_says_of_herself_is_replaced(open: Open) {
+    async fn sent_members_of_a_user_are_replaced(open: Open) {
         let whole = json!({
             "firstName": "Ada", "lastName": "Lovelace", "email": "ada@example.com", "phone": "1", "userStatus": 2,
         });
@@ -36,7 +36,7 @@ testkit::on_both_engines! {
         open.user("ada").await.is(200, &json!({"id": 2001, "username": "ada"}));
     }
 
-    async fn a_new_name_leaves_the_old_one_free(open: Open) {
+    async fn renamed_user_frees_the_old_name(open: Open) {
         is_empty(&open.change_ada(&json!({"username": "lovelace"})).await);
         open.user("lovelace").await.is(200, &json!({"id": 2001, "username": "lovelace"}));
         open.user("ada").await.is_problem(404, "not-found");
@@ -53,7 +53,7 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn a_new_id_must_be_free_too(open: Open) {
+    async fn taken_id_is_rejected(open: Open) {
         for id in [5, -1, i64::MAX, 0] {
             is_empty(&open.change_ada(&json!({"id": id})).await);
             open.user("ada").await.is(200, &json!({"id": id, "username": "ada"}));
@@ -69,7 +69,7 @@ testkit::on_both_engines! {
         assert_eq!(open.dump().await, before);
     }
 
-    async fn of_several_who_want_one_name_or_id_at_once_one_gets_it(open: Open) {
+    async fn one_of_several_concurrent_changes_gets_a_name_or_id(open: Open) {
         let names: Vec<_> = (0..8).map(|number| format!("user {number}")).collect();
         let list: Value = names.iter().map(|name| json!({"username": name})).collect();
         open.ada.post("/v3/user/createWithList").json(&list).send().await.has_status(200);
@@ -102,7 +102,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn what_breaks_a_rule_changes_nothing(open: Open) {
+    async fn invalid_change_changes_nothing(open: Open) {
         let before = open.dump().await;
         let long = "x".repeat(201);
         for (changes, errors) in [
@@ -127,7 +127,7 @@ testkit::on_both_engines! {
         assert_eq!(open.dump().await, before);
     }
 
-    async fn nobody_changes_or_deletes_another(open: Open) {
+    async fn change_or_deletion_of_another_user_gets_403(open: Open) {
         let before = open.dump().await;
         for answer in [
             open.ben.put("/v3/user/ada").json(&json!({"firstName": "x"})).send().await,
@@ -145,7 +145,7 @@ testkit::on_both_engines! {
         assert_eq!(open.dump().await, before);
     }
 
-    async fn a_deleted_user_is_gone_with_all_sessions(open: Open) {
+    async fn deleted_user_gets_404_and_its_sessions_end(open: Open) {
         let second = open.anyone.bearer(&open.session_of("ada").await);
         is_empty(&open.ada.delete("/v3/user/ada").send().await);
         open.user("ada").await.is_problem(404, "not-found");
@@ -164,7 +164,7 @@ testkit::on_both_engines! {
         open.user("ada").await.is(200, &again);
     }
 
-    async fn nothing_kept_names_a_removed_user(open: Open) {
+    async fn no_row_names_a_removed_user(open: Open) {
         let everything = async || testkit::dump::all_rows(&open.db, open.store.engine()).await;
         let named = |rows: &[String]| rows.iter().filter(|row| row.contains("Zelda") || row.contains("zelda")).count();
         for by_operator in [false, true] {

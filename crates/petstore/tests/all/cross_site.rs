@@ -63,7 +63,7 @@ fn sets_cookie(answer: &Answer) -> bool {
 }
 
 testkit::on_both_engines! {
-    async fn a_page_elsewhere_logs_no_browser_in(users: Users) {
+    async fn cross_site_login_sets_no_cookie(users: Users) {
         for caller in users.elsewhere() {
             let answer = caller.get(LOGIN).send().await;
             let secret = answer.has_status(200).json().as_str().unwrap().to_owned();
@@ -77,7 +77,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_page_elsewhere_logs_no_browser_out(users: Users) {
+    async fn cross_site_logout_does_not_end_a_cookie_session(users: Users) {
         for caller in users.elsewhere() {
             let secret = users.0.session_of("ada").await;
             let answer = caller.with("cookie", format!("petstore_session={secret}")).get(LOGOUT).send().await;
@@ -94,7 +94,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_session_that_is_sent_as_a_bearer_token_is_ended_from_anywhere(users: Users) {
+    async fn cross_site_logout_ends_a_bearer_session(users: Users) {
         for caller in users.elsewhere() {
             let (sent, kept) = (users.0.session_of("ada").await, users.0.session_of("ada").await);
             let with_both = caller.bearer(&sent).with("cookie", format!("petstore_session={kept}"));
@@ -108,7 +108,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_cookie_changes_no_user_from_elsewhere(users: Users) {
+    async fn cross_site_request_with_a_cookie_changes_no_user(users: Users) {
         let cookie = format!("petstore_session={}", users.0.session_of("ada").await);
         for caller in users.elsewhere() {
             let answer = caller.with("cookie", cookie.clone()).delete("/v3/user/ada").send().await;
@@ -121,7 +121,7 @@ testkit::on_both_engines! {
     }
 
     /// Behind a proxy the host that the store sees may be another than the one in the browser.
-    async fn the_stores_own_address_is_not_elsewhere(store: Store) {
+    async fn request_from_the_own_origin_sets_a_cookie(store: Store) {
         let setup = Setup { address: Some("https://pets.example".into()), ..Setup::default() };
         let users = Users::on(store, setup).await;
         let own = users.0.anyone.with("origin", "https://pets.example").get(LOGIN).send().await;
@@ -131,7 +131,7 @@ testkit::on_both_engines! {
     }
 
     /// Over plain HTTP beyond loopback browsers do not say which site caused a request.
-    async fn no_cookie_is_given_where_browsers_do_not_name_the_site(store: Store) {
+    async fn login_over_http_without_fetch_metadata_sets_no_cookie(store: Store) {
         let setup = Setup { address: Some("http://pets.example".into()), ..Setup::default() };
         let users = Users::on(store, setup).await;
         let beyond = users.0.anyone.with("host", "pets.example");

@@ -73,7 +73,7 @@ fn users() -> [(&'static str, &'static str, Value); 3] {
 }
 
 testkit::on_both_engines! {
-    async fn a_fresh_demo_has_the_pets_of_the_public_examples(demo: Demo) {
+    async fn new_demo_has_the_pets_of_the_public_examples(demo: Demo) {
         let open = &demo.open;
         let all = open.pets.get("/v3/pet/findByStatus?status=available,pending,sold").send().await;
         assert_eq!(ids(&all), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 198_772]);
@@ -109,7 +109,7 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn its_users_can_log_in(demo: Demo) {
+    async fn demo_users_can_log_in(demo: Demo) {
         assert_eq!(petstore::DEMO_API_KEY, "special-key");
         assert_eq!(petstore::DEMO_USERS, [("demo", "demo"), ("theUser", "12345"), ("user1", "password")]);
         for (name, password, user) in users() {
@@ -122,7 +122,7 @@ testkit::on_both_engines! {
         assert!(status == 200 && page.contains("<form"), "{page}");
     }
 
-    async fn the_first_ids_that_are_given_out_come_after_the_demo_s(demo: Demo) {
+    async fn first_assigned_ids_follow_those_of_the_demo(demo: Demo) {
         assert_eq!(number(&demo.open.add(&pet("Rex")).await, "id"), 11);
         let order = demo.open.anyone.post("/v3/store/order").json(&json!({"petId": 1})).send().await;
         assert_eq!(number(&order.json(), "id"), 11);
@@ -130,7 +130,7 @@ testkit::on_both_engines! {
         assert_eq!(number(&user.json(), "id"), 11);
     }
 
-    async fn another_start_brings_nothing_twice_and_nothing_back(demo: Demo) {
+    async fn second_start_adds_no_duplicates_and_restores_nothing(demo: Demo) {
         let open = &demo.open;
         open.pets.delete("/v3/pet/3").send().await.has_status(200);
         open.pets.post("/v3/pet/4?name=Renamed&status=sold").send().await.has_status(200);
@@ -149,7 +149,7 @@ testkit::on_both_engines! {
         demo.key.get("/v3/store/inventory").send().await.has_status(200);
     }
 
-    async fn a_store_that_becomes_a_demo_keeps_what_it_had(open: Open) {
+    async fn store_that_becomes_a_demo_keeps_its_data(open: Open) {
         let rex = json!({"id": 1, "name": "Rex", "photoUrls": []});
         open.add(&rex).await;
         let order = json!({"id": 10, "petId": 1, "quantity": 3, "status": "placed", "complete": false});
@@ -173,7 +173,7 @@ testkit::on_both_engines! {
         demo.open.pet(198_772).await.has_status(200);
     }
 
-    async fn without_demo_there_is_none_of_it(open: Open) {
+    async fn store_without_demo_has_no_demo_data(open: Open) {
         let all = open.pets.get("/v3/pet/findByStatus?status=available,pending,sold").send().await;
         all.is(200, &json!([]));
         open.order(10).await.is_problem(404, "not-found");
@@ -187,7 +187,7 @@ testkit::on_both_engines! {
         assert!(status == 400 && !page.contains("<form"), "{page}");
     }
 
-    async fn without_demo_what_everybody_knows_opens_nothing_even_if_it_was_brought_before(demo: Demo) {
+    async fn demo_credentials_are_rejected_after_the_demo_is_turned_off(demo: Demo) {
         let (name, password) = ("user1", "password");
         let user1 = demo.log_in(name, password).await.unwrap();
         // Nor does a password of one's own, set by a user whom the demo let in.

@@ -31,7 +31,7 @@ impl Open {
 }
 
 testkit::on_both_engines! {
-    async fn pets_are_found_by_any_of_several_statuses_in_order_of_their_ids(open: Open) {
+    async fn pets_are_found_by_any_of_several_statuses_in_id_order(open: Open) {
         for (id, status) in [
             (30, Some("sold")),
             (-7, Some("available")),
@@ -78,14 +78,14 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn none_at_all_is_an_empty_list(open: Open) {
+    async fn no_matching_pet_gives_an_empty_list(open: Open) {
         for path in ["/v3/pet/findByStatus?status=available,pending,sold", "/v3/pet/findByTags?tags=none"] {
             open.pets.get(path).send().await.is(200, &json!([]));
             is_xml(&open.pets.get(path).header("accept", XML).send().await, "<pets></pets>");
         }
     }
 
-    async fn an_unknown_status_is_400(open: Open) {
+    async fn unknown_status_gets_400(open: Open) {
         let said = "must be one of: available, pending, sold";
         for query in [
             "?status=lost",
@@ -107,7 +107,7 @@ testkit::on_both_engines! {
             .is_invalid(&[("?", "has a % that is not followed by two hexadecimal digits")]);
     }
 
-    async fn pets_are_found_by_any_of_several_tags_each_once(open: Open) {
+    async fn pets_are_found_once_by_any_of_several_tags(open: Open) {
         open.put_in(3, Some("sold"), &["tag1", "tag2"]).await;
         open.put_in(-1, None, &["tag2", "tag2", "tag2"]).await;
         open.put_in(2, Some("available"), &["tag3", "Tag1", "tag 1", "é", "a&b"]).await;
@@ -138,7 +138,7 @@ testkit::on_both_engines! {
         assert_eq!(ids(&open.by_tags("?tags=tag1").await), [0_i64; 0]);
     }
 
-    async fn no_tag_at_all_is_400(open: Open) {
+    async fn search_without_tags_gets_400(open: Open) {
         let none = "must name at least one tag";
         let long = format!("?tags={}", "x".repeat(201));
         let many: Vec<_> = (0..101).map(|number| format!("t{number}")).collect();

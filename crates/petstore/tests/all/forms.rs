@@ -19,7 +19,7 @@ impl Open {
 }
 
 testkit::on_both_engines! {
-    async fn a_pet_is_read_from_a_form(open: Open) {
+    async fn pet_is_read_from_a_form(open: Open) {
         // Lists are repeated, objects are JSON: so OpenAPI has forms.
         let form = "id=5&name=Rex+%26+Max&photoUrls=a&photoUrls=b%2Cc&status=sold\
                     &category=%7B%22id%22%3A1%2C%22name%22%3A%22Dogs%22%7D\
@@ -41,7 +41,7 @@ testkit::on_both_engines! {
         open.send_pet(Method::POST, "id=6&name=Rex&photoUrls=a&tags=").await.is(200, &without_tags);
     }
 
-    async fn what_breaks_a_rule_in_the_form_of_a_pet_is_told_at_once(open: Open) {
+    async fn all_validation_errors_of_a_pet_form_are_listed(open: Open) {
         let before = open.dump().await;
         let json = "must be a JSON object, as text";
         for (form, errors) in [
@@ -66,7 +66,7 @@ testkit::on_both_engines! {
         assert_eq!(open.dump().await, before);
     }
 
-    async fn a_user_is_read_from_xml_and_from_a_form(open: Open) {
+    async fn user_is_read_from_xml_and_from_a_form(open: Open) {
         let whole = |id: i64, name: &str| {
             json!({
                 "id": id, "username": name, "firstName": "Zoë", "lastName": "Z", "email": "z@example.com", "phone": "1",
@@ -92,7 +92,7 @@ testkit::on_both_engines! {
         open.user("ben").await.is(200, &whole(2002, "ben"));
     }
 
-    async fn what_breaks_a_rule_in_the_form_of_a_user_is_told_at_once(open: Open) {
+    async fn all_validation_errors_of_a_user_form_are_listed(open: Open) {
         let before = open.dump().await;
         let status = "must be a whole number from -2147483648 to 2147483647";
         for (content_type, body) in [

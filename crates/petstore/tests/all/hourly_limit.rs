@@ -40,7 +40,7 @@ async fn at_once(callers: &[As], calls: usize) -> usize {
 }
 
 testkit::on_both_engines! {
-    async fn so_many_calls_pass_and_then_none_until_the_hour_ends(store: Store) {
+    async fn calls_past_the_hourly_limit_get_429_until_the_next_hour(store: Store) {
         let open = Open::on(store, with_limit(5)).await;
         open.advance(900);
         let pets = open.anyone.bearer(&open.token_of("ada", None).await);
@@ -62,7 +62,7 @@ testkit::on_both_engines! {
         is_used_up(&pets.get(FIND).send().await, 5, 3600);
     }
 
-    async fn all_that_a_user_calls_counts_together(store: Store) {
+    async fn all_calls_of_a_user_count_together(store: Store) {
         let open = Open::on(store, with_limit(6)).await;
         open.add(&pet_with("Rex", "id", 1)).await;
         open.pets.get("/v3/pet/1").send().await.has_status(200);
@@ -100,7 +100,7 @@ testkit::on_both_engines! {
         open.ada.get("/v3/user/logout").send().await.has_status(200);
     }
 
-    async fn a_client_and_an_api_key_are_counted_too(store: Store) {
+    async fn calls_of_clients_and_api_keys_are_counted(store: Store) {
         const INVENTORY: &str = "/v3/store/inventory";
         let open = Open::on(store, with_limit(3)).await;
         let client = open.anyone.bearer(&open.token_of_a_client().await);
@@ -124,7 +124,7 @@ testkit::on_both_engines! {
         open.key.get(INVENTORY).send().await.has_status(200);
     }
 
-    async fn tokens_of_another_issuer_are_counted_by_their_subject(store: Store) {
+    async fn tokens_of_an_external_issuer_are_counted_by_subject(store: Store) {
         let issuer = Open::on(Store::new(store.engine()), Setup::default()).await;
         let settings = Settings {
             oauth: OauthSettings {
@@ -155,7 +155,7 @@ testkit::on_both_engines! {
         issuer.pets.get(FIND).send().await.has_status(200);
     }
 
-    async fn of_many_at_once_exactly_so_many_pass(store: Store) {
+    async fn concurrent_calls_pass_exactly_up_to_the_limit(store: Store) {
         let open = Open::on(store, with_limit(40)).await;
         assert_eq!(at_once(std::slice::from_ref(&open.pets), 100).await, 40);
         open.advance(3600);
@@ -163,7 +163,7 @@ testkit::on_both_engines! {
         assert_eq!(at_once(&[pets], 40).await, 40);
     }
 
-    async fn two_processes_allow_no_more_than_one(store: Store) {
+    async fn two_processes_share_one_limit(store: Store) {
         let open = Open::on(store, with_limit(60)).await;
         let another = open.another(&with_limit(60)).await;
         assert_eq!(at_once(&[open.pets.clone(), another.pets.clone()], 120).await, 60);

@@ -59,7 +59,7 @@ impl Open {
 }
 
 testkit::on_both_engines! {
-    async fn ids_count_up_from_one(open: Open) {
+    async fn ids_are_assigned_from_1_upwards(open: Open) {
         let mut given = Vec::new();
         for _ in 0..5 {
             given.push(number(&open.add(&pet("Rex")).await, "id"));
@@ -67,7 +67,7 @@ testkit::on_both_engines! {
         assert_eq!(given, [1, 2, 3, 4, 5]);
     }
 
-    async fn many_at_once_on_a_fresh_store_count_up_without_a_gap(open: Open) {
+    async fn concurrent_creations_in_a_new_store_get_ids_without_gaps(open: Open) {
         let given = all_differ(&add_at_once(std::slice::from_ref(&open.pets), 64).await);
         assert_eq!(given.into_iter().collect::<Vec<_>>(), (1..=64).collect::<Vec<_>>());
         // Across the end of a block, too, and each block costs one more transaction, not each pet.
@@ -76,7 +76,7 @@ testkit::on_both_engines! {
         assert_eq!(open.next_id("pet").await, 201);
     }
 
-    async fn two_hundred_at_once_while_clients_take_ids_of_their_own(open: Open) {
+    async fn assigned_ids_do_not_overwrite_ids_that_clients_chose(open: Open) {
         let another = open.another(&Setup::default()).await;
         let callers = [open.pets.clone(), another.pets.clone()];
         // The next ones, some a block or two ahead, and those at either end.
@@ -98,7 +98,7 @@ testkit::on_both_engines! {
         assert!(given.iter().all(|id| *id > 0 && *id < 1 << 53), "{given:?}");
     }
 
-    async fn an_id_that_a_client_has_taken_is_never_given_out(open: Open) {
+    async fn id_that_a_client_chose_is_not_assigned(open: Open) {
         let chosen = [1, 2, 4, 7, 100, 101, 150, -1, 0, i64::MAX, i64::MIN];
         for id in chosen {
             open.add(&pet_with("chosen", "id", id)).await;
@@ -112,7 +112,7 @@ testkit::on_both_engines! {
         assert_eq!(given.len(), 200);
     }
 
-    async fn a_thousand_taken_ids_in_a_row_take_no_thousand_tries(open: Open) {
+    async fn thousand_consecutive_taken_ids_are_skipped_in_few_tries(open: Open) {
         open.take(1..=1000).await;
         let before = open.dump().await;
         let first = number(&open.add(&pet("Rex")).await, "id");
@@ -128,14 +128,14 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn a_process_does_not_give_out_what_it_has_met_again(open: Open) {
+    async fn taken_ids_are_skipped_by_concurrent_creations(open: Open) {
         // Every other id is taken, so that each at once meets some.
         open.take((1..200).step_by(2)).await;
         let given = all_differ(&add_at_once(std::slice::from_ref(&open.pets), 150).await);
         assert!(given.iter().all(|id| *id >= 200 || id % 2 == 0), "{given:?}");
     }
 
-    async fn where_counting_ends_ids_are_found_all_the_same(open: Open) {
+    async fn free_ids_are_assigned_after_the_largest_id(open: Open) {
         let end = 1_i64 << 53;
         open.set_next_id(end - 250).await;
         let given = all_differ(&add_at_once(std::slice::from_ref(&open.pets), 300).await);
@@ -145,7 +145,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn orders_and_users_are_numbered_the_same_way(open: Open) {
+    async fn ids_of_orders_and_users_are_assigned_the_same_way(open: Open) {
         open.add(&pet_with("Rex", "id", 5)).await;
         let another = open.another(&Setup::default()).await;
         for id in [1, 2, 3, 5, 100, 101, -1, 0, i64::MAX] {
@@ -180,7 +180,7 @@ testkit::on_both_engines! {
         all_differ(&given);
     }
 
-    async fn a_pet_that_is_replaced_at_once_by_many_is_one_of_them_whole(open: Open) {
+    async fn concurrent_replacements_do_not_mix(open: Open) {
         let another = open.another(&Setup::default()).await;
         let callers = [&open.pets, &another.pets];
         let calls = (0..60).map(async |at: usize| {

@@ -32,7 +32,7 @@ pub(crate) fn is_gone(answer: &Answer) {
 }
 
 testkit::on_both_engines! {
-    async fn an_image_joins_the_pet_s_photos_and_can_be_seen_by_all(open: Open) {
+    async fn uploaded_image_is_added_to_the_photos_and_public(open: Open) {
         let mut rex = pet_with("Rex", "id", 5);
         rex["photoUrls"] = json!(["https://example.com/1.jpg"]);
         open.add(&rex).await;
@@ -65,7 +65,7 @@ testkit::on_both_engines! {
         assert!(xml.contains(&format!("<photoUrl>{}{path}</photoUrl>", open.address)), "{xml}");
     }
 
-    async fn what_it_is_is_told_by_its_bytes_and_nothing_else(open: Open) {
+    async fn media_type_of_an_image_comes_from_its_bytes(open: Open) {
         open.add(&pet_with("Rex", "id", 5)).await;
         for (content_type, bytes, media_type, disposition) in [
             ("application/octet-stream", PNG, "image/png", "inline"),
@@ -112,7 +112,7 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn head_tells_all_but_the_bytes(open: Open) {
+    async fn head_answers_as_get_without_the_body(open: Open) {
         open.add(&pet_with("Rex", "id", 5)).await;
         let path = open.upload(PNG).await;
         let (get, head) = (open.image(&path).await, open.anyone.call(Method::HEAD, &path).send().await);
@@ -130,7 +130,7 @@ testkit::on_both_engines! {
     }
 
     /// An image is compressed already; to compress it again takes time and removes its `Content-Length`.
-    async fn an_image_is_not_compressed_once_more(open: Open) {
+    async fn image_is_not_compressed(open: Open) {
         open.add(&pet_with("Rex", "id", 5)).await;
         let path = open.upload([PNG, &[b'x'; 100_000]].concat()).await;
         let request = format!(
@@ -145,7 +145,7 @@ testkit::on_both_engines! {
         assert!(answer.contains(&format!("\r\ncontent-length: {length}\r\n")), "{answer:.400}");
     }
 
-    async fn an_image_goes_with_its_address_or_its_pet(open: Open) {
+    async fn image_is_deleted_with_its_url_or_its_pet(open: Open) {
         open.add(&pet_with("Rex", "id", 5)).await;
         let (first, second) = (open.upload(PNG).await, open.upload(PNG).await);
         let third = open.upload(PNG).await;
@@ -183,7 +183,7 @@ testkit::on_both_engines! {
         assert!(open.dump().await.contains("sold|0\n----\n----\n----\n"), "no piece of any image is left");
     }
 
-    async fn an_image_that_is_not_there_is_404_and_no_id_400(open: Open) {
+    async fn unknown_image_gets_404_and_invalid_id_400(open: Open) {
         is_gone(&open.image("/v3/images/dad4bce8-f5cb-4078-a211-995864315e39").await);
         for id in ["1", "abc", "dad4bce8f5cb4078a211995864315e39", "dad4bce8-f5cb-4078-a211-995864315e3g"] {
             let said = "must be a UUID like 3be6453c-03eb-4357-ae5a-984a0e574a54";

@@ -25,7 +25,7 @@ fn bytes(length: usize) -> Vec<u8> {
 }
 
 testkit::on_both_engines! {
-    async fn an_image_of_ten_mebibytes_is_kept_and_one_byte_more_is_too_much(open: Open) {
+    async fn image_of_ten_mebibytes_is_stored_and_one_byte_more_gets_413(open: Open) {
         open.add(&pet_with("Rex", "id", 5)).await;
         let mut image = bytes(LARGEST + 1);
         let call = open.pets.post("/v3/pet/5/uploadImage").body("application/octet-stream", image.clone());
@@ -43,7 +43,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_large_image_may_come_in_pieces(open: Open) {
+    async fn large_image_can_be_chunked(open: Open) {
         open.add(&pet_with("Rex", "id", 5)).await;
         let (_, token) = &open.pets.headers[0];
         let head = format!(
@@ -68,7 +68,7 @@ testkit::on_both_engines! {
         assert_eq!(open.pet(5).await.json()["photoUrls"].as_array().unwrap().len(), 2);
     }
 
-    async fn what_cannot_be_kept_is_refused_and_changes_nothing(open: Open) {
+    async fn invalid_upload_is_rejected_and_changes_nothing(open: Open) {
         open.add(&pet_with("Rex", "id", 5)).await;
         let before = open.dump().await;
         let upload = |path: &str| open.pets.post(&format!("/v3/pet/{path}"));
@@ -116,7 +116,7 @@ testkit::on_both_engines! {
         assert_eq!(open.dump().await, before);
     }
 
-    async fn a_pet_has_twenty_images_at_the_most(open: Open) {
+    async fn pet_has_at_most_twenty_images(open: Open) {
         open.add(&pet_with("Rex", "id", 5)).await;
         let another = open.another(&Setup::default()).await;
         // At once, from two processes: none overlooks another's.
@@ -148,7 +148,7 @@ testkit::on_both_engines! {
         open.pets.post("/v3/pet/6/uploadImage").body("image/png", "x").send().await.has_status(200);
     }
 
-    async fn a_pet_s_images_have_fifty_mebibytes_together(open: Open) {
+    async fn images_of_a_pet_have_at_most_fifty_mebibytes(open: Open) {
         open.add(&pet_with("Rex", "id", 5)).await;
         // As if these had been sent; only their sizes matter here.
         let write = open.db.write(|tx| {
@@ -172,7 +172,7 @@ testkit::on_both_engines! {
         assert_eq!(upload(1).await.is_problem(409, "conflict"), FULL);
     }
 
-    async fn a_pet_with_a_hundred_addresses_takes_no_more(open: Open) {
+    async fn pet_with_a_hundred_photo_urls_rejects_an_upload(open: Open) {
         let mut rex = pet_with("Rex", "id", 5);
         rex["photoUrls"] =
             (0..100).map(|number| json!(format!("https://example.com/{number}"))).collect::<Value>();

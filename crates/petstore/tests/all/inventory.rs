@@ -25,13 +25,13 @@ impl Open {
 }
 
 testkit::on_both_engines! {
-    async fn it_counts_every_status_zero_included(open: Open) {
+    async fn inventory_counts_every_status_including_zero(open: Open) {
         let answer = open.key.get("/v3/store/inventory").send().await;
         answer.is(200, &counts(0, 0, 0));
         assert_eq!(answer.text(), "{\"available\":0,\"pending\":0,\"sold\":0}");
     }
 
-    async fn it_is_right_after_every_change(open: Open) {
+    async fn inventory_is_exact_after_each_change(open: Open) {
         let check = async |step: &str, available, pending, sold| {
             assert_eq!(open.inventory().await, counts(available, pending, sold), "{step}");
         };
@@ -92,7 +92,7 @@ testkit::on_both_engines! {
         assert_eq!(open.counted().await, open.inventory().await);
     }
 
-    async fn it_is_right_after_hundreds_of_changes_at_once(open: Open) {
+    async fn inventory_is_exact_after_concurrent_changes(open: Open) {
         let another = open.another(&Setup::default()).await;
         let mut running = JoinSet::new();
         for task in 0..16_u64 {

@@ -39,7 +39,7 @@ async fn works(caller: &As) -> bool {
 }
 
 testkit::on_both_engines! {
-    async fn the_session_comes_in_the_form_that_is_asked_for(users: WithPassword) {
+    async fn session_is_returned_in_the_response_format(users: WithPassword) {
         for (accept, media_type, before, after) in [
             ("*/*", "application/json", "\"", "\""),
             ("application/json", "application/json", "\"", "\""),
@@ -81,7 +81,7 @@ testkit::on_both_engines! {
         assert_eq!(detail, "This operation answers as application/json, application/xml or text/plain only.");
     }
 
-    async fn the_cookie_is_for_https_only_where_the_store_is(store: Store) {
+    async fn cookie_is_secure_if_the_store_uses_https(store: Store) {
         let setup =
             Setup { address: Some("https://store.example".into()), calls_per_hour: 7, ..Setup::default() };
         let users = WithPassword::on(store, setup).await;
@@ -93,7 +93,7 @@ testkit::on_both_engines! {
         assert_eq!(answer.header("x-rate-limit"), "7");
     }
 
-    async fn a_wrong_name_and_a_wrong_password_are_told_apart_by_nothing(users: WithPassword) {
+    async fn wrong_name_and_wrong_password_get_the_same_answer(users: WithPassword) {
         let open = &users.0;
         let mut checks = open.petstore.accounts().password_checks();
         for query in [
@@ -118,7 +118,7 @@ testkit::on_both_engines! {
         users.login("username=zoe%CC%88&password=pass+wo%CC%88rd%261", "*/*").await.has_status(200);
     }
 
-    async fn name_and_password_are_both_needed_once(users: WithPassword) {
+    async fn login_needs_one_name_and_one_password(users: WithPassword) {
         let (long, required, empty) = ("x".repeat(1001), "is required", "must not be empty");
         let too_long = "must be at most 1000 characters long, not 1001";
         let checks = users.0.petstore.accounts().password_checks();
@@ -142,7 +142,7 @@ testkit::on_both_engines! {
         assert_eq!(users.0.petstore.accounts().password_checks(), checks);
     }
 
-    async fn guessing_is_slowed_down(users: WithPassword) {
+    async fn password_guessing_is_throttled(users: WithPassword) {
         let open = &users.0;
         for number in 0..10 {
             users
@@ -163,7 +163,7 @@ testkit::on_both_engines! {
         users.login("username=ada&password=guess12", "*/*").await.is_problem(429, "too-many-requests");
     }
 
-    async fn the_password_stays_until_there_is_a_new_one(users: WithPassword) {
+    async fn password_is_kept_until_it_is_replaced(users: WithPassword) {
         let open = &users.0;
         let log_in = async |query: &str| {
             let answer = users.login(query, "application/json").await;
@@ -188,7 +188,7 @@ testkit::on_both_engines! {
         users.login("username=ada&password=3", "*/*").await.has_status(200);
     }
 
-    async fn every_log_in_is_a_session_of_its_own(users: WithPassword) {
+    async fn each_login_starts_a_new_session(users: WithPassword) {
         let first = users.login(RIGHT, "text/plain").await.text();
         let second = users.login(RIGHT, "text/plain").await.text();
         assert_ne!(first, second);

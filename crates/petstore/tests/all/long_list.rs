@@ -77,7 +77,7 @@ fn expected(wanted: impl Fn(i64) -> bool) -> Vec<i64> {
 }
 
 testkit::on_both_engines! {
-    async fn a_long_list_is_whole_and_in_order_wherever_its_parts_meet(open: Open) {
+    async fn long_list_is_complete_and_in_order(open: Open) {
         open.put_in_many().await;
         let has_status = |words: &'static [&'static str]| {
             expected(|id| status_of(id).is_some_and(|status| words.contains(&status)))
@@ -113,7 +113,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn lists_of_exactly_so_many_parts_end_where_they_should(open: Open) {
+    async fn list_of_exactly_full_pages_is_complete(open: Open) {
         let mut next = 0_i64;
         for count in [63, 64, 65, 128, 129] {
             let tag = format!("of {count}");
@@ -138,7 +138,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_client_that_goes_away_in_the_middle_harms_nobody(open: Open) {
+    async fn disconnected_client_does_not_affect_others(open: Open) {
         open.put_in_many().await;
         let (_, token) = &open.pets.headers[0];
         for _ in 0..20 {
@@ -155,7 +155,7 @@ testkit::on_both_engines! {
         assert_eq!(ids(&answer).len(), 400);
     }
 
-    async fn pets_that_come_and_go_meanwhile_disturb_nobody_else(open: Open) {
+    async fn concurrent_changes_do_not_affect_other_listed_pets(open: Open) {
         open.put_in_many().await;
         let busy = {
             let pets = open.pets.clone();

@@ -114,7 +114,7 @@ fn list_of(pages: &[Vec<u8>]) -> Vec<i64> {
 }
 
 #[test]
-fn others_are_answered_between_the_pages_of_a_list() {
+fn other_requests_are_answered_between_pages_of_a_list() {
     on_one_thread(async |open, router| {
         let ids: Vec<_> = (10..50).collect();
         for id in &ids {
@@ -149,7 +149,7 @@ fn small_pets_fill_pages_of_64() {
 }
 
 #[test]
-fn others_are_answered_between_the_pieces_of_an_image() {
+fn other_requests_are_answered_between_chunks_of_an_image() {
     on_one_thread(async |open, router| {
         let image = vec![7; 1024 * 1024];
         let call = open.pets.post("/v3/pet/1/uploadImage").body("image/png", image.clone());

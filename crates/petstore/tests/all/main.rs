@@ -5,7 +5,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod access_log;
-mod all_faults;
 mod answers;
 mod bad_bodies;
 mod bad_input;
@@ -39,4 +38,5 @@ mod sign_in;
 mod sign_up;
 mod user;
 mod user_list;
+mod validation_errors;
 mod xml_answers;

@@ -21,7 +21,7 @@ fn caller<'a>(open: &'a Open, id: &str) -> &'a As {
 }
 
 testkit::on_both_engines! {
-    async fn no_operation_takes_a_parameter_that_it_does_not_have(open: Open) {
+    async fn unknown_parameter_is_rejected_by_every_operation(open: Open) {
         for operation in operations() {
             let path = format!("{}?bogus=1", operation.path);
             let call = caller(&open, &operation.id).call(operation.method.clone(), &path);
@@ -33,7 +33,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn the_form_that_the_client_likes_best_is_answered(open: Open) {
+    async fn accept_header_chooses_the_response_format(open: Open) {
         open.add(&pet_with("Rex", "id", 1)).await;
         open.anyone.post("/v3/store/order").json(&json!({"id": 1, "petId": 1})).send().await.has_status(200);
         for (accept, media_type) in [
@@ -68,7 +68,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_client_that_takes_neither_is_refused_before_anything_is_done(open: Open) {
+    async fn unacceptable_response_format_gets_406_and_changes_nothing(open: Open) {
         open.add(&pet_with("Rex", "id", 1)).await;
         let before = open.dump().await;
         let either = "This operation answers as application/json, application/xml or text/xml only.";
@@ -129,7 +129,7 @@ testkit::on_both_engines! {
         assert_eq!(open.dump().await, before);
     }
 
-    async fn an_operation_that_answers_nothing_suits_every_client(open: Open) {
+    async fn operation_without_a_response_body_ignores_the_accept_header(open: Open) {
         for accept in ["application/problem+json", "application/problem+xml", "text/html", "image/png"] {
             open.add(&pet_with("Rex", "id", 1)).await;
             let order = json!({"id": 1, "petId": 1});
@@ -151,7 +151,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_refusal_comes_in_xml_to_who_prefers_it(open: Open) {
+    async fn problem_is_xml_if_the_client_prefers_it(open: Open) {
         let problem = |kind: &str, title: &str, status: u16, detail: &str, more: &str| {
             format!(
                 "<?xml version=\"1.0\" encoding=\"UTF-8\"?><problem xmlns=\"urn:ietf:rfc:7807\"><type>/problems/{kind}</type>\
@@ -205,7 +205,7 @@ testkit::on_both_engines! {
         assert!(answer.text().contains(&error("#/name", "is required")), "{}", answer.text());
     }
 
-    async fn no_answer_tells_a_password(open: Open) {
+    async fn no_answer_has_a_password(open: Open) {
         let secret = "correct-horse-7";
         let user = json!({"username": "zoe", "password": secret, "firstName": "Zoe"});
         let mut answers = vec![

@@ -66,7 +66,7 @@ impl Visitor {
 }
 
 testkit::on_both_engines! {
-    async fn a_user_of_the_store_lets_a_client_in(visitor: Visitor) {
+    async fn user_can_authorize_a_client(visitor: Visitor) {
         let mut visitor = visitor;
         let path = Visitor::path("write:pets+read:pets");
         let wrong = visitor.send(&path, "intent=sign-in&name=user1&password=wrong").await;
@@ -115,7 +115,7 @@ testkit::on_both_engines! {
         assert_eq!(visitor.redeem(&form).await.has_status(400).json()["error"], "invalid_grant");
     }
 
-    async fn a_client_that_was_allowed_less_is_told_so(visitor: Visitor) {
+    async fn client_with_fewer_scopes_is_rejected_with_a_challenge(visitor: Visitor) {
         let mut visitor = visitor;
         let path = Visitor::path("read:pets");
         visitor.send(&path, "intent=sign-in&name=demo&password=demo").await.has_status(303);
@@ -134,7 +134,7 @@ testkit::on_both_engines! {
     }
 
     /// The pages' session is not valid for the API, and the API's session is not valid for the pages.
-    async fn signing_in_on_the_pages_is_not_logging_in(visitor: Visitor) {
+    async fn browser_session_is_not_a_login_session(visitor: Visitor) {
         let mut visitor = visitor;
         let path = Visitor::path("read:pets");
         visitor.send(&path, "intent=sign-in&name=demo&password=demo").await.has_status(303);

@@ -47,7 +47,7 @@ pub(crate) fn document() -> Value {
 }
 
 testkit::on_one_engine! {
-    async fn the_service_serves_its_document(open: Open) {
+    async fn service_serves_its_document(open: Open) {
         let answer = open.anyone.get("/openapi.json").send().await;
         // With examples for the moment at which it started.
         let document = Settings::default().openapi(&open.address, open.clock.now()).unwrap();
@@ -89,7 +89,7 @@ fn only_in_3_1(value: &Value, path: &str, found: &mut Vec<String>) {
 }
 
 testkit::on_one_engine! {
-    async fn the_document_is_there_as_openapi_3_0_too(open: Open) {
+    async fn document_is_also_served_as_openapi_3_0(open: Open) {
         let answer = open.anyone.get("/openapi-3.0.json").send().await;
         let document = Settings::default().openapi(&open.address, open.clock.now()).unwrap();
         assert_eq!(answer.has_status(200).text(), web::document_text_3_0(&document));
@@ -122,13 +122,13 @@ testkit::on_one_engine! {
 }
 
 #[test]
-fn the_document_is_what_it_was() {
+fn document_matches_its_snapshot() {
     let text = web::document_text(&petstore::openapi("http://127.0.0.1:8080"));
     insta::assert_snapshot!("openapi", text);
 }
 
 #[test]
-fn every_operation_is_there_with_its_answers() {
+fn all_operations_have_their_responses() {
     let document = document();
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1."));
     assert_eq!(document["servers"][0]["url"], "/v3");
@@ -173,7 +173,7 @@ fn every_operation_is_there_with_its_answers() {
 
 /// What the public description calls the service's version, its scopes, and its refusals.
 #[test]
-fn the_words_of_the_public_description_stand_in_the_document() {
+fn document_has_the_texts_of_the_public_description() {
     let document = document();
     assert_eq!(document["info"]["version"], "1.0.20-SNAPSHOT");
     let flow = &document["components"]["securitySchemes"]["petstore_auth"]["flows"]["authorizationCode"];
@@ -226,7 +226,7 @@ fn given(id: &str) -> &'static [&'static str] {
 }
 
 #[test]
-fn every_body_has_its_types_and_schemas() {
+fn all_bodies_have_their_media_types_and_schemas() {
     let document = document();
     for Operation { id, document: operation, .. } in operations() {
         let sorted = |value: &Value| keys(value).into_iter().map(str::to_owned).collect::<BTreeSet<_>>();
@@ -294,7 +294,7 @@ fn bytes_are_described_as_bytes() {
 }
 
 #[test]
-fn every_way_to_sign_in_is_described() {
+fn all_security_schemes_are_described() {
     let schemes = &document()["components"]["securitySchemes"];
     assert_eq!(
         keys(schemes).into_iter().collect::<BTreeSet<_>>(),
@@ -321,7 +321,7 @@ fn every_way_to_sign_in_is_described() {
 }
 
 #[test]
-fn schemas_say_what_the_rules_say() {
+fn schemas_match_the_rules() {
     let document = document();
     let schema = |name: &str| document["components"]["schemas"][name].clone();
     let required = |name: &str| schema(name)["required"].clone();
@@ -371,12 +371,12 @@ fn schemas_say_what_the_rules_say() {
 
 /// What a client sends as `null` is refused, and no answer has it: a tool that reads the document must not think otherwise.
 #[test]
-fn nothing_is_null() {
+fn no_schema_allows_null() {
     let text = web::document_text(&petstore::openapi("http://127.0.0.1:8080"));
     assert!(!text.contains("\"null\""), "{text}");
 }
 
 #[test]
-fn every_reference_leads_somewhere_and_every_component_is_used() {
+fn references_resolve_and_all_components_are_used() {
     is_whole(&document());
 }

@@ -33,7 +33,7 @@ impl Stocked {
 }
 
 testkit::on_both_engines! {
-    async fn an_order_is_the_same_in_each_of_three_forms(stocked: Stocked) {
+    async fn order_is_equal_from_json_xml_and_form(stocked: Stocked) {
         let expected = json!({
             "id": 10,
             "petId": 198_772,
@@ -83,7 +83,7 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn what_is_left_out_has_its_default(stocked: Stocked) {
+    async fn absent_members_have_their_defaults(stocked: Stocked) {
         for (id, (content_type, body)) in (1_i64..).zip([
             ("application/json", "{\"petId\":198772}"),
             (XML, "<order><petId>198772</petId></order>"),
@@ -101,7 +101,7 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn every_status_and_the_bounds_of_a_quantity_are_taken(stocked: Stocked) {
+    async fn all_statuses_and_the_bounds_of_a_quantity_are_accepted(stocked: Stocked) {
         for status in ["placed", "approved", "delivered"] {
             let answer = stocked.place(FORM, &format!("petId=198772&status={status}")).await;
             assert_eq!(answer.has_status(200).json()["status"], status);
@@ -113,7 +113,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_ship_date_is_kept_to_the_microsecond_and_told_in_utc(stocked: Stocked) {
+    async fn ship_date_has_microseconds_and_is_in_utc(stocked: Stocked) {
         for (sent, kept) in [
             ("2026-06-01T00:00:00Z", "2026-06-01T00:00:00Z"),
             ("2026-06-01T00:00:00.123456Z", "2026-06-01T00:00:00.123456Z"),
@@ -149,7 +149,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn an_id_that_exists_replaces_the_order(stocked: Stocked) {
+    async fn existing_id_replaces_the_order(stocked: Stocked) {
         let first = json!({
             "id": 5, "petId": 198_772, "quantity": 3, "shipDate": "2026-06-01T00:00:00Z", "complete": true,
         });
@@ -160,7 +160,7 @@ testkit::on_both_engines! {
         stocked.0.order(5).await.is(200, &expected);
     }
 
-    async fn the_pet_must_exist(stocked: Stocked) {
+    async fn order_for_an_unknown_pet_is_rejected(stocked: Stocked) {
         let before = stocked.0.dump().await;
         for (content_type, body) in [
             ("application/json", "{\"petId\":5}"),
@@ -176,7 +176,7 @@ testkit::on_both_engines! {
         assert_eq!(stocked.0.dump().await, before);
     }
 
-    async fn orders_up_to_1000_can_be_deleted_and_none_above(stocked: Stocked) {
+    async fn only_orders_up_to_1000_can_be_deleted(stocked: Stocked) {
         for id in [1, 999, 1000, 1001, 5000, i64::MAX, 0, -5, i64::MIN] {
             stocked.place(FORM, &format!("id={id}&petId=198772")).await.has_status(200);
         }
@@ -201,7 +201,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn an_order_that_is_not_there_is_404(stocked: Stocked) {
+    async fn unknown_order_gets_404(stocked: Stocked) {
         for id in [1, 10, -1, i64::MAX] {
             let answer = stocked.0.order(id).await;
             assert_eq!(answer.is_problem(404, "not-found"), "There is no order with this id.");

@@ -20,7 +20,7 @@ fn doggie(id: i64) -> Value {
 }
 
 testkit::on_both_engines! {
-    async fn a_pet_is_kept_as_it_was_sent(open: Open) {
+    async fn pet_is_stored_as_sent(open: Open) {
         let sent = doggie(10);
         open.pets.post("/v3/pet").json(&sent).send().await.is(200, &sent);
         open.pet(10).await.is(200, &sent);
@@ -36,7 +36,7 @@ testkit::on_both_engines! {
         assert_eq!(answer.header("vary").split(", ").next(), Some("accept"));
     }
 
-    async fn the_least_that_a_pet_needs_is_a_name_and_photo_urls(open: Open) {
+    async fn name_and_photo_urls_are_enough_for_a_pet(open: Open) {
         let added = open.add(&pet("Rex")).await;
         assert_eq!(added, json!({"id": 1, "name": "Rex", "photoUrls": []}));
         open.pet(1).await.is(200, &added);
@@ -51,7 +51,7 @@ testkit::on_both_engines! {
         assert_eq!(open.add(&sent).await, json!({"id": 3, "name": "Rex", "photoUrls": []}));
     }
 
-    async fn a_name_may_be_anything_that_can_be_written(open: Open) {
+    async fn name_may_have_any_printable_characters(open: Open) {
         for name in [
             "é",
             "🐕‍🦺",
@@ -70,7 +70,7 @@ testkit::on_both_engines! {
         assert_eq!(open.add(&pet(&longest)).await["name"], longest.as_str());
     }
 
-    async fn ids_of_64_bits_come_back_digit_for_digit(open: Open) {
+    async fn ids_of_64_bits_keep_all_digits(open: Open) {
         for id in [i64::MAX, i64::MIN, i64::MAX - 1, -1, 0, 9_007_199_254_740_993] {
             let sent = pet_with("Rex", "id", id);
             let answer = open.pets.post("/v3/pet").json(&sent).send().await;
@@ -88,7 +88,7 @@ testkit::on_both_engines! {
         open.pet(number(&added, "id")).await.is(200, &added);
     }
 
-    async fn posting_an_id_that_exists_replaces_the_pet(open: Open) {
+    async fn post_with_an_existing_id_replaces_the_pet(open: Open) {
         open.add(&doggie(10)).await;
         let other = json!({"id": 10, "name": "Rex", "photoUrls": ["https://example.com/2.jpg"]});
         open.pets.post("/v3/pet").json(&other).send().await.is(200, &other);
@@ -98,7 +98,7 @@ testkit::on_both_engines! {
         assert_eq!(open.inventory().await, json!({"available": 0, "pending": 0, "sold": 0}));
     }
 
-    async fn putting_replaces_a_pet_that_exists(open: Open) {
+    async fn put_replaces_an_existing_pet(open: Open) {
         open.add(&doggie(10)).await;
         let other =
             json!({"id": 10, "name": "Rex", "photoUrls": [], "tags": [{"name": "grey"}], "status": "sold"});
@@ -109,7 +109,7 @@ testkit::on_both_engines! {
         open.pets.put("/v3/pet").json(&doggie(10)).send().await.is(200, &doggie(10));
     }
 
-    async fn putting_needs_the_id_of_a_pet(open: Open) {
+    async fn put_without_id_is_rejected(open: Open) {
         open.add(&doggie(10)).await;
         let before = open.dump().await;
         let answer = open.pets.put("/v3/pet").json(&pet("Rex")).send().await;
@@ -131,7 +131,7 @@ testkit::on_both_engines! {
         assert_eq!(open.dump().await, before);
     }
 
-    async fn a_pet_that_is_not_there_is_404(open: Open) {
+    async fn unknown_pet_gets_404(open: Open) {
         open.add(&doggie(10)).await;
         for id in [1, 9, 11, -10, i64::MAX, i64::MIN] {
             for caller in [&open.pets, &open.key] {

@@ -14,7 +14,7 @@ fn allowed(answer: &Answer) -> BTreeSet<String> {
 }
 
 testkit::on_one_engine! {
-    async fn a_problem_is_a_whole_document(open: Open) {
+    async fn problem_document_has_all_its_members(open: Open) {
         let call = open.pets.post("/v3/pet").json(&json!({"status": "lost", "photoUrls": []}));
         let answer = call.header("x-request-id", "visit-1").send().await;
         assert_eq!((answer.status, answer.header("content-type")), (422, "application/problem+json"));
@@ -46,7 +46,7 @@ testkit::on_one_engine! {
         }
     }
 
-    async fn a_request_has_an_id_the_client_s_if_it_is_well_formed(open: Open) {
+    async fn well_formed_request_id_of_the_client_is_kept(open: Open) {
         for operation in operations() {
             let call = || open.anyone.call(operation.method.clone(), &operation.path);
             let answer = call().header("x-request-id", "visit-1.A_b").send().await;
@@ -58,7 +58,7 @@ testkit::on_one_engine! {
         }
     }
 
-    async fn an_unknown_path_is_404(open: Open) {
+    async fn unknown_path_gets_404(open: Open) {
         for path in [
             "/v3",
             "/v3/",
@@ -91,7 +91,7 @@ testkit::on_one_engine! {
         }
     }
 
-    async fn a_method_that_a_path_does_not_take_is_405_with_those_it_takes(open: Open) {
+    async fn unsupported_method_gets_405_with_the_allowed_ones(open: Open) {
         let all = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"];
         for (path, takes) in [
             ("/v3/pet", &["POST", "PUT"][..]),
@@ -121,7 +121,7 @@ testkit::on_one_engine! {
         }
     }
 
-    async fn head_says_what_get_would_without_the_body(open: Open) {
+    async fn head_answers_as_get_without_the_body(open: Open) {
         open.add(&pet_with("Rex", "id", 1)).await;
         open.anyone.post("/v3/store/order").json(&json!({"id": 1, "petId": 1})).send().await.has_status(200);
         for (caller, path) in [
@@ -153,7 +153,7 @@ testkit::on_one_engine! {
         }
     }
 
-    async fn any_page_may_call_the_api_and_read_its_headers(open: Open) {
+    async fn pages_of_any_origin_may_call_the_api_and_read_its_headers(open: Open) {
         for operation in operations() {
             let preflight = open
                 .anyone
@@ -197,7 +197,7 @@ testkit::on_one_engine! {
         }
     }
 
-    async fn the_implicit_grant_is_refused_and_nobody_signs_up_on_the_pages(open: Open) {
+    async fn implicit_grant_is_rejected(open: Open) {
         let new = identity::oauth::NewClient {
             name: "App".into(),
             redirect_uris: vec!["https://app.example/callback".into()],

@@ -6,7 +6,7 @@ use testkit::{Log, Store};
 use crate::fixture::{Open, Setup};
 
 testkit::on_both_engines! {
-    async fn an_unknown_api_key_is_logged(store: Store) {
+    async fn unknown_api_key_is_logged(store: Store) {
         Log::start();
         let open = Open::on(store, Setup::default()).await;
         let id = |what: &str| format!("{what}-{}", open.address);
@@ -29,7 +29,7 @@ testkit::on_both_engines! {
         assert!(!Log::start().text().contains("unknown-key-text"));
     }
 
-    async fn what_happens_to_a_user_is_logged(store: Store) {
+    async fn changes_of_a_user_are_logged(store: Store) {
         Log::start();
         let open = Open::on(store, Setup { demo: true, ..Setup::default() }).await;
         let user = json!([{"username": "grace", "password": "first-password"}]);

@@ -33,7 +33,7 @@ impl Open {
 }
 
 testkit::on_both_engines! {
-    async fn a_session_comes_as_a_bearer_token_or_as_its_cookie(open: Open) {
+    async fn session_is_accepted_as_bearer_token_or_cookie(open: Open) {
         let secret = open.session_of("ada").await;
         is_in(&reach(&open.anyone.bearer(&secret)).await);
         is_in(&reach(&open.anyone.with("authorization", format!("bearer   {secret}"))).await);
@@ -58,7 +58,7 @@ testkit::on_both_engines! {
         is_in(&reach(&open.with_cookie("none").bearer(&secret)).await);
     }
 
-    async fn a_cookie_counts_for_the_stores_own_pages_only(open: Open) {
+    async fn cookie_is_accepted_only_from_the_own_origin(open: Open) {
         let secret = open.session_of("ada").await;
         for site in ["same-origin", "none"] {
             is_in(&reach(&open.with_cookie(&secret).with("sec-fetch-site", site)).await);
@@ -80,7 +80,7 @@ testkit::on_both_engines! {
         open.user("ada").await.is(200, &json!({"id": 2001, "username": "ada"}));
     }
 
-    async fn a_session_ends_after_an_hour(open: Open) {
+    async fn session_expires_after_an_hour(open: Open) {
         let secret = open.session_of("ada").await;
         open.advance(3599);
         is_in(&reach(&open.anyone.bearer(&secret)).await);
@@ -89,7 +89,7 @@ testkit::on_both_engines! {
         has_ended(&reach(&open.with_cookie(&secret)).await);
     }
 
-    async fn logging_out_ends_the_session_it_was_called_with_and_no_other(open: Open) {
+    async fn logout_ends_only_the_session_of_its_request(open: Open) {
         let secrets = [
             open.session_of("ada").await,
             open.session_of("ada").await,
@@ -118,7 +118,7 @@ testkit::on_both_engines! {
         is_in(&reach(&open.ben).await);
     }
 
-    async fn logging_out_without_a_session_is_fine(open: Open) {
+    async fn logout_without_a_session_gets_200(open: Open) {
         let token = open.token_of("ada", None).await;
         for caller in [
             open.anyone.clone(),
@@ -136,7 +136,7 @@ testkit::on_both_engines! {
     }
 
     /// A client that may see pets must not be able to set the password of the user who allowed it that.
-    async fn an_access_token_changes_no_user(open: Open) {
+    async fn access_token_cannot_change_a_user(open: Open) {
         let session = open.session_of("ada").await;
         let before = open.dump().await;
         for scope in [None, Some("read:pets"), Some("write:pets")] {
@@ -156,7 +156,7 @@ testkit::on_both_engines! {
         assert_eq!(open.dump().await, before);
     }
 
-    async fn a_new_password_ends_all_other_sessions_and_all_grants(open: Open) {
+    async fn new_password_ends_all_other_sessions_and_all_grants(open: Open) {
         let second = open.anyone.bearer(&open.session_of("ada").await);
         let third = open.with_cookie(&open.session_of("ada").await);
         let token = open.anyone.bearer(&open.token_of("ada", None).await);
@@ -183,7 +183,7 @@ testkit::on_both_engines! {
         has_ended(&reach(&open.ada).await);
     }
 
-    async fn the_password_that_a_user_has_already_ends_nothing(open: Open) {
+    async fn unchanged_password_ends_no_session(open: Open) {
         is_empty(&open.ada.put("/v3/user/ada").json(&json!({"password": "wörd"})).send().await);
         let second = open.anyone.bearer(&open.session_of("ada").await);
         let token = open.anyone.bearer(&open.token_of("ada", None).await);
@@ -199,7 +199,7 @@ testkit::on_both_engines! {
         open.anyone.get("/v3/user/login?username=ada&password=w%C3%B6rd").send().await.has_status(200);
     }
 
-    async fn of_sessions_that_set_passwords_at_once_one_stays(open: Open) {
+    async fn one_session_stays_after_concurrent_password_changes(open: Open) {
         let mut sessions = Vec::new();
         for _ in 0..6 {
             sessions.push(open.anyone.bearer(&open.session_of("ada").await));
@@ -222,7 +222,7 @@ testkit::on_both_engines! {
         open.anyone.get(&path).send().await.has_status(200);
     }
 
-    async fn another_kind_of_session_is_not_taken(open: Open) {
+    async fn browser_session_is_rejected(open: Open) {
         let sessions = identity::Sessions::new(true, open.db.clone(), open.clock.clone(), web::Random::system());
         let account = open.account("ada").await.unwrap();
         let length = jiff::SignedDuration::from_hours(1);

@@ -93,7 +93,7 @@ const HAS_ENDED: &str = "The session has ended. Log in at /v3/user/login, and se
 const NEEDS_SCOPES: &str = "The access token needs the scopes write:pets read:pets.";
 
 #[test]
-fn every_operation_is_in_the_table_and_the_document_says_the_same() {
+fn all_operations_are_in_the_table_and_match_the_document() {
     let documented: BTreeSet<_> = operations().into_iter().map(|operation| operation.id).collect();
     let listed: BTreeSet<_> = TABLE.iter().map(|(id, _, _)| (*id).to_owned()).collect();
     assert_eq!(documented, listed);
@@ -119,7 +119,7 @@ fn every_operation_is_in_the_table_and_the_document_says_the_same() {
 }
 
 testkit::on_both_engines! {
-    async fn each_operation_is_reached_with_the_right_credential_and_no_other(open: Open) {
+    async fn operation_accepts_only_its_kind_of_credential(open: Open) {
         let session = open.session_of("ada").await;
         let weak: Vec<_> =
             [open.token_of("ada", Some("read:pets")).await, open.token_of("ada", Some("write:pets")).await]
@@ -210,7 +210,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn of_a_key_and_a_token_a_valid_one_suffices(open: Open) {
+    async fn valid_key_or_token_is_enough(open: Open) {
         open.add(&pet_with("Rex", "id", 1)).await;
         let key = open.key.headers[0].1.clone();
         let weak = open.token_of("ada", Some("read:pets")).await;
@@ -236,7 +236,7 @@ testkit::on_both_engines! {
         is_refused(&answer, 403, NEEDS_SCOPES, &[&scope, KEY]);
     }
 
-    async fn a_key_may_come_as_x_api_key(open: Open) {
+    async fn key_is_accepted_as_x_api_key(open: Open) {
         open.add(&pet_with("Rex", "id", 1)).await;
         let key = open.key.headers[0].1.clone();
         for path in ["/v3/pet/1", "/v3/store/inventory"] {
@@ -257,7 +257,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn what_a_key_opens_is_kept_by_no_cache(open: Open) {
+    async fn answers_to_a_key_are_no_store(open: Open) {
         open.add(&pet_with("Rex", "id", 1)).await;
         for path in ["/v3/pet/1", "/v3/store/inventory"] {
             for (caller, status) in [(&open.key, 200), (&open.anyone, 401)] {
@@ -269,7 +269,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn two_of_one_kind_cannot_be_read(open: Open) {
+    async fn repeated_credentials_get_400(open: Open) {
         open.add(&pet_with("Rex", "id", 1)).await;
         let twice = open.key.with("api_key", "wrong").get("/v3/pet/1").send().await;
         is_refused(&twice, 400, "There is more than one api_key header; send one.", &[]);
@@ -306,7 +306,7 @@ testkit::on_both_engines! {
         is_refused(&basic, 401, NEEDS_TOKEN, &[&open.bearer_challenge("")]);
     }
 
-    async fn a_pet_is_deleted_with_a_valid_key_or_a_valid_token(open: Open) {
+    async fn pet_is_deleted_with_a_valid_key_or_token(open: Open) {
         let key = open.key.headers[0].1.clone();
         let weak = open.token_of("ada", Some("read:pets")).await;
         for (id, caller) in (1..).zip([
@@ -337,7 +337,7 @@ testkit::on_both_engines! {
         open.pet(1).await.has_status(200);
     }
 
-    async fn a_removed_key_and_an_ended_token_open_nothing(open: Open) {
+    async fn removed_key_and_expired_token_get_401(open: Open) {
         open.key.get("/v3/store/inventory").send().await.has_status(200);
         let keys = identity::ApiKeys::new(false, open.db.clone(), open.clock.clone(), web::Random::system());
         assert!(keys.remove("test").await.unwrap());

@@ -52,7 +52,7 @@ fn has_to_wait(answer: &Answer, seconds: u32) {
 }
 
 testkit::on_both_engines! {
-    async fn outside_a_demo_a_list_of_users_takes_a_session(open: Open) {
+    async fn list_of_users_needs_a_session_without_the_demo(open: Open) {
         let before = open.dump().await;
         let said = "This operation needs a user who has logged in. Log in at /v3/user/login, and send the session as a bearer \
                     token or as its cookie.";
@@ -65,7 +65,7 @@ testkit::on_both_engines! {
         assert!(open.can_log_in("zoe").await);
     }
 
-    async fn in_a_demo_anybody_makes_users_who_stay_in_it(store: Store) {
+    async fn users_created_without_a_session_work_only_in_the_demo(store: Store) {
         let open = Open::on(store, with_demo()).await;
         make(&open.anyone, &["a", "b"]).await.is(200, &json!({"id": 12, "username": "b"}));
         assert!(open.can_log_in("a").await && open.can_log_in("b").await);
@@ -84,7 +84,7 @@ testkit::on_both_engines! {
         assert!(open.can_log_in("a").await);
     }
 
-    async fn where_it_is_open_an_address_makes_so_many_users_an_hour(store: Store) {
+    async fn open_sign_up_limits_users_per_address_and_hour(store: Store) {
         let open = Open::on(store, opened()).await;
         make(&open.anyone, &["a", "b", "c"]).await.has_status(200);
         // Each user of a list counts, and a list for which there is no room adds nothing and costs nothing.
@@ -102,17 +102,17 @@ testkit::on_both_engines! {
         assert!(open.can_log_in("f").await);
     }
 
-    async fn where_it_is_open_a_session_does_not_raise_the_limit_of_an_address(store: Store) {
+    async fn session_does_not_raise_the_limit_of_an_address(store: Store) {
         let open = Open::on(store, opened()).await;
         uses_up_the_limit_with_sessions(&open).await;
         has_to_wait(&make(&open.anyone, &["f"]).await, 720);
     }
 
-    async fn users_made_with_a_session_are_counted_where_it_is_closed(store: Store) {
+    async fn closed_sign_up_counts_users_created_with_a_session(store: Store) {
         uses_up_the_limit_with_sessions(&Open::on(store, closed()).await).await;
     }
 
-    async fn in_a_demo_users_are_not_counted(store: Store) {
+    async fn demo_does_not_limit_sign_up(store: Store) {
         let open = Open::on(store, Setup { demo: true, ..closed() }).await;
         for name in ["a", "b", "c", "d", "e", "f"] {
             make_one(&open.ada, name).await.has_status(200);
@@ -123,7 +123,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_list_that_is_longer_than_an_hour_allows_is_refused_for_good(store: Store) {
+    async fn list_longer_than_the_hourly_limit_is_rejected(store: Store) {
         let open = Open::on(store, opened()).await;
         let answer = make(&open.anyone, &["a", "b", "c", "d", "e", "f"]).await;
         let said = "# must have at most 5 items: so many users an hour can be made from an address.";
@@ -131,7 +131,7 @@ testkit::on_both_engines! {
         make(&open.anyone, &["a", "b", "c", "d", "e"]).await.has_status(200);
     }
 
-    async fn two_processes_count_together(store: Store) {
+    async fn two_processes_share_one_limit(store: Store) {
         let open = Open::on(store, opened()).await;
         let another = open.another(&opened()).await;
         make(&open.anyone, &["a", "b", "c"]).await.has_status(200);

@@ -29,7 +29,7 @@ impl Open {
 }
 
 testkit::on_both_engines! {
-    async fn a_user_is_kept_and_answered_without_the_password(open: Open) {
+    async fn user_is_stored_and_returned_without_the_password(open: Open) {
         let mut sent = the_user();
         sent["password"] = "12345".into();
         let answer = open.create(&sent).await;
@@ -47,7 +47,7 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn the_least_that_a_user_needs_is_a_username(open: Open) {
+    async fn username_is_enough_for_a_user(open: Open) {
         open.create(&json!({"username": "max"})).await.is(200, &json!({"id": 1, "username": "max"}));
         open.user("max").await.is(200, &json!({"id": 1, "username": "max"}));
         let call = open.ada.post("/v3/user").json(&json!({"username": "mia"})).header("accept", XML);
@@ -67,7 +67,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_username_is_unique_and_so_is_an_id(open: Open) {
+    async fn taken_username_or_id_is_rejected(open: Open) {
         open.create(&the_user()).await.has_status(200);
         let before = open.dump().await;
         let taken = "There is a user named theUser already; choose another username.";
@@ -83,7 +83,7 @@ testkit::on_both_engines! {
         open.user("theUser").await.is(200, &the_user());
     }
 
-    async fn a_name_is_the_same_however_it_was_typed(open: Open) {
+    async fn names_are_compared_in_unicode_normal_form(open: Open) {
         let (composed, decomposed) = ("Zo\u{eb}", "Zoe\u{308}");
         let created = open.create(&json!({"username": decomposed})).await;
         created.is(200, &json!({"id": 1, "username": composed}));
@@ -97,7 +97,7 @@ testkit::on_both_engines! {
         is_broken(&answer, &[("#/1/username", "is the username of another user in the list")]);
     }
 
-    async fn names_that_a_path_must_escape_can_be_read(open: Open) {
+    async fn names_with_escaped_characters_are_found_by_path(open: Open) {
         for (name, path) in [
             ("a b", "a%20b"),
             ("a/b", "a%2Fb"),
@@ -117,7 +117,7 @@ testkit::on_both_engines! {
 
     /// Their addresses are those of other operations, or what clients make other addresses of, so that no client could read,
     /// change or delete such a user.
-    async fn names_that_no_path_leads_to_are_refused(open: Open) {
+    async fn names_that_no_path_can_reach_are_rejected(open: Open) {
         let before = open.dump().await;
         let said = "cannot be used: no address could lead to a user of this name";
         for name in ["login", "logout", "createWithList", ".", ".."] {
@@ -134,7 +134,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_user_that_is_not_there_is_404_and_no_name_at_all_400(open: Open) {
+    async fn unknown_user_gets_404_and_invalid_name_400(open: Open) {
         for name in ["nobody", "ADA", "ada%20", "%EF%BF%BE"] {
             let detail = open.user(name).await.is_problem(404, "not-found");
             assert_eq!(detail, "There is no user with this name.");
@@ -147,7 +147,7 @@ testkit::on_both_engines! {
         assert_eq!(problem, "There is nothing at this address. The API begins at /v3; its operations are listed at /docs.");
     }
 
-    async fn creating_users_at_once_makes_each_name_once(open: Open) {
+    async fn concurrent_creations_make_each_name_once(open: Open) {
         let calls = (0..40).map(|at| {
             let (ada, ben) = (open.ada.clone(), open.ben.clone());
             async move {

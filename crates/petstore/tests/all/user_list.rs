@@ -20,7 +20,7 @@ fn users(count: usize) -> Value {
 }
 
 testkit::on_both_engines! {
-    async fn the_last_user_is_the_answer_and_all_are_there(open: Open) {
+    async fn last_user_is_returned_and_all_are_created(open: Open) {
         let sent = json!([
             {"username": "a", "firstName": "A"},
             {"id": 77, "username": "b"},
@@ -36,7 +36,7 @@ testkit::on_both_engines! {
         is_xml(&answer, "<user><id>3</id><username>d</username></user>");
     }
 
-    async fn as_many_as_fifty_can_be_made_at_once(open: Open) {
+    async fn list_may_have_fifty_users(open: Open) {
         let before = open.dump().await;
         is_broken(&open.create_list(&json!([])).await, &[("#", "must have at least one item")]);
         for count in [51, 101, 1000] {
@@ -47,7 +47,7 @@ testkit::on_both_engines! {
         open.create_list(&users(50)).await.is(200, &json!({"id": 50, "username": "user 49"}));
     }
 
-    async fn one_that_is_taken_keeps_all_others_out(open: Open) {
+    async fn one_taken_name_rejects_the_whole_list(open: Open) {
         let before = open.dump().await;
         let taken = "There is a user named ada already; choose another username.";
         for list in [
@@ -69,7 +69,7 @@ testkit::on_both_engines! {
         open.user("a").await.is_problem(404, "not-found");
     }
 
-    async fn what_is_twice_in_one_list_is_refused(open: Open) {
+    async fn repeated_name_or_id_in_a_list_is_rejected(open: Open) {
         let before = open.dump().await;
         let list = json!([
             {"id": 5, "username": "a"},
@@ -91,7 +91,7 @@ testkit::on_both_engines! {
     }
 
     /// The next id to be given out is 1: what the list itself asks for must not be in its own way.
-    async fn an_id_of_the_list_is_not_given_to_another_of_it(open: Open) {
+    async fn id_chosen_in_a_list_is_not_assigned_in_it(open: Open) {
         let list = json!([
             {"username": "a"}, {"id": 1, "username": "b"}, {"id": 2, "username": "c"}, {"username": "d"},
         ]);
@@ -104,7 +104,7 @@ testkit::on_both_engines! {
         assert!(given[0] > 2 && given[1] > 2 && given[0] != given[1], "{given:?}");
     }
 
-    async fn every_fault_of_every_user_is_told_at_once(open: Open) {
+    async fn all_validation_errors_of_all_users_are_listed(open: Open) {
         let before = open.dump().await;
         let list = json!([
             {"username": "fine"},
@@ -139,7 +139,7 @@ testkit::on_both_engines! {
         assert_eq!(open.dump().await, before);
     }
 
-    async fn lists_at_once_are_made_whole_or_not_at_all(open: Open) {
+    async fn concurrent_lists_are_created_completely_or_not_at_all(open: Open) {
         let lists = (0..24).map(|number| {
             let ada = open.ada.clone();
             async move {

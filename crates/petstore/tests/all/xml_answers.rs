@@ -14,7 +14,7 @@ use crate::{
 const XML: &str = "application/xml";
 
 testkit::on_both_engines! {
-    async fn every_xml_answer_has_the_names_of_its_schema(open: Open) {
+    async fn xml_answers_have_the_names_of_their_schemas(open: Open) {
         let mut pet = pet_with("Rex", "id", 1);
         pet["photoUrls"] = json!(["1.jpg", "2.jpg"]);
         pet["category"] = json!({"id": 1, "name": "Dogs"});

@@ -1,11 +1,11 @@
-//! All that is wrong with a request and can be seen without the database is said at once.
+//! All validation errors that need no database are listed in one answer.
 
 use serde_json::json;
 
 use crate::{answers::is_broken, bad_input::ID, fixture::Open};
 
 testkit::on_both_engines! {
-    async fn list_of_users_names_repeats_beside_the_rest(open: Open) {
+    async fn repeated_users_of_a_list_are_listed_with_the_other_validation_errors(open: Open) {
         let users = json!([
             {"id": 7, "username": "same"},
             {"id": 7, "username": "same", "email": 5},
@@ -21,7 +21,7 @@ testkit::on_both_engines! {
         ]);
     }
 
-    async fn replaced_pet_lacks_its_id_and_more(open: Open) {
+    async fn missing_id_of_a_replacement_is_listed_with_the_other_validation_errors(open: Open) {
         let answer = open.pets.put("/v3/pet").json(&json!({"name": "", "photoUrls": 1})).send().await;
         answer.is_invalid(&[
             ("#/name", "must not be empty"),
@@ -30,7 +30,7 @@ testkit::on_both_engines! {
         ]);
     }
 
-    async fn change_of_a_pet_names_its_path_and_its_query(open: Open) {
+    async fn change_of_a_pet_lists_validation_errors_of_path_and_query(open: Open) {
         let answer = open.pets.post("/v3/pet/x?name=&status=lost").send().await;
         answer.is_invalid(&[
             ("{petId}", ID),
@@ -39,7 +39,7 @@ testkit::on_both_engines! {
         ]);
     }
 
-    async fn upload_names_its_path_and_its_query(open: Open) {
+    async fn upload_lists_validation_errors_of_path_and_query(open: Open) {
         let path = format!("/v3/pet/x/uploadImage?additionalMetadata={}", "x".repeat(1001));
         let answer = open.pets.post(&path).body("image/png", "x").send().await;
         answer.is_invalid(&[
@@ -48,7 +48,7 @@ testkit::on_both_engines! {
         ]);
     }
 
-    async fn change_of_a_user_names_its_path_and_its_body(open: Open) {
+    async fn change_of_a_user_lists_validation_errors_of_path_and_body(open: Open) {
         let answer = open.ada.put("/v3/user/a:b").json(&json!({"email": 5})).send().await;
         answer.is_invalid(&[
             ("{username}", "must be a username: 1 to 100 characters, no control characters, no colon"),

@@ -1,4 +1,4 @@
-//! What stands beside the API: pages for people, the documentation, and what an operator's tools ask.
+//! The routes besides the API: pages for people, the documentation, health and readiness probes.
 
 use service::Instance;
 use std::{future::ready, pin::Pin, sync::mpsc};
@@ -26,7 +26,7 @@ async fn begin(future: Pin<&mut impl Future>) {
 }
 
 testkit::on_both_engines! {
-    async fn tools_are_told_that_it_lives_and_is_ready(open: Open) {
+    async fn health_and_readiness_probes_get_200(open: Open) {
         for (path, said) in [("/healthz", "ok\n"), ("/readyz", "ready\n")] {
             let answer = open.anyone.get(path).send().await;
             assert_eq!((answer.status, answer.text().as_str()), (200, said));
@@ -36,7 +36,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn every_link_of_the_front_page_leads_somewhere(open: Open) {
+    async fn links_of_the_start_page_work(open: Open) {
         let front = open.anyone.get("/").send().await;
         let html = front.has_status(200).text();
         assert!(html.contains("<h1>Museum</h1>"), "{html}");
@@ -48,7 +48,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn every_problem_has_a_page_at_its_type(open: Open) {
+    async fn each_problem_has_a_page_at_its_type(open: Open) {
         let all = open.anyone.get("/problems").send().await.has_status(200).text();
         let kinds: Vec<_> =
             attributes(&all, "href").into_iter().filter(|link| link.starts_with("/problems/")).collect();
@@ -99,7 +99,7 @@ testkit::on_both_engines! {
         assert_eq!(statuses, [400, 401, 404, 405, 406, 413, 415]);
     }
 
-    async fn pages_run_nothing_and_load_nothing_from_elsewhere(open: Open) {
+    async fn pages_run_no_scripts_and_load_nothing_from_other_origins(open: Open) {
         for path in ["/", "/problems", "/problems/not-found"] {
             let page = open.anyone.get(path).send().await;
             assert_eq!(page.status, 200);
@@ -115,7 +115,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn the_documentation_comes_with_all_it_needs(open: Open) {
+    async fn documentation_is_served_with_its_scripts_and_styles(open: Open) {
         let moved = open.anyone.get("/docs").send().await;
         assert_eq!((moved.status, moved.header("location")), (303, "/docs/"));
         let page = open.anyone.get("/docs/").send().await;
@@ -136,7 +136,7 @@ testkit::on_both_engines! {
     }
 
     /// With room for one unit of work to run and one to wait, the third is turned away at once.
-    async fn a_service_that_is_too_busy_says_so_with_503(store: Store) {
+    async fn overloaded_service_answers_503(store: Store) {
         let limits = db::Limits { queue: 1, connections: 1, ..db::Limits::DEFAULT };
         let db = db::Db::open(store.location(), "museum", museum::MIGRATIONS, limits).unwrap();
         let open = Open::on(store, Setup::default()).await;

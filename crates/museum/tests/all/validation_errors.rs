@@ -1,4 +1,4 @@
-//! All that is wrong with a request and can be seen without the database is said at once.
+//! All validation errors that need no database are listed in one answer.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ const PAGE: (&str, &str) = ("?page", "must be a whole number, 1 or more");
 const LIMIT: (&str, &str) = ("?limit", "must be a whole number from 1 to 30");
 
 testkit::on_both_engines! {
-    async fn purchase_names_a_day_that_cannot_be_visited_beside_the_rest(open: Open) {
+    async fn invalid_day_of_a_purchase_is_listed_with_the_other_validation_errors(open: Open) {
         let email = ("#/email", "must be an email address like visitor@example.com");
         let mut purchase = general("2026-05-12");
         purchase["email"] = json!("nobody");
@@ -28,7 +28,7 @@ testkit::on_both_engines! {
         ]);
     }
 
-    async fn list_of_events_names_a_range_that_ends_early_beside_the_rest(open: Open) {
+    async fn reversed_range_of_events_is_listed_with_the_other_validation_errors(open: Open) {
         let end = |start: &'static str| ("?endDate", start);
         let answer = open.events("?startDate=2026-05-20&endDate=2026-05-19&limit=99&page=0").await;
         answer.is_invalid(&[PAGE, LIMIT, end("must not be before startDate, which is 2026-05-20")]);
@@ -39,7 +39,7 @@ testkit::on_both_engines! {
         answer.is_invalid(&[("?startDate", "must be a calendar date like 2026-05-17"), LIMIT]);
     }
 
-    async fn change_of_an_event_names_its_path_and_its_body(open: Open) {
+    async fn change_of_an_event_lists_validation_errors_of_path_and_body(open: Open) {
         open.patch("1", &json!({"name": "", "price": -1})).await.is_invalid(&[
             ("{eventId}", "must be a UUID like 3be6453c-03eb-4357-ae5a-984a0e574a54"),
             ("#/name", "must not be empty"),
