@@ -295,7 +295,7 @@ mod tests {
     use crate::migrations::ACCOUNTS;
 
     testkit::on_both_engines! {
-        async fn a_password_that_is_changed_while_it_is_checked_is_the_old_one(store: Store) {
+        async fn password_changed_during_its_check_is_rejected(store: Store) {
             let db = store.open("test", &[ACCOUNTS]);
             let clock = Clock::manual("2026-05-13T10:00:00Z".parse().unwrap());
             let accounts = Accounts::new("Test", false, db.clone(), clock.clone(), Random::system()).unwrap();

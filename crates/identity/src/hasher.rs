@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_are_those_of_the_library() {
+    fn hashes_equal_those_of_the_library() {
         let hasher = hasher(1);
         for password in ["correct horse", "", "pass wörd"] {
             let hash = hasher.hash(password.as_bytes(), SALT).unwrap();
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_with_other_parameters_are_verified_by_their_own() {
+    fn hashes_with_other_parameters_are_verified_with_them() {
         let hasher = hasher(1);
         for (memory, passes, lanes) in [(8, 1, 1), (64, 3, 2), (20 * 1024, 1, 1)] {
             let params = Params::new(memory, passes, lanes, None).unwrap();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn one_buffer_serves_one_hash_after_another() {
+    fn buffer_is_reused_by_the_next_hash() {
         let hasher = hasher(1);
         let hash = hasher.hash(b"one", SALT).unwrap();
         let buffer = hasher.lock()[0].as_ptr();

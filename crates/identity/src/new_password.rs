@@ -105,7 +105,7 @@ mod tests {
     }
 
     testkit::on_both_engines! {
-        async fn sign_in_goes_on_while_the_queue_of_new_passwords_is_full(store: Store) {
+        async fn sign_in_works_while_the_queue_of_new_passwords_is_full(store: Store) {
             let accounts = accounts(&store);
             let id = accounts.add("ada", "correct horse".into()).await.unwrap();
             // Every permit is taken, and none of the work is done.
@@ -120,7 +120,7 @@ mod tests {
             assert!(matches!(wrong, Err(SignInError::Wrong)), "{wrong:?}");
         }
 
-        async fn a_list_takes_a_permit_for_each_password(store: Store) {
+        async fn list_takes_a_permit_for_each_password(store: Store) {
             let accounts = accounts(&store);
             let turns = accounts.0.passwords.all_changes().await;
             let waiting = tokio::spawn({

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn services_of_a_process_keep_no_more_buffers_than_one_needs() {
+    async fn services_of_a_process_share_their_buffers() {
         let services = [(); 3].map(|()| Passwords::new("Test", Random::system()).unwrap());
         let hash = |at: usize| {
             let passwords = &services[at % 3];

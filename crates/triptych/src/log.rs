@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_that_act_are_escaped() {
+    fn control_characters_are_escaped() {
         let line = "a\u{85}b\u{9b}31mc\u{202e}d\u{2066}e\u{200f}f\x07g\x1b[1mh\ni\u{2028}é 東\n";
         let expected = r"a\u0085b\u009b31mc\u202ed\u2066e\u200ff\u0007g\u001b[1mh\u000ai\u2028é 東";
         assert_eq!(escaped(line, false), format!("{expected}\n"));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn json_means_the_same_after_it() {
+    fn escaped_json_has_the_same_value() {
         let said = "/a\u{85}\u{202e}\u{2028}\n";
         let line = serde_json::to_string(said).unwrap();
         let line = escaped(&line, false);

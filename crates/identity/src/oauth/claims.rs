@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_clients_and_subjects_of_others_are_counted_apart() {
+    fn users_clients_and_external_subjects_are_counted_separately() {
         let id = "019e0000-0000-7000-8000-000000000001";
         let claims = |subject: &str, client: &str, own| Claims {
             subject: subject.into(),

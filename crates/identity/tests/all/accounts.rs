@@ -13,7 +13,7 @@ fn unfit<T: std::fmt::Debug>(result: Result<T, ChangeError>) -> AccountError {
 }
 
 testkit::on_both_engines! {
-    async fn unfit_names_and_passwords_are_refused_with_the_reason(world: World) {
+    async fn invalid_names_and_passwords_are_rejected_with_the_reason(world: World) {
         let add = async |name: &str, password: &str| unfit(world.accounts.add(name, password.into()).await);
         assert_eq!(add("", PASSWORD).await, AccountError::NameLength);
         assert_eq!(add(&"é".repeat(101), PASSWORD).await, AccountError::NameLength);
@@ -40,7 +40,7 @@ testkit::on_both_engines! {
         assert_eq!(AccountError::NameLength.to_string(), "a name must have 1 to 100 characters");
     }
 
-    async fn a_name_is_given_once(world: World) {
+    async fn taken_name_is_rejected(world: World) {
         let id = world.add("ada", PASSWORD).await;
         let again = world.accounts.add("ada", "other password".into()).await;
         assert!(matches!(again, Err(ChangeError::Taken)), "{again:?}");
@@ -50,7 +50,7 @@ testkit::on_both_engines! {
         assert_ne!(world.add("Ada", PASSWORD).await, id);
     }
 
-    async fn of_many_who_want_a_name_at_once_one_gets_it(world: World) {
+    async fn one_of_many_concurrent_requests_gets_a_name(world: World) {
         let tries = (0..8).map(|_| world.accounts.add("ada", PASSWORD.into()));
         let mut added = 0;
         for outcome in futures_util::future::join_all(tries).await {
@@ -63,7 +63,7 @@ testkit::on_both_engines! {
         assert_eq!(added, 1);
     }
 
-    async fn who_is_unknown_cannot_be_changed(world: World) {
+    async fn unknown_account_cannot_be_changed(world: World) {
         let changed = world.accounts.set_password("ada", PASSWORD.into()).await;
         assert!(matches!(changed, Err(ChangeError::Unknown)), "{changed:?}");
         let removed = world.accounts.remove("ada").await;
@@ -96,7 +96,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn nobody_finds_a_password_in_the_database(world: World) {
+    async fn passwords_are_not_in_the_database(world: World) {
         let secret = "plain-password-of-ada";
         world.add("ada", secret).await;
         assert_eq!(world.call("ada", secret).await, 200);
@@ -124,7 +124,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn demo_accounts_work_in_demo_mode_only(world: World) {
+    async fn demo_accounts_work_only_in_the_demo(world: World) {
         world.accounts.add_demo("demo", "demo").await.unwrap();
         let strict = world.without_demo();
         let Outcome::In(id) = sign_in(&world.accounts, "demo", "demo", HERE).await else { panic!("not in") };
@@ -141,7 +141,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn an_ordinary_account_is_never_made_a_demo_account(world: World) {
+    async fn ordinary_account_does_not_become_a_demo_account(world: World) {
         let id = world.add("demo", PASSWORD).await;
         world.accounts.add_demo("demo", "demo").await.unwrap();
         assert_eq!(sign_in(&world.accounts, "demo", "demo", HERE).await, Outcome::Wrong);

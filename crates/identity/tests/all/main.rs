@@ -2,15 +2,15 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod account_transactions;
 mod accounts;
+mod basic_auth;
 mod browser;
-mod crowds;
+mod concurrent_sign_ins;
+mod constant_work;
 mod issuer;
 mod oauth;
+mod password_cache;
 mod quota;
-mod remembering;
-mod same_work;
-mod signing_in;
 mod support;
 mod throttling;
-mod together;

@@ -65,7 +65,7 @@ async fn at_once(quotas: &[Quota], calls: usize) -> usize {
 }
 
 testkit::on_both_engines! {
-    async fn exactly_so_many_calls_pass_and_each_is_told_where_it_stands(world: World) {
+    async fn calls_up_to_the_limit_pass_with_their_remaining_count(world: World) {
         let quota = world.quota(5);
         assert_eq!(quota.limit(), 5);
         for remaining in [4, 3, 2, 1, 0] {
@@ -84,7 +84,7 @@ testkit::on_both_engines! {
         assert_eq!(quota.spend("ada").await.unwrap(), QuotaStatus { limit: 5, remaining: 4, reset: 3600 });
     }
 
-    async fn a_large_limit_is_met_to_the_call_too(world: World) {
+    async fn large_limit_is_exact(world: World) {
         // More than one at a time is taken from the database here, and the last step is not a whole one.
         for (caller, limit) in [("a", 199), ("b", 200), ("c", 250), ("d", 1005)] {
             let quota = world.quota(limit);
@@ -96,7 +96,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn of_200_calls_at_once_as_many_pass_as_may(world: World) {
+    async fn concurrent_calls_pass_exactly_up_to_the_limit(world: World) {
         for limit in [1, 7, 150, 199, 200] {
             assert_eq!(at_once(&[world.quota(limit)], 200).await, limit as usize, "{limit}");
             world.advance(3600);
@@ -104,14 +104,14 @@ testkit::on_both_engines! {
     }
 
     /// Where each of them took a step of its own, the last would find nothing left to take.
-    async fn a_crowd_within_the_limit_passes_as_a_whole(world: World) {
+    async fn concurrent_calls_within_the_limit_all_pass(world: World) {
         let quota = world.quota(1000);
         assert_eq!(at_once(std::slice::from_ref(&quota), 300).await, 300);
         assert_eq!(quota.spend("ada").await.unwrap().remaining, 699);
         assert_eq!(at_once(std::slice::from_ref(&quota), 900).await, 699);
     }
 
-    async fn processes_never_allow_more_together(world: World) {
+    async fn processes_share_one_limit(world: World) {
         // One at a time from the database: not one is lost.
         let quotas = [world.quota(150), world.another(150), world.another(150)];
         assert_eq!(at_once(&quotas, 240).await, 150);
@@ -154,13 +154,13 @@ testkit::on_both_engines! {
         assert!(!spend(&quota, "ben").await);
     }
 
-    async fn a_limit_of_nothing_allows_nothing(world: World) {
+    async fn limit_of_zero_allows_no_call(world: World) {
         let quota = world.quota(0);
         assert!(!spend(&quota, "ada").await);
         assert!(!spend(&quota, "ada").await);
     }
 
-    async fn counts_of_past_hours_are_cleared_away(world: World) {
+    async fn counts_of_past_hours_are_deleted(world: World) {
         let quota = world.quota(10);
         for number in 0..30 {
             assert!(spend(&quota, &format!("caller {number:02}")).await);

@@ -28,7 +28,7 @@ async fn call_from(source: [u8; 4], world: &World, name: &str, password: &str) -
 }
 
 testkit::on_both_engines! {
-    async fn ten_guesses_at_an_account_from_an_address_then_one_in_half_a_minute(world: World) {
+    async fn address_has_ten_guesses_at_an_account_then_one_per_half_minute(world: World) {
         world.add("ada", PASSWORD).await;
         let client = world.client.signed_in("ada", GUESS);
         for _ in 0..10 {
@@ -58,7 +58,7 @@ testkit::on_both_engines! {
         assert_eq!(client.get("/me").send().await.status, 429);
     }
 
-    async fn guesses_at_an_unknown_name_are_counted_the_same_way(world: World) {
+    async fn guesses_at_an_unknown_name_are_counted(world: World) {
         world.add("ada", PASSWORD).await;
         assert_eq!(sign_in(&world.accounts, "ada", GUESS, address(1)).await, Outcome::Wrong);
         let known = world.meters().await;
@@ -74,7 +74,7 @@ testkit::on_both_engines! {
         assert_eq!(sign_in(&world.accounts, "nobody", GUESS, address(2)).await, Outcome::Wait(30));
     }
 
-    async fn guesses_at_once_count_each(world: World) {
+    async fn concurrent_guesses_are_all_counted(world: World) {
         world.add("ada", PASSWORD).await;
         let guesses = ["guess-01", "guess-02", "guess-03", "guess-04", "guess-05", "guess-06", "guess-07", "guess-08"];
         let attempts = guesses.iter().chain(&["guess-09", "guess-10", "guess-11", "guess-12", "guess-13"]);
@@ -82,7 +82,7 @@ testkit::on_both_engines! {
         assert_eq!((count(&outcomes, Outcome::Wrong), count(&outcomes, Outcome::Wait(30))), (10, 3), "{outcomes:?}");
     }
 
-    async fn signing_in_clears_what_was_mistyped(world: World) {
+    async fn sign_in_resets_the_count_of_wrong_passwords(world: World) {
         let id = world.add("ada", PASSWORD).await;
         for _ in 0..3 {
             for _ in 0..9 {
@@ -92,7 +92,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn another_address_is_not_kept_out(world: World) {
+    async fn other_addresses_are_not_throttled(world: World) {
         world.add("ada", PASSWORD).await;
         for _ in 0..10 {
             assert_eq!(call_from([127, 0, 0, 1], &world, "ada", GUESS).await, "HTTP/1.1 401 Unauthorized");
@@ -104,7 +104,7 @@ testkit::on_both_engines! {
         assert_eq!(call_from([127, 0, 0, 1], &world, "bob", PASSWORD).await, "HTTP/1.1 200 OK");
     }
 
-    async fn an_address_has_a_hundred_guesses_at_all_names_together(world: World) {
+    async fn address_has_a_hundred_guesses_at_all_names_together(world: World) {
         let id = world.add("ada", PASSWORD).await;
         let attempts = (0..110).map(|number| (format!("name {number}"), GUESS, address(1)));
         let outcomes = at_once(&world.accounts, attempts).await;
@@ -116,7 +116,7 @@ testkit::on_both_engines! {
         assert_eq!(sign_in(&world.accounts, "and another", GUESS, address(1)).await, Outcome::Wait(5));
     }
 
-    async fn an_account_has_a_hundred_guesses_from_all_addresses_together_its_owner_s_aside(world: World) {
+    async fn account_has_a_hundred_guesses_from_all_addresses_except_the_owners(world: World) {
         let id = world.add("ada", PASSWORD).await;
         let owner = address(1000);
         assert_eq!(sign_in(&world.accounts, "ada", PASSWORD, owner).await, Outcome::In(id));
@@ -135,7 +135,7 @@ testkit::on_both_engines! {
         assert_eq!(sign_in(&world.accounts, "ada", GUESS, address(503)).await, Outcome::Wait(10));
     }
 
-    async fn the_owner_s_address_is_forgotten_after_a_month(world: World) {
+    async fn address_of_the_owner_is_deleted_after_a_month(world: World) {
         let id = world.add("ada", PASSWORD).await;
         assert_eq!(sign_in(&world.accounts, "ada", PASSWORD, address(1000)).await, Outcome::In(id));
         world.advance(30 * 24 * 60 * 60 + 1);
@@ -143,7 +143,7 @@ testkit::on_both_engines! {
         assert_eq!(sign_in(&world.another(), "ada", PASSWORD, address(1000)).await, Outcome::Wait(10));
     }
 
-    async fn the_addresses_of_an_ipv6_network_count_as_one(world: World) {
+    async fn addresses_of_an_ipv6_network_count_as_one(world: World) {
         let within = |host| IpAddr::from(Ipv6Addr::new(0x2001, 0xdb8, 1, 2, host, 0, 0, host));
         for host in 0..10 {
             assert_eq!(sign_in(&world.accounts, "ada", GUESS, within(host)).await, Outcome::Wrong);
@@ -153,7 +153,7 @@ testkit::on_both_engines! {
         assert_eq!(sign_in(&world.accounts, "ada", GUESS, next).await, Outcome::Wrong);
     }
 
-    async fn processes_count_together(world: World) {
+    async fn processes_share_their_counts(world: World) {
         world.add("ada", PASSWORD).await;
         let another = world.another();
         for _ in 0..5 {
@@ -164,7 +164,7 @@ testkit::on_both_engines! {
         assert_eq!(sign_in(&another, "ada", GUESS, HERE).await, Outcome::Wait(30));
     }
 
-    async fn old_meters_are_cleared_away(world: World) {
+    async fn old_meters_are_deleted(world: World) {
         at_once(&world.accounts, (0..50).map(|number| (format!("name {number}"), GUESS, address(number)))).await;
         assert_eq!(world.meters().await.len(), 150);
         world.advance(60 * 60);

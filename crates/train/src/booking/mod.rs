@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_follow_the_time_within_a_millisecond() {
+    fn ids_are_ordered_within_a_millisecond() {
         let random = Random::system();
         let start: Timestamp = "2026-05-13T10:00:00Z".parse().unwrap();
         let ids: Vec<_> =

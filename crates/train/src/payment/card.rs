@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn checksums() {
+    fn wrong_checksum_is_detected() {
         for right in ["4242424242424242", "4000000000000002", "378282246310005", "6011111111111117"] {
             assert!(has_right_checksum(right), "{right}");
         }

@@ -113,7 +113,7 @@ impl Asked {
 }
 
 testkit::on_both_engines! {
-    async fn success_before_the_hold_ends_confirms(asked: Asked) {
+    async fn success_before_the_hold_expires_confirms_the_booking(asked: Asked) {
         asked.move_to("2026-05-13T10:59:59.999999Z");
         assert!(asked.settle(Outcome::Succeeded).await);
         let confirmed = (Some(booking::Status::Confirmed), Stage::Succeeded, 1);
@@ -126,7 +126,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn success_when_the_hold_has_ended_is_given_back_though_nobody_swept(asked: Asked) {
+    async fn success_after_the_hold_expired_is_refunded_before_a_sweep(asked: Asked) {
         asked.move_to("2026-05-13T11:00:00Z");
         assert!(!asked.settle(Outcome::Succeeded).await);
         assert_eq!(asked.state().await, (Some(booking::Status::Expired), Stage::Refunded, 0));
@@ -134,13 +134,13 @@ testkit::on_both_engines! {
         assert_eq!(asked.state().await, (Some(booking::Status::Expired), Stage::Refunded, 0));
     }
 
-    async fn success_of_a_booking_that_was_cancelled_is_given_back(asked: Asked) {
+    async fn success_for_a_cancelled_booking_is_refunded(asked: Asked) {
         asked.cancel().await;
         assert!(!asked.settle(Outcome::Succeeded).await);
         assert_eq!(asked.state().await, (None, Stage::Refunded, 0));
     }
 
-    async fn failure_leaves_the_booking_as_it_is(asked: Asked) {
+    async fn failure_does_not_change_the_booking(asked: Asked) {
         assert!(asked.settle(Outcome::Failed(Failure::CardDeclined)).await);
         let failed = (Some(booking::Status::Held), Stage::Failed, 1);
         assert_eq!(asked.state().await, failed);
@@ -151,7 +151,7 @@ testkit::on_both_engines! {
         assert_eq!(stored.unwrap().failure, Some(Failure::CardDeclined));
     }
 
-    async fn what_is_not_decided_is_looked_at_again(asked: Asked) {
+    async fn pending_payment_is_checked_again(asked: Asked) {
         let later = asked.clock.now() + SignedDuration::from_secs(5);
         assert!(asked.settle(Outcome::Pending(later)).await);
         assert_eq!(asked.state().await, (Some(booking::Status::Held), Stage::Pending, 1));
@@ -162,7 +162,7 @@ testkit::on_both_engines! {
         assert_eq!(asked.train.db.read(store::next_check).await.unwrap(), None);
     }
 
-    async fn who_looks_at_a_payment_has_it_for_themselves_for_a_while(asked: Asked) {
+    async fn claimed_payment_is_leased_to_one_process(asked: Asked) {
         let claim = async || {
             let now = asked.clock.now();
             let claimed = asked.train.db.write(move |tx| store::claim(tx, now)).await;
@@ -180,7 +180,7 @@ testkit::on_both_engines! {
         assert_eq!(claim().await, Some(asked.payment));
     }
 
-    async fn a_confirmed_booking_that_is_cancelled_is_given_back(asked: Asked) {
+    async fn payment_of_a_cancelled_confirmed_booking_is_refunded(asked: Asked) {
         assert!(asked.settle(Outcome::Succeeded).await);
         asked.cancel().await;
         assert_eq!(asked.state().await, (None, Stage::Refunding, 0));
@@ -188,7 +188,7 @@ testkit::on_both_engines! {
         assert_eq!(asked.state().await, (None, Stage::Refunded, 0));
     }
 
-    async fn a_sweeper_that_panics_is_started_again(store: Store) {
+    async fn sweeper_that_panics_is_restarted(store: Store) {
         let broken = Arc::new(AtomicBool::new(true));
         let processor = |db, clock| -> Box<dyn Processor> {
             Box::new(Unsteady { broken: broken.clone(), sandbox: Sandbox::new(db, clock) })

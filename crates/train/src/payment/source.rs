@@ -185,7 +185,7 @@ mod tests {
     use super::{super::account::AccountType, *};
 
     #[test]
-    fn numbers_cannot_be_printed() {
+    fn numbers_are_not_printed() {
         let (number, cvc): (SecretString, SecretString) = ("4242424242424242".into(), "987".into());
         let printed = format!("{number:?} {cvc:?}");
         assert!(!printed.contains("4242") && !printed.contains("987"), "{printed}");

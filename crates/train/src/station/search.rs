@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn case_and_accents_do_not_count() {
+    fn case_and_accents_are_ignored() {
         for (text, expected) in [
             ("München", "munchen"),
             ("ZÜRICH", "zurich"),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_are_those_of_a_map() {
+    fn distances_are_in_kilometres_on_the_globe() {
         let berlin = Coordinates { latitude: 52.5251, longitude: 13.3694 };
         let paris = Coordinates { latitude: 48.8809, longitude: 2.3553 };
         assert!((berlin.distance(paris) - 878.0).abs() < 5.0, "{}", berlin.distance(paris));

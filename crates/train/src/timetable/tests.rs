@@ -55,7 +55,7 @@ fn stations_are_real_and_complete() {
 
 /// A zone's clocks follow the sun, more or less: a swapped pair of coordinates or a wrong zone stands out.
 #[test]
-fn stations_are_where_their_zones_are() {
+fn stations_are_within_their_zones() {
     let winter: Timestamp = "2026-01-15T12:00:00Z".parse().unwrap();
     for station in timetable().stations {
         let (latitude, longitude) = (station.place.latitude, station.place.longitude);
@@ -73,7 +73,7 @@ fn stations_are_where_their_zones_are() {
 }
 
 #[test]
-fn services_are_plausible_and_go_both_ways() {
+fn services_are_plausible_and_run_in_both_directions() {
     let timetable = timetable();
     assert!(timetable.services.len() >= 500);
     let numbers: BTreeSet<_> = timetable.services.iter().map(|service| &service.number).collect();
@@ -106,7 +106,7 @@ fn services_are_plausible_and_go_both_ways() {
 }
 
 #[test]
-fn no_two_trips_of_a_year_have_the_same_id_and_each_is_found_by_it() {
+fn ids_of_a_year_of_trips_are_unique_and_find_their_trip() {
     let timetable = timetable();
     let mut ids = HashSet::new();
     let mut day = date(2026, 5, 13);
@@ -129,7 +129,7 @@ fn no_two_trips_of_a_year_have_the_same_id_and_each_is_found_by_it() {
 
 /// On every installation and in every version: these are in people's calendars.
 #[test]
-fn ids_never_change() {
+fn ids_are_stable() {
     let timetable = timetable();
     for (number, day, id) in [
         ("TGV 9710", date(2026, 5, 20), "2f87bac9-12fc-8000-80a8-ac0100005071"),
@@ -143,7 +143,7 @@ fn ids_never_change() {
 }
 
 #[test]
-fn trips_are_offered_from_now_to_ninety_days_ahead_in_any_year() {
+fn trips_are_offered_for_ninety_days_in_any_year() {
     let timetable = timetable();
     let berlin = timetable.station_at("efdbb9d1-02c2-4bc3-afb7-6788d8782b1e".parse().unwrap()).unwrap();
     let paris = timetable.station_at("b2e783e1-c824-4d63-b37a-d8d698862f1d".parse().unwrap()).unwrap();
@@ -166,7 +166,7 @@ fn trips_are_offered_from_now_to_ninety_days_ahead_in_any_year() {
 }
 
 #[test]
-fn clocks_that_change_move_no_departure() {
+fn departures_keep_local_time_when_clocks_change() {
     let timetable = timetable();
     let changes = [date(2026, 3, 29), date(2026, 10, 25), date(2027, 3, 28), date(2027, 10, 31)];
     for sunday in changes {
@@ -198,7 +198,7 @@ fn clocks_that_change_move_no_departure() {
 }
 
 #[test]
-fn a_train_under_way_when_the_clocks_change_takes_as_long_as_ever() {
+fn travel_time_is_unchanged_when_clocks_change() {
     let timetable = timetable();
     for (number, day, departs, arrives) in [
         // Vienna by night: 12 hours 25 minutes.
@@ -223,7 +223,7 @@ fn a_train_under_way_when_the_clocks_change_takes_as_long_as_ever() {
 }
 
 #[test]
-fn a_train_may_cross_midnight_and_zones() {
+fn train_can_cross_midnight_and_zones() {
     let timetable = timetable();
     for (number, departs, arrives) in [
         ("EST 9012", "2026-05-20T21:04:00", "2026-05-21T00:22:00"),
@@ -238,7 +238,7 @@ fn a_train_may_cross_midnight_and_zones() {
 }
 
 #[test]
-fn trains_keep_to_their_days_of_the_week() {
+fn trains_run_only_on_their_weekdays() {
     let timetable = timetable();
     let monday = date(2026, 5, 18);
     let week: Vec<_> = (0..7).map(|days| monday + days.days()).collect();
@@ -255,7 +255,7 @@ fn trains_keep_to_their_days_of_the_week() {
 }
 
 #[test]
-fn a_broken_table_is_told_by_its_line() {
+fn error_in_a_table_names_its_line() {
     let stations =
         "head\nk\tefdbb9d1-02c2-4bc3-afb7-6788d8782b1e\tName\tAddress\tDE\tEurope/Berlin\t1\t2\t\n";
     let error_of = |stations: &str, services: &str| match read::timetable(stations, services) {

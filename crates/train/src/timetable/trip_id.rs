@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_the_train_and_the_day() {
+    fn id_has_the_train_and_the_day() {
         let day = jiff::civil::date(2026, 11, 15);
         let id = of("ICE 595", day);
         assert_eq!(id.to_string(), "ace22aa1-fb2a-8000-80de-b14f00005124");

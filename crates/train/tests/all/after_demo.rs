@@ -1,4 +1,4 @@
-//! Webhooks of a demo account are sent in a demo only.
+//! Webhooks of a demo account are sent only in the demo.
 
 use db::Db;
 use jiff::SignedDuration;
@@ -28,7 +28,7 @@ async fn errors(db: &Db) -> Vec<Option<String>> {
 }
 
 testkit::on_both_engines! {
-    async fn what_a_demo_account_subscribed_to_is_not_sent_outside_of_the_demo(store: Store) {
+    async fn events_of_a_demo_account_are_not_sent_without_the_demo(store: Store) {
         let clock = Clock::manual(START.parse().unwrap());
         let db = store.open("train", MIGRATIONS);
         let demo = open(&db, &clock, true).await;

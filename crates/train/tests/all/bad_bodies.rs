@@ -64,7 +64,7 @@ fn broken_xml(root: &str) -> Vec<(String, &'static str)> {
 }
 
 testkit::on_both_engines! {
-    async fn a_body_that_is_not_what_its_type_says_is_refused(open: Open) {
+    async fn body_that_does_not_match_its_media_type_is_rejected(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let before = open.kept().await;
         for (path, root) in [("/bookings", "booking"), (&payment(&made), "payment")] {
@@ -85,7 +85,7 @@ testkit::on_both_engines! {
         assert_eq!(open.kept().await, before);
     }
 
-    async fn a_booking_that_breaks_a_rule_is_refused_in_its_place(open: Open) {
+    async fn invalid_member_of_a_booking_is_rejected_with_its_pointer(open: Open) {
         let before = open.kept().await;
         let long = "é".repeat(201);
         let huge = "x".repeat(100_000);
@@ -142,7 +142,7 @@ testkit::on_both_engines! {
         assert_eq!(open.kept().await, before);
     }
 
-    async fn the_same_in_xml(open: Open) {
+    async fn invalid_element_of_a_booking_is_rejected_with_its_pointer(open: Open) {
         let before = open.kept().await;
         let nil = "xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:nil=\"true\"";
         let trip = format!("<trip_id>{TRIP}</trip_id>");
@@ -183,7 +183,7 @@ testkit::on_both_engines! {
         assert_eq!(made.has_status(201).json()["passenger_name"], "Ada & Co");
     }
 
-    async fn payments_in_xml_that_break_a_rule(open: Open) {
+    async fn invalid_element_of_a_payment_is_rejected_with_its_pointer(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let before = open.kept().await;
         let card = "<object>card</object><name>A</name><number>4242424242424242</number><cvc>987</cvc>\
@@ -231,7 +231,7 @@ testkit::on_both_engines! {
         assert_eq!(open.kept().await, before);
     }
 
-    async fn a_member_that_is_given_twice_is_refused(open: Open) {
+    async fn repeated_member_is_rejected(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let before = open.kept().await;
         let twice = format!("{{\"trip_id\":\"{TRIP}\",\"passenger_name\":\"A\",\"passenger_name\":\"B\"}}");

@@ -13,7 +13,7 @@ const NO_COUNTRY: &str = "must be a country of two letters, like DE";
 const TWICE: &str = "is given more than once";
 
 testkit::on_both_engines! {
-    async fn pages_and_limits_out_of_range(open: Open) {
+    async fn page_or_limit_out_of_range_is_rejected(open: Open) {
         let trips = format!("/trips?origin={BERLIN}&destination={PARIS}&date=2026-05-20&");
         for list in ["/stations?", "/bookings?", &trips] {
             for wrong in ["0", "-1", "", "x", "1.5", "1e1", "+1", "%201", "9223372036854775808", "0x1", "١"]
@@ -40,7 +40,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn places_that_are_none(open: Open) {
+    async fn invalid_coordinates_are_rejected(open: Open) {
         for wrong in [
             "91,0",
             "-90.0001,0",
@@ -87,7 +87,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn countries_and_words_that_are_none(open: Open) {
+    async fn invalid_country_or_search_text_is_rejected(open: Open) {
         for wrong in ["D", "DEU", "12", "D%C3%89", "d-", "%F0%9F%87%A9%F0%9F%87%AA", "DE,FR"] {
             open.ada
                 .get(&format!("/stations?country={wrong}"))
@@ -118,7 +118,7 @@ testkit::on_both_engines! {
         ]);
     }
 
-    async fn dates_that_are_none(open: Open) {
+    async fn invalid_date_is_rejected(open: Open) {
         let search = |date: &str| format!("/trips?origin={BERLIN}&destination={PARIS}&date={date}");
         for wrong in [
             "2026-02-30",
@@ -195,7 +195,7 @@ testkit::on_both_engines! {
         end.is_invalid(&[("?date", "must be a time that there is")]);
     }
 
-    async fn searches_that_lead_nowhere(open: Open) {
+    async fn invalid_trip_search_is_rejected(open: Open) {
         let trips = |query: &str| format!("/trips?{query}");
         open.ada.get("/trips").send().await.is_invalid(&[
             ("?origin", "is required"),
@@ -246,7 +246,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn ids_that_are_none(open: Open) {
+    async fn invalid_id_is_rejected(open: Open) {
         let braced = format!("%7B{NOTHING}%7D");
         let bare = NOTHING.replace('-', "");
         for wrong in

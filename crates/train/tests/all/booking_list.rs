@@ -7,7 +7,7 @@ use testkit::Store;
 use crate::fixture::{ADDRESS, GOOD, Open, TRIP, booking, card, each, text};
 
 testkit::on_both_engines! {
-    async fn the_newest_come_first_page_by_page(store: Store) {
+    async fn bookings_are_listed_newest_first_in_pages(store: Store) {
         let open = Open::for_many_holds(store).await;
         let mut ids = Vec::new();
         for _ in 0..25 {
@@ -46,14 +46,14 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn each_sees_their_own_only(open: Open) {
+    async fn caller_lists_only_own_bookings(open: Open) {
         let adas = open.ada.hold(TRIP).await;
         let bens = open.ben.hold(TRIP).await;
         assert_eq!(each(&open.ada.get("/bookings").send().await, "id"), [text(&adas, "id")]);
         assert_eq!(each(&open.ben.get("/bookings").send().await, "id"), [text(&bens, "id")]);
     }
 
-    async fn another_s_booking_is_nowhere_to_be_seen(open: Open) {
+    async fn booking_of_another_user_gets_404(open: Open) {
         let expired = open.ada.hold(TRIP).await;
         open.advance(SignedDuration::from_hours(1)).await;
         let (held, confirmed) = (open.ada.hold(TRIP).await, open.ada.hold(TRIP).await);
@@ -75,7 +75,7 @@ testkit::on_both_engines! {
         assert_eq!(open.kept().await, before);
     }
 
-    async fn a_program_with_a_token_of_its_own_is_somebody_of_its_own(open: Open) {
+    async fn client_with_its_own_token_owns_its_bookings(open: Open) {
         let (id, robot) = open.program().await;
         let made = robot.book(&booking(TRIP)).await.has_status(201).json();
         assert_eq!(each(&robot.get("/bookings").send().await, "id"), [text(&made, "id")]);

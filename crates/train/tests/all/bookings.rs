@@ -34,7 +34,7 @@ fn held_in_xml(id: &str) -> String {
 const VARY: [&str; 2] = ["accept", "access-control-request-headers"];
 
 testkit::on_both_engines! {
-    async fn a_booking_is_made_and_read_in_json(open: Open) {
+    async fn booking_is_created_and_read_in_json(open: Open) {
         let new =
             json!({"trip_id": TRIP, "passenger_name": "Ada Lovelace", "has_bicycle": true, "has_dog": true});
         let answer = open.ada.book(&new).await;
@@ -59,7 +59,7 @@ testkit::on_both_engines! {
         assert_eq!(vary(&answer), VARY);
     }
 
-    async fn every_link_leads_somewhere(open: Open) {
+    async fn links_of_a_booking_work(open: Open) {
         let answer = open.ada.book(&booking(TRIP)).await;
         let made = answer.has_status(201).json();
         let follow = async |link: &str| {
@@ -77,7 +77,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_booking_is_made_and_read_in_xml(open: Open) {
+    async fn booking_is_created_and_read_in_xml(open: Open) {
         let new = format!(
             "<?xml version=\"1.0\"?>\n<booking>\n  <trip_id> {TRIP} </trip_id><passenger_name>Ada Lovelace</passenger_name>\
              <has_bicycle>1</has_bicycle><has_dog>true</has_dog></booking>"
@@ -101,7 +101,7 @@ testkit::on_both_engines! {
         open.ada.booking(&id).await.is(200, &held(&id));
     }
 
-    async fn the_forms_of_body_and_answer_are_chosen_each_on_its_own(open: Open) {
+    async fn formats_of_request_and_response_are_independent(open: Open) {
         let xml = format!("<booking><trip_id>{TRIP}</trip_id><passenger_name>Ada</passenger_name></booking>");
         for content_type in ["application/xml", "text/xml", "application/xml; charset=utf-8"] {
             let answer = open.ada.post("/bookings").body(content_type, xml.clone()).send().await;
@@ -112,7 +112,7 @@ testkit::on_both_engines! {
         assert_eq!((answer.status, answer.header("content-type")), (201, "text/xml; charset=utf-8"));
     }
 
-    async fn what_is_left_out_is_false_and_what_is_not_asked_for_is_ignored(open: Open) {
+    async fn absent_members_are_false_and_unknown_members_ignored(open: Open) {
         for more in [
             json!({}),
             json!({"id": NOTHING, "status": "confirmed", "expires_at": 7, "links": null, "x": {}}),
@@ -129,7 +129,7 @@ testkit::on_both_engines! {
         open.ada.book(&explicit).await.has_status(201);
     }
 
-    async fn names_come_back_as_they_were_given(open: Open) {
+    async fn names_are_returned_unchanged(open: Open) {
         let longest = "é".repeat(200);
         for name in [
             "O'Neil <b>&amp;</b> \"Søn\"",
@@ -154,7 +154,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_booking_is_cancelled_once(open: Open) {
+    async fn cancelled_booking_gets_404_and_is_not_listed(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let answer = open.ada.cancel(&made).await;
         assert_eq!((answer.status, answer.text().as_str()), (204, ""));
@@ -172,7 +172,7 @@ testkit::on_both_engines! {
         page.is(200, &json!({"data": [], "links": {"self": format!("{ADDRESS}/bookings")}}));
     }
 
-    async fn a_booking_that_nobody_made_is_404(open: Open) {
+    async fn unknown_booking_gets_404(open: Open) {
         let said = "There is no booking with this id.";
         let path = format!("/bookings/{NOTHING}");
         assert_eq!(open.ada.get(&path).send().await.is_problem(404, "not-found"), said);
@@ -190,7 +190,7 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn a_trip_that_there_is_not_cannot_be_booked(open: Open) {
+    async fn unknown_trip_cannot_be_booked(open: Open) {
         // An unknown trip; a day on which the train does not run; the day after the last.
         for trip in [NOTHING, "00fa9423-0bb4-8000-80ed-4ec800005072", "2f87bac9-12fc-8000-80a8-ac01000050c5"]
         {
@@ -204,7 +204,7 @@ testkit::on_both_engines! {
         open.ada.hold("2f87bac9-12fc-8000-80a8-ac01000050c5").await;
     }
 
-    async fn a_trip_that_has_left_cannot_be_booked(open: Open) {
+    async fn departed_trip_cannot_be_booked(open: Open) {
         // This morning's.
         let answer = open.ada.book(&booking("2f87bac9-12fc-8000-80a8-ac010000506a")).await;
         assert_eq!(answer.is_problem(409, "departed"), "The trip departed at 2026-05-13T03:52:00Z.");
@@ -219,7 +219,7 @@ testkit::on_both_engines! {
         answer.is_problem(409, "departed");
     }
 
-    async fn a_bicycle_or_a_dog_must_be_taken_by_the_trip(open: Open) {
+    async fn bicycle_or_dog_is_rejected_unless_the_trip_allows_it(open: Open) {
         let book = async |trip: &str, bicycle: bool, dog: bool| {
             let new =
                 json!({"trip_id": trip, "passenger_name": "Ada", "has_bicycle": bicycle, "has_dog": dog});

@@ -1,4 +1,4 @@
-//! A service that is too busy says so, and has done nothing.
+//! A service whose queue is full answers 503 and changes nothing.
 
 use std::{future::ready, pin::Pin, sync::mpsc};
 
@@ -17,7 +17,7 @@ async fn begin(future: Pin<&mut impl Future>) {
 
 testkit::on_both_engines! {
     /// With room for one unit of work to run and one to wait, the third is turned away at once.
-    async fn what_there_is_no_room_for_is_503(store: Store) {
+    async fn full_queue_gets_503_and_changes_nothing(store: Store) {
         let limits = db::Limits { queue: 1, connections: 1, ..db::Limits::DEFAULT };
         let db = db::Db::open(store.location(), "train", train::MIGRATIONS, limits).unwrap();
         let open = Open::on(store, Setup::default()).await;

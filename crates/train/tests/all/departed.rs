@@ -57,7 +57,7 @@ testkit::on_both_engines! {
         open.ada.cancel(&cancelled).await.is_problem(404, "not-found");
     }
 
-    async fn payment_after_departure_is_refused(open: Open) {
+    async fn payment_after_departure_is_rejected(open: Open) {
         open.advance_to("2026-05-20T03:00:00Z").await;
         let made = open.ada.hold(TRIP).await;
         // The hold ends with the departure, though its hour is not over.
@@ -72,7 +72,7 @@ testkit::on_both_engines! {
         open.ada.booking(text(&made, "id")).await.is_problem(404, "not-found");
     }
 
-    async fn payment_decided_after_departure_is_given_back(open: Open) {
+    async fn payment_decided_after_departure_is_refunded(open: Open) {
         open.advance_to(JUST_BEFORE).await;
         let made = open.ada.hold(TRIP).await;
         let pending = open.ada.pay(&made, &card("4000000000000077")).await;
@@ -107,7 +107,7 @@ testkit::on_both_engines! {
         assert!(open.rows("payment").await[0].contains("refunded"));
     }
 
-    async fn trip_that_no_longer_runs_has_departed_when_its_day_is_over(open: Open) {
+    async fn trip_that_no_longer_runs_has_departed_after_its_day(open: Open) {
         let (held, kept, cancelled) =
             (open.ada.hold(TRIP).await, open.ada.hold(TRIP).await, open.ada.hold(TRIP).await);
         for made in [&kept, &cancelled] {

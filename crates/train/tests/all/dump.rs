@@ -1,4 +1,4 @@
-//! What is in the database, as text: to see that nothing changed, and that nothing is there that should not be.
+//! The rows of the database as text, to compare them before and after a request.
 
 use crate::fixture::Open;
 
@@ -27,7 +27,7 @@ impl Open {
 }
 
 testkit::on_both_engines! {
-    async fn a_dump_has_everything_in_it(open: Open) {
+    async fn dump_has_all_rows(open: Open) {
         open.ada.hold(crate::fixture::TRIP).await;
         let kept = open.kept().await;
         assert_eq!(kept.len(), 2, "{kept:?}");

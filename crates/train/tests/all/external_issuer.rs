@@ -49,7 +49,7 @@ async fn scheme(train: &Train) -> Value {
 }
 
 testkit::on_both_engines! {
-    async fn the_document_names_the_endpoints_of_the_issuer(store: Store) {
+    async fn document_names_the_endpoints_of_the_issuer(store: Store) {
         let (url, _running) = issuer(true).await;
         let (train, _) = open(&store, &url).await;
         let scopes = json!({
@@ -66,7 +66,7 @@ testkit::on_both_engines! {
         assert!(start.contains("/openapi.json") && !start.contains("initOAuth"), "{start}");
     }
 
-    async fn the_document_says_where_an_issuer_describes_itself_that_does_not_answer(store: Store) {
+    async fn document_names_the_metadata_of_an_unreachable_issuer(store: Store) {
         let (silent, _running) = issuer(false).await;
         let address = Address::free().await;
         let away = address.url();
@@ -78,7 +78,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_webhook_carries_a_token_by_our_own_keys(store: Store) {
+    async fn webhook_token_is_signed_by_our_own_key(store: Store) {
         // Another authorization server is the issuer.
         let elsewhere = Store::new(testkit::Engine::Sqlite);
         let db = elsewhere.open("train", MIGRATIONS);

@@ -26,7 +26,7 @@ impl Open {
 }
 
 testkit::on_both_engines! {
-    async fn a_hold_lasts_an_hour_to_the_microsecond(open: Open) {
+    async fn hold_lasts_exactly_an_hour(open: Open) {
         let made = open.ada.hold(TRIP).await;
         assert_eq!(text(&made, "expires_at"), "2026-05-13T11:00:00Z");
         assert_eq!(open.seats(TRIP).await, 339);
@@ -59,7 +59,7 @@ testkit::on_both_engines! {
         assert_eq!(open.seats(TRIP).await, 340);
     }
 
-    async fn how_long_a_hold_lasts_is_a_setting(store: Store) {
+    async fn length_of_a_hold_is_a_setting(store: Store) {
         let hold = SignedDuration::from_secs(90);
         let settings = train::Settings { hold_seconds: 90, ..train::Settings::default() };
         let open = Open::on(store, Setup { settings, ..Setup::default() }).await;
@@ -71,14 +71,14 @@ testkit::on_both_engines! {
         assert_eq!(open.ada.status(&made).await, "expired");
     }
 
-    async fn a_hold_from_between_two_microseconds_says_when_it_really_ends(open: Open) {
+    async fn expiry_of_a_hold_is_rounded_to_microseconds(open: Open) {
         open.clock.advance(SignedDuration::from_nanos(1_600));
         let made = open.ada.hold(TRIP).await;
         assert_eq!(text(&made, "expires_at"), "2026-05-13T11:00:00.000002Z");
         open.ada.booking(text(&made, "id")).await.is(200, &made);
     }
 
-    async fn the_last_seat_can_be_booked_at_the_moment_its_hold_ends(open: Open) {
+    async fn last_seat_can_be_booked_when_its_hold_expires(open: Open) {
         open.fill_but(1).await;
         open.advance(SignedDuration::from_mins(1)).await;
         let made = open.ada.hold(SMALL).await;
@@ -105,7 +105,7 @@ testkit::on_both_engines! {
         open.ben.book(&booking(SMALL)).await.is_problem(409, "sold-out");
     }
 
-    async fn a_sold_out_trip_is_not_offered_until_a_seat_is_free(open: Open) {
+    async fn sold_out_trip_is_not_offered_until_a_seat_is_free(open: Open) {
         let all = open.small_trips().await;
         assert_eq!((all.len(), all[0].as_str()), (4, SMALL));
         open.fill_but(1).await;
@@ -125,7 +125,7 @@ testkit::on_both_engines! {
         assert_eq!(open.seats(SMALL).await, 11, "all but the one that is paid for");
     }
 
-    async fn seats_are_counted_through_all_that_happens(open: Open) {
+    async fn seats_are_counted_through_hold_payment_cancellation_and_expiry(open: Open) {
         let mut expected = 12;
         let mut made = Vec::new();
         for _ in 0..5 {
@@ -165,7 +165,7 @@ testkit::on_both_engines! {
         open.ada.book(&booking(SMALL)).await.is_problem(409, "sold-out");
     }
 
-    async fn a_confirmed_booking_does_not_expire(open: Open) {
+    async fn confirmed_booking_does_not_expire(open: Open) {
         let made = open.ada.hold(TRIP).await;
         open.ada.pay(&made, &card(GOOD)).await.has_status(200);
         let mut confirmed = made.clone();
@@ -183,7 +183,7 @@ testkit::on_both_engines! {
         open.ada.booking(id).await.is(200, &confirmed);
     }
 
-    async fn trips_do_not_take_each_other_s_seats(open: Open) {
+    async fn trips_have_separate_seats(open: Open) {
         open.fill_but(0).await;
         // The same train a day later, and the next train of the day.
         for other in ["a82812fa-ed74-8000-80fd-35c400005072", "a55b7483-a1bb-8000-80b5-a56a00005071"] {

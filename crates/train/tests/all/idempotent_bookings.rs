@@ -28,7 +28,7 @@ fn is_reused(answer: &Answer) {
 }
 
 testkit::on_both_engines! {
-    async fn the_first_answer_is_given_again_in_either_form(open: Open) {
+    async fn first_answer_is_repeated_in_both_formats(open: Open) {
         let first = book(&open.ada, KEY, &booking(TRIP)).await;
         let made = first.has_status(201).json();
         let id = text(&made, "id");
@@ -66,7 +66,7 @@ testkit::on_both_engines! {
         assert_eq!(open.seats(TRIP).await, 338);
     }
 
-    async fn a_key_stands_for_one_body(open: Open) {
+    async fn key_with_another_body_is_rejected(open: Open) {
         book(&open.ada, KEY, &booking(TRIP)).await.has_status(201);
         let before = open.kept().await;
         for (member, value) in [
@@ -85,7 +85,7 @@ testkit::on_both_engines! {
         book(&open.ada, KEY, &booking(TRIP)).await.has_status(201);
     }
 
-    async fn a_key_is_one_caller_s_own(open: Open) {
+    async fn key_is_separate_for_each_caller(open: Open) {
         let adas = book(&open.ada, KEY, &booking(TRIP)).await.has_status(201).json();
         let bens = book(&open.ben, KEY, &booking(TRIP)).await.has_status(201).json();
         assert_ne!(adas["id"], bens["id"]);
@@ -96,7 +96,7 @@ testkit::on_both_engines! {
         book(&open.ben, "ben's", &booking(SMALL)).await.is(201, &other);
     }
 
-    async fn an_answer_is_kept_for_twenty_four_hours(open: Open) {
+    async fn answer_is_kept_for_twenty_four_hours(open: Open) {
         let made = book(&open.ada, KEY, &booking(TRIP)).await.has_status(201).json();
         open.advance(SignedDuration::from_hours(24) - SignedDuration::from_micros(1)).await;
         book(&open.ada, KEY, &booking(TRIP)).await.is(201, &made);
@@ -109,7 +109,7 @@ testkit::on_both_engines! {
         assert_eq!(open.rows("idempotency").await.len(), 1, "what is old is gone");
     }
 
-    async fn old_answers_do_not_pile_up(store: Store) {
+    async fn old_answers_are_deleted(store: Store) {
         let open = Open::for_many_holds(store).await;
         for number in 0..25 {
             book(&open.ada, &format!("key {number}"), &booking(TRIP)).await.has_status(201);
@@ -121,7 +121,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn many_at_once_clear_up_after_each_other(store: Store) {
+    async fn concurrent_requests_reuse_expired_keys(store: Store) {
         let open = Open::for_many_holds(store).await;
         for number in 0..40 {
             book(&open.ada, &format!("key {number}"), &booking(TRIP)).await.has_status(201);
@@ -140,7 +140,7 @@ testkit::on_both_engines! {
         assert_eq!(open.seats(TRIP).await, 300, "what was held a day ago has run out");
     }
 
-    async fn a_refusal_is_an_answer_too(open: Open) {
+    async fn rejection_is_repeated_for_its_key(open: Open) {
         let last = open.ben.hold(SMALL).await;
         for _ in 0..11 {
             open.ben.hold(SMALL).await;
@@ -170,7 +170,7 @@ testkit::on_both_engines! {
         assert_eq!((again.status, again.header("content-type")), (409, "application/problem+xml"));
     }
 
-    async fn what_is_no_request_at_all_uses_up_no_key(open: Open) {
+    async fn invalid_request_does_not_use_its_key(open: Open) {
         let path = "/bookings";
         let call = |content: &str, body: &str| {
             open.ada.post(path).header("idempotency-key", KEY).body(content, body.to_owned())
@@ -189,7 +189,7 @@ testkit::on_both_engines! {
         book(&open.ada, KEY, &booking(TRIP)).await.has_status(201);
     }
 
-    async fn a_key_is_some_characters_of_ascii(open: Open) {
+    async fn malformed_key_is_rejected(open: Open) {
         let longest = "k".repeat(255);
         for key in ["k", "a b", "\"quoted\"", "a,b", "{}", &longest] {
             let made = book(&open.ada, key, &booking(TRIP)).await.has_status(201).json();
@@ -214,7 +214,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn fifty_at_once_book_once(open: Open) {
+    async fn fifty_concurrent_requests_with_one_key_book_once(open: Open) {
         let mut calls = JoinSet::new();
         for _ in 0..50 {
             let ada = open.ada.clone();
@@ -230,7 +230,7 @@ testkit::on_both_engines! {
         assert_eq!(open.seats(SMALL).await, 11);
     }
 
-    async fn fifty_at_once_with_two_bodies_book_once(open: Open) {
+    async fn fifty_concurrent_requests_with_two_bodies_book_once(open: Open) {
         let mut calls = JoinSet::new();
         for number in 0..50 {
             let ada = open.ada.clone();

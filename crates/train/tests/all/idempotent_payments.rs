@@ -33,7 +33,7 @@ fn with(member: &str, value: Value) -> Value {
 }
 
 testkit::on_both_engines! {
-    async fn the_first_answer_is_given_again_and_nothing_charged(open: Open) {
+    async fn first_answer_is_repeated_without_a_charge(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let first = pay(&open.ada, KEY, &made, &card(GOOD)).await;
         let paid = first.has_status(200).json();
@@ -54,7 +54,7 @@ testkit::on_both_engines! {
         pay(&open.ada, "another", &made, &card(GOOD)).await.is_problem(404, "not-found");
     }
 
-    async fn a_key_stands_for_one_body(open: Open) {
+    async fn key_with_another_body_is_rejected(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let mut body = card("4000000000000002");
         body["amount"] = number("89.0");
@@ -92,7 +92,7 @@ testkit::on_both_engines! {
         pay(&open.ada, KEY, &made, &body).await.is(200, &failed);
     }
 
-    async fn a_key_is_one_booking_s_and_one_operation_s_own(open: Open) {
+    async fn key_is_separate_for_each_booking_and_operation(open: Open) {
         let call = open.ada.post("/bookings").header("idempotency-key", KEY);
         let made = call.json(&crate::fixture::booking(TRIP)).send().await.has_status(201).json();
         let other = open.ada.hold(TRIP).await;
@@ -108,7 +108,7 @@ testkit::on_both_engines! {
         assert_eq!(open.rows("sandbox_charge").await.len(), 3);
     }
 
-    async fn a_pending_payment_stays_the_first_answer(open: Open) {
+    async fn pending_payment_stays_the_first_answer(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let pending = pay(&open.ada, KEY, &made, &card("4000000000000077")).await.has_status(200).json();
         assert_eq!(pending["status"], "pending");
@@ -120,7 +120,7 @@ testkit::on_both_engines! {
         assert_eq!(open.rows("sandbox_charge").await.len(), 1);
     }
 
-    async fn what_is_no_payment_at_all_uses_up_no_key(open: Open) {
+    async fn invalid_payment_does_not_use_its_key(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let mut wrong = card(GOOD);
         wrong["amount"] = json!(1);
@@ -134,7 +134,7 @@ testkit::on_both_engines! {
         pay(&open.ada, KEY, &made, &card(GOOD)).await.is(200, &paid);
     }
 
-    async fn a_refusal_is_an_answer_too(open: Open) {
+    async fn rejection_is_repeated_for_its_key(open: Open) {
         let (paid, lost) = (open.ada.hold(TRIP).await, open.ada.hold(TRIP).await);
         open.ada.pay(&paid, &card(GOOD)).await.has_status(200);
         let said = pay(&open.ada, KEY, &paid, &card(GOOD)).await.is_problem(409, "already-paid");
@@ -146,7 +146,7 @@ testkit::on_both_engines! {
         assert_eq!(pay(&open.ada, KEY, &lost, &card(GOOD)).await.is_problem(409, "booking-expired"), said);
     }
 
-    async fn an_answer_is_kept_for_twenty_four_hours_though_the_card_ends(open: Open) {
+    async fn answer_is_kept_for_twenty_four_hours_after_the_card_expired(open: Open) {
         open.advance_to("2026-05-31T23:00:00Z").await;
         let made = open.ada.hold("2f87bac9-12fc-8000-80a8-ac01000050c4").await;
         let mut body = with("exp_year", json!(2026));
@@ -158,7 +158,7 @@ testkit::on_both_engines! {
         pay(&open.ada, KEY, &made, &body).await.is_problem(409, "already-paid");
     }
 
-    async fn many_at_once_charge_once(open: Open) {
+    async fn concurrent_requests_with_one_key_charge_once(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let mut calls = JoinSet::new();
         for _ in 0..50 {
@@ -180,7 +180,7 @@ testkit::on_both_engines! {
         pay(&open.ada, KEY, &made, &card(GOOD)).await.is(200, &paid);
     }
 
-    async fn many_at_once_without_a_key_charge_once(open: Open) {
+    async fn concurrent_requests_without_a_key_charge_once(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let mut calls = JoinSet::new();
         for _ in 0..30 {
@@ -201,7 +201,7 @@ testkit::on_both_engines! {
     }
 
     /// As after a crash: the payment is written down and its key is taken, but there is no response.
-    async fn a_key_whose_payment_is_not_decided_is_in_use_until_it_is(open: Open) {
+    async fn key_of_an_undecided_payment_is_in_use(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let paid = pay(&open.ada, KEY, &made, &card(GOOD)).await.has_status(200).json();
         let crash = open.db.write(|tx| {
@@ -221,7 +221,7 @@ testkit::on_both_engines! {
         assert_eq!(open.rows("sandbox_charge").await.len(), 1);
     }
 
-    async fn keys_are_checked_as_on_bookings(open: Open) {
+    async fn malformed_key_is_rejected_as_for_bookings(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let too_long = "k".repeat(256);
         for key in ["", "naïve", &too_long] {

@@ -14,7 +14,7 @@ async fn with_limit(store: Store, calls_per_hour: u32) -> Open {
 }
 
 testkit::on_both_engines! {
-    async fn every_answer_to_a_caller_counts_one_down(store: Store) {
+    async fn each_answer_has_the_remaining_calls(store: Store) {
         let open = with_limit(store, 1000).await;
         let made = open.ada.hold(TRIP).await;
         let mut left = 999;
@@ -55,7 +55,7 @@ testkit::on_both_engines! {
         assert_eq!(answer.header("ratelimit"), format!("limit=1000, remaining={}, reset=3600", left - 1));
     }
 
-    async fn past_the_limit_every_operation_is_429_until_the_next_hour(store: Store) {
+    async fn calls_past_the_limit_get_429_until_the_next_hour(store: Store) {
         let open = with_limit(store, 5).await;
         open.clock.advance(SignedDuration::from_secs(600));
         open.advance(SignedDuration::from_millis(500)).await;
@@ -98,7 +98,7 @@ testkit::on_both_engines! {
         assert_eq!(answer.has_status(200).header("ratelimit"), "limit=5, remaining=4, reset=3600");
     }
 
-    async fn many_at_once_are_counted_each(store: Store) {
+    async fn concurrent_calls_are_all_counted(store: Store) {
         let open = with_limit(store, 20).await;
         let mut calls = tokio::task::JoinSet::new();
         for _ in 0..40 {

@@ -5,16 +5,15 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod after_demo;
-mod all_faults;
 mod bad_bodies;
 mod bad_queries;
-mod beside;
 mod booking_list;
 mod bookings;
 mod busy;
 mod departed;
 mod dump;
 mod external_issuer;
+mod extra_pages;
 mod fixture;
 mod holds;
 mod idempotent_bookings;
@@ -24,10 +23,10 @@ mod many_deliveries;
 mod negotiation;
 mod openapi;
 mod operations;
-mod payment_refusals;
 mod payments;
 mod person;
 mod protocol;
+mod rejected_payments;
 mod removal;
 mod seats;
 mod settling;
@@ -37,4 +36,5 @@ mod stations;
 mod trip_days;
 mod trips;
 mod user_limits;
+mod validation_errors;
 mod webhooks;

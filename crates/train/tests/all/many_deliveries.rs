@@ -140,7 +140,7 @@ impl Travellers {
 }
 
 testkit::on_both_engines! {
-    async fn every_booking_is_delivered_to_each_subscriber_that_answers(travellers: Travellers) {
+    async fn bookings_are_delivered_to_all_subscribers_that_answer(travellers: Travellers) {
         let (made, each) = (travellers.book().await, travellers.bookings / PEOPLE);
         assert!(made.iter().all(|made| made.len() == each));
         for person in 16..PEOPLE {

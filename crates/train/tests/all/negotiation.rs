@@ -33,7 +33,7 @@ fn is_unacceptable(answer: &Answer, accept: &str) {
 const SILENT: [&str; 3] = ["delete-booking", "delete-webhook", "test-webhook"];
 
 testkit::on_both_engines! {
-    async fn no_operation_takes_a_parameter_that_it_does_not_have(open: Open) {
+    async fn unknown_parameter_is_rejected_by_every_operation(open: Open) {
         for operation in operations() {
             let path = format!("{}?bogus=1", operation.path);
             let call = open.ada.call(operation.method.clone(), &path);
@@ -41,7 +41,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn an_answer_that_the_client_does_not_take_is_406_and_nothing_happens(open: Open) {
+    async fn unacceptable_response_format_gets_406_and_changes_nothing(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let before = open.kept().await;
         for accept in [
@@ -73,7 +73,7 @@ testkit::on_both_engines! {
         assert_eq!(open.kept().await, before);
     }
 
-    async fn operations_without_an_answer_suit_every_client(open: Open) {
+    async fn operations_without_a_response_body_ignore_the_accept_header(open: Open) {
         let body = json!({"url": "https://app.example.com/hooks"});
         for accept in ["application/problem+json", "application/problem+xml", "text/html", "image/png"] {
             let made = open.ada.hold(TRIP).await;
@@ -90,7 +90,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn the_form_that_the_client_likes_best_is_chosen(open: Open) {
+    async fn accept_header_chooses_the_response_format(open: Open) {
         for (accept, expected) in [
             ("*/*", "application/json"),
             ("", "application/json"),
@@ -119,7 +119,7 @@ testkit::on_both_engines! {
         assert!(answer.contains("content-type: application/json"), "{answer}");
     }
 
-    async fn a_body_of_another_type_is_415_and_nothing_happens(open: Open) {
+    async fn body_of_another_media_type_gets_415_and_changes_nothing(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let before = open.kept().await;
         let bodies = [("/bookings".to_owned(), booking(TRIP)), (payment(&made), card(GOOD))];
@@ -153,7 +153,7 @@ testkit::on_both_engines! {
         assert_eq!(open.kept().await, before);
     }
 
-    async fn a_body_that_is_too_large_is_413_and_nothing_happens(store: Store) {
+    async fn too_large_body_gets_413_and_changes_nothing(store: Store) {
         let limits = RequestLimits { body_bytes: 400, ..RequestLimits::default() };
         let open = Open::on(store, Setup { limits, ..Setup::default() }).await;
         let made = open.ada.hold(TRIP).await;
@@ -171,7 +171,7 @@ testkit::on_both_engines! {
         open.ada.post("/bookings").body("application/json", fits).send().await.has_status(201);
     }
 
-    async fn a_body_that_does_not_arrive_is_408_and_nothing_happens(store: Store) {
+    async fn body_that_does_not_arrive_gets_408_and_changes_nothing(store: Store) {
         let limits = RequestLimits { body_time: Duration::from_millis(1), ..RequestLimits::default() };
         let open = Open::on(store, Setup { limits, ..Setup::default() }).await;
         for path in ["/bookings", "/bookings/019e0000-0000-7000-8000-000000000000/payment"] {

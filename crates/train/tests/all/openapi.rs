@@ -14,7 +14,7 @@ use crate::{
 };
 
 testkit::on_one_engine! {
-    async fn the_service_serves_its_document(open: Open) {
+    async fn service_serves_its_document(open: Open) {
         let answer = open.anyone.get("/openapi.json").send().await;
         // With examples for the moment at which it started.
         let document = train::Settings::default().openapi(ADDRESS, open.clock.now()).unwrap();
@@ -25,12 +25,12 @@ testkit::on_one_engine! {
 }
 
 #[test]
-fn the_document_is_what_it_was() {
+fn document_matches_its_snapshot() {
     insta::assert_snapshot!("openapi", web::document_text(&train::openapi(ADDRESS, HOLD)));
 }
 
 #[test]
-fn every_operation_is_there_with_its_answers() {
+fn all_operations_have_their_responses() {
     let document = document();
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1."));
     assert_eq!(document["info"]["version"], "1.0.0");
@@ -73,7 +73,7 @@ fn every_operation_is_there_with_its_answers() {
 }
 
 #[test]
-fn every_operation_says_which_scope_it_needs() {
+fn all_operations_name_their_scope() {
     let document = document();
     assert_eq!(
         document["components"]["securitySchemes"],
@@ -94,7 +94,7 @@ fn every_operation_says_which_scope_it_needs() {
 }
 
 #[test]
-fn every_body_has_its_types_and_schemas() {
+fn all_bodies_have_their_media_types_and_schemas() {
     let document = document();
     for Operation { id, document: operation, method, .. } in operations() {
         let body = &operation["requestBody"];
@@ -152,7 +152,7 @@ fn every_body_has_its_types_and_schemas() {
 }
 
 #[test]
-fn every_parameter_is_there() {
+fn all_parameters_are_described() {
     let mut found = BTreeMap::new();
     for operation in operations() {
         let parameters = operation.document["parameters"].as_array().cloned().unwrap_or_default();
@@ -188,7 +188,7 @@ fn every_parameter_is_there() {
 }
 
 #[test]
-fn every_element_of_xml_has_its_name() {
+fn all_xml_elements_are_named() {
     let schemas = &document()["components"]["schemas"];
     for (schema, name) in [
         ("Station", "station"),
@@ -215,7 +215,7 @@ fn every_element_of_xml_has_its_name() {
 
 /// What a member can be; without `null`, since what is not there is left out, and a `null` that is sent is refused.
 #[test]
-fn nothing_is_null() {
+fn no_schema_allows_null() {
     let mut document = document();
     // In every service's document alike.
     document["components"]["schemas"]["Problem"] = Value::Null;
@@ -229,7 +229,7 @@ fn nothing_is_null() {
 }
 
 #[test]
-fn a_source_is_told_by_its_object() {
+fn source_schema_is_discriminated_by_object() {
     let document = document();
     let schemas = &document["components"]["schemas"];
     let (card, account) = ("#/components/schemas/CardInput", "#/components/schemas/BankAccountInput");
@@ -253,12 +253,12 @@ fn a_source_is_told_by_its_object() {
 }
 
 #[test]
-fn every_reference_leads_somewhere_and_every_component_is_used() {
+fn references_resolve_and_all_components_are_used() {
     is_whole(&document());
 }
 
 #[test]
-fn the_call_that_subscribers_get_is_described() {
+fn webhook_call_is_described() {
     let document = document();
     assert_eq!(keys(&document["webhooks"]), ["newBooking"]);
     let call = &document["webhooks"]["newBooking"]["post"];
@@ -273,7 +273,7 @@ fn the_call_that_subscribers_get_is_described() {
 }
 
 #[test]
-fn webhook_call_declares_the_token_it_carries() {
+fn webhook_call_declares_its_token() {
     let call = &document()["webhooks"]["newBooking"]["post"];
     assert_eq!(call["security"], json!([{"OAuth2": ["read"]}]));
 }
@@ -289,14 +289,14 @@ fn bookings_link_to_themselves_and_to_their_trip() {
 }
 
 #[test]
-fn list_of_webhooks_speaks_of_subscriptions() {
+fn list_of_webhooks_describes_subscriptions() {
     let parameters = &document()["paths"]["/webhooks"]["get"]["parameters"];
     let described: Vec<_> = parameters.as_array().unwrap().iter().map(|one| &one["description"]).collect();
     assert_eq!(described, ["Which page, from 1.", "How many subscriptions a page has."]);
 }
 
 #[test]
-fn document_says_how_long_a_seat_is_held() {
+fn document_has_the_length_of_a_hold() {
     for (seconds, words) in [
         (3600, "an hour"),
         (7200, "2 hours"),

@@ -1,4 +1,4 @@
-//! The operations of the document, for tests that no operation may be missing from.
+//! The operations of the OpenAPI document, for tests that must cover all of them.
 
 use http::Method;
 use serde_json::Value;

@@ -28,7 +28,7 @@ fn paid(answer: &Value, booking: &Value, number: &str, status: &str) -> Value {
 }
 
 testkit::on_both_engines! {
-    async fn a_card_pays_and_the_booking_is_confirmed(open: Open) {
+    async fn card_payment_confirms_the_booking(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let answer = open.ada.pay(&made, &card(GOOD)).await;
         let body = answer.json();
@@ -42,7 +42,7 @@ testkit::on_both_engines! {
         assert_eq!(open.ada.status(&made).await, "confirmed");
     }
 
-    async fn all_of_a_card_s_address_is_taken_and_some_of_it_told_back(open: Open) {
+    async fn card_address_is_accepted_and_partly_returned(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let mut body = card(GOOD);
         let more = json!({
@@ -57,7 +57,7 @@ testkit::on_both_engines! {
         answer.is(200, &expected);
     }
 
-    async fn a_payment_is_made_and_answered_in_xml(open: Open) {
+    async fn payment_is_accepted_and_answered_in_xml(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let body = "<payment><amount>89</amount><currency>EUR</currency><source><object>card</object>\
                     <name>A. &amp; B. Lovelace</name><number>4242424242424242</number><cvc>987</cvc>\
@@ -80,7 +80,7 @@ testkit::on_both_engines! {
         assert_eq!(open.ada.status(&made).await, "confirmed");
     }
 
-    async fn an_account_pays(open: Open) {
+    async fn bank_account_payment_confirms_the_booking(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let answer = open.ada.pay(&made, &account()).await;
         let mut expected = paid(&answer.json(), &made, "", "succeeded");
@@ -104,7 +104,7 @@ testkit::on_both_engines! {
         assert_eq!(open.ada.status(&made).await, "confirmed");
     }
 
-    async fn cards_that_are_refused_leave_the_booking_held_and_another_may_be_tried(open: Open) {
+    async fn declined_card_leaves_the_booking_held_for_another_try(open: Open) {
         let made = open.ada.hold(TRIP).await;
         for (number, masked, failure) in [
             ("4000000000000002", "************0002", "card_declined"),
@@ -131,7 +131,7 @@ testkit::on_both_engines! {
         assert_eq!(charges.iter().filter(|charge| charge.contains("succeeded")).count(), 1);
     }
 
-    async fn cards_of_all_lengths_and_months_pay(open: Open) {
+    async fn cards_of_all_lengths_and_months_are_accepted(open: Open) {
         for (number, masked) in [
             ("378282246310005", "***********0005"),
             ("6011111111111117", "************1117"),
@@ -153,7 +153,7 @@ testkit::on_both_engines! {
         open.ada.pay(&made, &body).await.has_status(200);
     }
 
-    async fn amount_and_currency_may_be_given_if_they_are_right(open: Open) {
+    async fn right_amount_and_currency_are_accepted(open: Open) {
         for given in [
             json!({"amount": number("89")}),
             json!({"amount": number("89.00")}),
@@ -172,7 +172,7 @@ testkit::on_both_engines! {
         assert_eq!((&answer["amount"], &answer["currency"]), (&number("40.00"), &json!("chf")));
     }
 
-    async fn what_is_charged_is_the_price_once(open: Open) {
+    async fn price_is_charged_once(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let body = open.ada.pay(&made, &card(GOOD)).await.has_status(200).json();
         open.advance(SignedDuration::from_hours(2)).await;

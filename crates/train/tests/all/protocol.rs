@@ -17,7 +17,7 @@ fn allowed(answer: &Answer) -> BTreeSet<String> {
 }
 
 testkit::on_one_engine! {
-    async fn a_problem_is_a_whole_document_in_either_form(open: Open) {
+    async fn problem_document_has_all_its_members_in_both_formats(open: Open) {
         let path = "/stations?limit=0&page=0";
         let answer = open.ada.get(path).header("x-request-id", "trip-1").send().await;
         assert_eq!((answer.status, answer.header("content-type")), (400, "application/problem+json"));
@@ -56,7 +56,7 @@ testkit::on_one_engine! {
         }
     }
 
-    async fn a_request_has_an_id_the_clients_if_it_is_well_formed(open: Open) {
+    async fn well_formed_request_id_of_the_client_is_kept(open: Open) {
         for path in ["/stations", "/stations?limit=0", "/bookings", "/nothing", "/healthz"] {
             for id in ["a", "trip-1", "A.b_C-9"] {
                 let answer = open.ada.get(path).header("x-request-id", id).send().await;
@@ -70,7 +70,7 @@ testkit::on_one_engine! {
         }
     }
 
-    async fn an_unknown_path_is_404(open: Open) {
+    async fn unknown_path_gets_404(open: Open) {
         let payments = format!("/bookings/{NOTHING}/payments");
         let one = format!("/bookings/{NOTHING}/payment/{NOTHING}");
         for path in [
@@ -101,7 +101,7 @@ testkit::on_one_engine! {
         }
     }
 
-    async fn a_method_that_a_path_does_not_take_is_405_with_those_it_takes(open: Open) {
+    async fn unsupported_method_gets_405_with_the_allowed_ones(open: Open) {
         let all = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"];
         for (path, takes) in [
             ("/stations".to_owned(), &["GET", "HEAD"][..]),
@@ -129,7 +129,7 @@ testkit::on_one_engine! {
         }
     }
 
-    async fn head_says_what_get_would_without_the_body(open: Open) {
+    async fn head_answers_as_get_without_the_body(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let trips = format!("/trips?origin={BERLIN}&destination={PARIS}&date=2026-05-20");
         for path in [
@@ -164,7 +164,7 @@ testkit::on_one_engine! {
         assert!(anonymous.header("www-authenticate").starts_with("Bearer "));
     }
 
-    async fn any_page_may_call_the_api_and_read_its_headers(open: Open) {
+    async fn pages_of_any_origin_may_call_the_api_and_read_its_headers(open: Open) {
         for operation in operations() {
             let preflight = open
                 .anyone

@@ -64,7 +64,7 @@ async fn pay(person: &Person, booking: &Value, number: &str, holder: &str) -> Va
 }
 
 testkit::on_both_engines! {
-    async fn nothing_kept_names_a_removed_user(store: Store) {
+    async fn no_row_names_a_removed_user(store: Store) {
         let open = Open::on(store, Setup { demo: true, ..Setup::default() }).await;
         let receiver = Receiver::start().await;
         for person in [&open.ada, &open.ben] {
@@ -116,7 +116,7 @@ testkit::on_both_engines! {
         running.abort();
     }
 
-    async fn token_of_a_removed_user_makes_nothing(open: Open) {
+    async fn token_of_a_removed_user_creates_no_rows(open: Open) {
         let made = open.ada.hold(TRIP).await;
         // Remembered as good for some seconds.
         open.ada.get("/bookings").send().await.has_status(200);
@@ -139,7 +139,7 @@ testkit::on_both_engines! {
         assert!(matches!(open.remove("ada").await, Err(identity::ChangeError::Unknown)));
     }
 
-    async fn removal_and_bookings_at_once_leave_nothing(open: Open) {
+    async fn concurrent_removal_and_bookings_leave_no_rows(open: Open) {
         let body = {
             let mut body = booking(TRIP);
             body["passenger_name"] = json!("Zelda");
@@ -154,7 +154,7 @@ testkit::on_both_engines! {
         assert_eq!(open.seats_as_ben(TRIP).await, 340);
     }
 
-    async fn older_database_learns_who_owns_its_events_answers_and_payments(store: Store) {
+    async fn migration_adds_the_owner_to_events_answers_and_payments(store: Store) {
         let mut older: Vec<Migrations> = MIGRATIONS.to_vec();
         for part in &mut older {
             *part = match part.component() {

@@ -1,4 +1,4 @@
-//! Payments that are not decided at once, and money that goes back.
+//! Payments that are decided later, and refunds.
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ fn once(outcome: &str, refunded: bool) -> Vec<(String, bool)> {
 }
 
 testkit::on_both_engines! {
-    async fn a_pending_payment_confirms_the_booking_when_it_is_decided(open: Open) {
+    async fn decided_payment_confirms_the_booking(open: Open) {
         let made = open.ada.hold(TRIP).await;
         open.pay_pending(&made).await;
         open.ada.booking(text(&made, "id")).await.is(200, &made);
@@ -60,7 +60,7 @@ testkit::on_both_engines! {
         open.ada.pay(&made, &card(GOOD)).await.is_problem(409, "already-paid");
     }
 
-    async fn while_a_payment_is_pending_no_other_is_made(open: Open) {
+    async fn pending_payment_blocks_another(open: Open) {
         let made = open.ada.hold(TRIP).await;
         open.pay_pending(&made).await;
         let before = open.kept().await;
@@ -78,7 +78,7 @@ testkit::on_both_engines! {
         open.ada.pay(&other, &card(GOOD)).await.has_status(200);
     }
 
-    async fn the_task_of_the_service_does_it_by_itself(open: Open) {
+    async fn background_task_settles_payments(open: Open) {
         let task = tokio::spawn(open.train.clone().run(std::future::pending()));
         let made = open.ada.hold(TRIP).await;
         let unpaid = open.ada.hold(TRIP).await;
@@ -101,7 +101,7 @@ testkit::on_both_engines! {
         task.abort();
     }
 
-    async fn a_payment_decided_after_the_hold_is_lost_goes_back(open: Open) {
+    async fn payment_decided_after_the_hold_is_refunded(open: Open) {
         let made = open.ada.hold(TRIP).await;
         open.advance(SignedDuration::from_hours(1) - SECOND * 3).await;
         open.pay_pending(&made).await;
@@ -127,7 +127,7 @@ testkit::on_both_engines! {
         assert_eq!(open.kept().await, settled, "and that is the end of it");
     }
 
-    async fn a_payment_decided_at_the_moment_the_hold_ends_goes_back(open: Open) {
+    async fn payment_decided_when_the_hold_expires_is_refunded(open: Open) {
         let made = open.ada.hold(TRIP).await;
         open.advance(SignedDuration::from_hours(1) - SECOND * 5).await;
         open.pay_pending(&made).await;
@@ -138,7 +138,7 @@ testkit::on_both_engines! {
         assert_eq!(open.charges().await, once("succeeded", true));
     }
 
-    async fn a_pending_payment_of_a_cancelled_booking_goes_back(open: Open) {
+    async fn pending_payment_of_a_cancelled_booking_is_refunded(open: Open) {
         let made = open.ada.hold(TRIP).await;
         open.pay_pending(&made).await;
         open.ada.cancel(&made).await.has_status(204);
@@ -155,7 +155,7 @@ testkit::on_both_engines! {
         open.ada.booking(text(&made, "id")).await.is_problem(404, "not-found");
     }
 
-    async fn cancelling_a_confirmed_booking_gives_its_money_back_once(open: Open) {
+    async fn cancelled_confirmed_booking_is_refunded_once(open: Open) {
         let made = open.ada.hold(TRIP).await;
         open.ada.pay(&made, &card("4000000000000002")).await.has_status(200);
         open.clock.advance(SECOND);
@@ -176,7 +176,7 @@ testkit::on_both_engines! {
         assert!(each(&open.ada.get("/bookings").send().await, "id").is_empty());
     }
 
-    async fn cancelling_what_was_never_paid_gives_nothing_back(open: Open) {
+    async fn cancelled_unpaid_booking_is_not_refunded(open: Open) {
         let made = open.ada.hold(TRIP).await;
         open.ada.pay(&made, &card("4000000000009995")).await.has_status(200);
         open.ada.cancel(&made).await.has_status(204);
@@ -186,7 +186,7 @@ testkit::on_both_engines! {
     }
 
     /// What a crash between the two leaves behind: written down, and the processor never heard of it.
-    async fn a_payment_that_nobody_asked_the_processor_for_fails_and_another_can_be_made(open: Open) {
+    async fn payment_without_a_charge_request_fails_and_another_is_possible(open: Open) {
         let made = open.ada.hold(TRIP).await;
         open.ada.pay(&made, &card(GOOD)).await.has_status(200);
         let crash = open.db.write(|tx| {
@@ -209,7 +209,7 @@ testkit::on_both_engines! {
     }
 
     /// The other crash: the processor charged, and the result was not stored.
-    async fn a_charge_that_nobody_wrote_down_is_found(open: Open) {
+    async fn unrecorded_charge_is_found(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let body = open.ada.pay(&made, &card(GOOD)).await.has_status(200).json();
         let crash = open.db.write(|tx| {

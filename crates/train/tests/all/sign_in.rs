@@ -49,7 +49,7 @@ fn reached(operation: &Operation) -> (u16, &'static str) {
 }
 
 testkit::on_both_engines! {
-    async fn every_operation_asks_for_a_token_with_its_scope(open: Open) {
+    async fn all_operations_need_a_token_with_their_scope(open: Open) {
         let (reader, writer) =
             (open.with_scope(&open.ada, "read").await, open.with_scope(&open.ada, "write").await);
         let good = open.ada.token();
@@ -115,7 +115,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn refusals_in_xml_have_the_challenge_too(open: Open) {
+    async fn problems_in_xml_have_the_challenge(open: Open) {
         let answer = open.anyone.get("/bookings").header("accept", "application/xml").send().await;
         assert_eq!((answer.status, answer.header("content-type")), (401, "application/problem+xml"));
         assert_eq!(answer.header("www-authenticate"), BARE);
@@ -124,7 +124,7 @@ testkit::on_both_engines! {
         assert_eq!((answer.status, answer.header("content-type")), (403, "application/problem+xml"));
     }
 
-    async fn with_too_little_scope_nothing_happens(open: Open) {
+    async fn insufficient_scope_gets_403_and_changes_nothing(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let before = open.kept().await;
         let reader = open.with_scope(&open.ada, "read").await;
@@ -141,7 +141,7 @@ testkit::on_both_engines! {
         writer.cancel(&made).await.has_status(204);
     }
 
-    async fn a_token_for_somebody_else_is_refused(open: Open) {
+    async fn token_for_another_audience_is_rejected(open: Open) {
         // Of another service at another address, on the same database and so with the same key.
         let instance = instance(&Setup::default(), &open.db, &open.clock).at("https://elsewhere.example");
         let elsewhere = train::SERVICE.authorization_server(&instance).await.unwrap();
@@ -150,7 +150,7 @@ testkit::on_both_engines! {
         assert_eq!(call.send().await.status, 401);
     }
 
-    async fn the_metadata_that_the_challenge_names_says_how_to_sign_in(open: Open) {
+    async fn metadata_of_the_challenge_names_the_authorization_server(open: Open) {
         let metadata = open.anyone.get("/.well-known/oauth-protected-resource").send().await;
         let metadata = metadata.has_status(200).json();
         assert_eq!(metadata["resource"], ADDRESS);

@@ -35,7 +35,7 @@ async fn walk(open: &Open, first: &str) -> Vec<Value> {
 }
 
 testkit::on_both_engines! {
-    async fn words_are_found_in_names_and_addresses_without_regard_to_case_and_accents(open: Open) {
+    async fn words_in_names_and_addresses_match_without_case_and_accents(open: Open) {
         for (search, expected) in [
             ("Milano Centrale", &["Milano Centrale"][..]),
             ("m%C3%BCnchen", &["München Hauptbahnhof"]),
@@ -115,7 +115,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_country_is_named_by_two_letters_of_any_case(open: Open) {
+    async fn country_is_two_letters_in_any_case(open: Open) {
         let expected = ["Basel SBB", "Genève-Cornavin", "Interlaken Ost", "Luzern", "Zürich Hauptbahnhof"];
         for country in ["CH", "ch", "Ch"] {
             assert_eq!(open.named(&format!("country={country}")).await, expected);
@@ -125,7 +125,7 @@ testkit::on_both_engines! {
         assert!(open.named("country=ZZ").await.is_empty());
     }
 
-    async fn a_place_finds_what_is_within_fifty_kilometres_the_nearest_first(open: Open) {
+    async fn coordinates_find_stations_within_fifty_kilometres_nearest_first(open: Open) {
         let berlin = ["Berlin Hauptbahnhof", "Berlin Ostbahnhof", "Berlin Südkreuz"];
         assert_eq!(open.named("coordinates=52.5251,13.3694").await, [berlin[0], berlin[1], berlin[2]]);
         assert_eq!(open.named("coordinates=52.4754,13.3655").await, [berlin[2], berlin[0], berlin[1]]);
@@ -146,7 +146,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn everything_that_is_asked_for_must_fit(open: Open) {
+    async fn all_search_parameters_must_match(open: Open) {
         let near = "coordinates=55.6727,12.5646";
         assert_eq!(open.named(near).await, ["København H", "Malmö Centralstation"]);
         assert_eq!(open.named(&format!("{near}&country=se")).await, ["Malmö Centralstation"]);
@@ -160,7 +160,7 @@ testkit::on_both_engines! {
         assert!(open.named("search=wien&country=FR").await.is_empty());
     }
 
-    async fn stations_come_by_name_and_all_of_them_by_following_the_links(open: Open) {
+    async fn stations_are_ordered_by_name_and_all_reached_by_links(open: Open) {
         let all = walk(&open, "/stations?limit=7").await;
         assert_eq!(all.len(), 89);
         let ids: BTreeSet<_> = all.iter().map(|station| text(station, "id")).collect();
@@ -189,7 +189,7 @@ testkit::on_both_engines! {
         assert!(single["links"].get("next").is_none());
     }
 
-    async fn links_keep_every_parameter_and_mean_the_same(open: Open) {
+    async fn links_keep_all_parameters(open: Open) {
         let query = "search=a%20%26%3D%2B%23%25%E2%82%AC&country=FR&limit=1";
         let page = open.ada.get(&format!("/stations?{query}&page=2")).send().await.has_status(200).json();
         let kept = "search=a%20%26%3D%2B%23%25%E2%82%AC&country=FR&limit=1";
@@ -218,7 +218,7 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn links_stand_in_xml_too(open: Open) {
+    async fn links_are_in_xml(open: Open) {
         let path = "/stations?country=CH&page=2&limit=1";
         let answer = open.ada.get(path).header("accept", "application/xml").send().await;
         let this = format!("{ADDRESS}/stations?country=CH&amp;page=");
@@ -229,7 +229,7 @@ testkit::on_both_engines! {
         assert!(answer.has_status(200).text().ends_with(&expected), "{}", answer.text());
     }
 
-    async fn a_page_past_the_end_is_empty(open: Open) {
+    async fn page_past_the_end_is_empty(open: Open) {
         for page in ["10", "1000000", "9223372036854775807"] {
             let answer = open.ada.get(&format!("/stations?page={page}")).send().await.has_status(200).json();
             assert_eq!(answer["data"], serde_json::json!([]));

@@ -8,7 +8,7 @@ use crate::fixture::{ADDRESS, BERLIN, NOTHING, Open, PARIS, is_xml, vary};
 const VARY: [&str; 2] = ["accept", "access-control-request-headers"];
 
 testkit::on_both_engines! {
-    async fn a_station_is_read_in_json_and_in_xml(open: Open) {
+    async fn station_is_read_in_json_and_in_xml(open: Open) {
         let path = format!("/stations/{BERLIN}");
         let answer = open.ada.get(&path).send().await;
         answer.is(
@@ -39,7 +39,7 @@ testkit::on_both_engines! {
         assert_eq!(answer.header("ratelimit"), "limit=100000, remaining=99998, reset=3600");
     }
 
-    async fn an_unknown_station_is_404(open: Open) {
+    async fn unknown_station_gets_404(open: Open) {
         let answer = open.ada.get(&format!("/stations/{NOTHING}")).send().await;
         assert_eq!(answer.is_problem(404, "not-found"), "There is no station with this id.");
         assert_eq!(answer.header("cache-control"), "no-store");
@@ -56,7 +56,7 @@ testkit::on_both_engines! {
         assert_eq!((answer.status, answer.header("content-type")), (404, "application/problem+xml"));
     }
 
-    async fn a_page_of_stations_is_read_in_json_and_in_xml(open: Open) {
+    async fn page_of_stations_is_read_in_json_and_in_xml(open: Open) {
         let path = "/stations?search=gare%20du%20nord&country=fr";
         let answer = open.ada.get(path).send().await;
         answer.is(
@@ -99,7 +99,7 @@ testkit::on_both_engines! {
             .is(200, &json!({"data": [], "links": {"self": format!("{ADDRESS}/stations?search=atlantis")}}));
     }
 
-    async fn text_xml_is_xml_too(open: Open) {
+    async fn text_xml_is_accepted_as_xml(open: Open) {
         let answer = open.ada.get(&format!("/stations/{BERLIN}")).header("accept", "text/xml").send().await;
         assert_eq!((answer.status, answer.header("content-type")), (200, "text/xml; charset=utf-8"));
         assert!(answer.text().contains("<station>"));

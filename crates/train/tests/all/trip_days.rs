@@ -24,7 +24,7 @@ impl Open {
 const ALL: [&str; 7] = ["03:52", "06:10", "07:45", "09:44", "11:32", "13:06", "16:55"];
 
 testkit::on_both_engines! {
-    async fn a_date_is_a_day_or_a_time_where_the_origin_is(open: Open) {
+    async fn date_is_a_day_or_time_in_the_zone_of_the_origin(open: Open) {
         for (date, day, expected) in [
             ("2026-05-20", "2026-05-20", &ALL[..]),
             ("2026-05-20T00:00:00", "2026-05-20", &ALL),
@@ -50,7 +50,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn what_has_left_is_not_offered(open: Open) {
+    async fn departed_trip_is_not_offered(open: Open) {
         let today = ["2026-05-13T11:32:00Z", "2026-05-13T13:06:00Z", "2026-05-13T16:55:00Z"];
         for date in ["2026-05-13", "2026-05-13T00:00:00", "2026-05-13T12:00:00", "2026-05-13T13:32:00"] {
             assert_eq!(open.departures(BERLIN, PARIS, date).await, today, "{date}");
@@ -63,7 +63,7 @@ testkit::on_both_engines! {
         assert!(open.departures(BERLIN, PARIS, "2026-05-13").await.is_empty());
     }
 
-    async fn a_day_is_past_when_it_is_past_where_the_origin_is(open: Open) {
+    async fn past_day_is_decided_in_the_zone_of_the_origin(open: Open) {
         // Half past midnight in Berlin, half past eleven in London.
         open.advance_to("2026-05-13T22:30:00Z").await;
         let path = format!("/trips?origin={BERLIN}&destination={PARIS}&date=2026-05-13");
@@ -76,7 +76,7 @@ testkit::on_both_engines! {
         assert_eq!(open.departures(LONDON, PARIS, "2026-05-14").await.len(), 6);
     }
 
-    async fn there_are_trips_from_today_to_ninety_days_ahead_and_no_further(open: Open) {
+    async fn trips_are_offered_for_ninety_days_from_today(open: Open) {
         // What day it is in Berlin, and whether it is still early.
         for (moment, today) in [
             ("2026-05-13T21:59:59Z", "2026-05-13"),
@@ -100,7 +100,7 @@ testkit::on_both_engines! {
         assert!(open.departures(BERLIN, PARIS, "9999-12-31").await.is_empty());
     }
 
-    async fn the_ninetieth_day_is_reached_when_it_begins_where_the_origin_is(open: Open) {
+    async fn ninetieth_day_begins_in_the_zone_of_the_origin(open: Open) {
         let (last, next) = ("2f87bac9-12fc-8000-80a8-ac01000050c4", "2f87bac9-12fc-8000-80a8-ac01000050c5");
         let trip = async |id: &str| open.ada.get(&format!("/trips/{id}")).send().await;
         let found = trip(last).await.has_status(200).json();
@@ -116,7 +116,7 @@ testkit::on_both_engines! {
         assert!(open.clock.now() > "2027-06-01T00:00:00Z".parse::<Timestamp>().unwrap());
     }
 
-    async fn trains_leave_by_the_clocks_of_their_origin_when_those_change(store: Store) {
+    async fn departures_keep_local_time_of_the_origin_when_clocks_change(store: Store) {
         let open = Open::on(store, Setup { start: "2026-02-01T00:00:00Z", ..Setup::default() }).await;
         for (now, days, [london, berlin, helsinki, istanbul]) in [
             // The last Sundays of March, each with the day before; Istanbul has no summer time.
@@ -156,7 +156,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_time_that_the_clocks_skip_or_show_twice_is_understood(store: Store) {
+    async fn time_that_clocks_skip_or_repeat_is_accepted(store: Store) {
         let open = Open::on(store, Setup { start: "2026-03-01T00:00:00Z", ..Setup::default() }).await;
         // Half past two does not come on 29 March, and comes twice on 25 October.
         assert_eq!(open.departures(BERLIN, PARIS, "2026-03-29T02:30:00").await[0], "2026-03-29T03:52:00Z");

@@ -58,7 +58,7 @@ const DEPARTURES: [&str; 7] = [
 ];
 
 testkit::on_both_engines! {
-    async fn a_trip_is_read_in_json_and_in_xml(open: Open) {
+    async fn trip_is_read_in_json_and_in_xml(open: Open) {
         let path = format!("/trips/{TRIP}");
         let answer = open.ada.get(&path).send().await;
         answer.is(200, &tgv());
@@ -76,7 +76,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_trip_that_no_train_makes_is_404(open: Open) {
+    async fn unknown_trip_gets_404(open: Open) {
         for id in [
             NOTHING,
             BERLIN,
@@ -103,7 +103,7 @@ testkit::on_both_engines! {
         open.ada.get(&format!("/trips/{}", TRIP.to_uppercase())).send().await.is(200, &tgv());
     }
 
-    async fn a_page_of_trips_is_read_in_json_and_in_xml(open: Open) {
+    async fn page_of_trips_is_read_in_json_and_in_xml(open: Open) {
         let path = search("date=2026-05-20&limit=1");
         let answer = open.ada.get(&path).send().await;
         let (this, next) = (format!("{ADDRESS}{path}"), format!("{ADDRESS}{path}&page=2"));
@@ -118,7 +118,7 @@ testkit::on_both_engines! {
         assert_eq!(answer.header("cache-control"), "private, max-age=5");
     }
 
-    async fn the_trips_of_a_day_come_in_order_of_departure(open: Open) {
+    async fn trips_of_a_day_are_ordered_by_departure(open: Open) {
         let answer = open.ada.get(&search("date=2026-05-20")).send().await;
         assert_eq!(each(&answer, "departure_time"), DEPARTURES);
         assert_eq!(
@@ -146,7 +146,7 @@ testkit::on_both_engines! {
         assert_eq!(each(&open.ada.get(&search("date=2026-05-21")).send().await, "id").len(), 6);
     }
 
-    async fn bicycles_and_dogs_narrow_the_search(open: Open) {
+    async fn search_filters_by_bicycles_and_dogs(open: Open) {
         let all = DEPARTURES;
         for (wish, expected) in [
             ("bicycles=true", vec![all[0], all[1], all[5], all[6]]),
@@ -163,7 +163,7 @@ testkit::on_both_engines! {
         assert_eq!((&trip["bicycles_allowed"], &trip["dogs_allowed"]), (&json!(true), &json!(false)));
     }
 
-    async fn trips_are_paged_with_links_that_keep_the_search(open: Open) {
+    async fn links_between_pages_of_trips_keep_the_search(open: Open) {
         let query = search("date=2026-05-20T07:30:00%2B02:00&dogs=true&limit=2");
         let kept = query.replace("&limit=2", "");
         let mut found = Vec::new();

@@ -28,7 +28,7 @@ fn hook() -> Value {
 }
 
 testkit::on_both_engines! {
-    async fn twenty_unpaid_holds_are_the_most_of_forty_at_once(open: Open) {
+    async fn forty_concurrent_bookings_make_at_most_twenty_unpaid_holds(open: Open) {
         let body = booking(TRIP);
         let answers = join_all((0..40).map(|_| open.ada.book(&body))).await;
         assert_eq!((count(&answers, 201), count(&answers, 409)), (20, 20));
@@ -44,7 +44,7 @@ testkit::on_both_engines! {
         assert_eq!(open.ada.get("/problems/too-many-holds").send().await.status, 200);
     }
 
-    async fn hold_is_possible_again_when_one_is_paid_cancelled_or_expired(store: Store) {
+    async fn paid_cancelled_or_expired_hold_frees_the_limit(store: Store) {
         let settings = Settings { unpaid_holds: 2, ..Settings::default() };
         let open = Open::on(store, with(settings)).await;
         let first = open.ada.hold(TRIP).await;
@@ -67,7 +67,7 @@ testkit::on_both_engines! {
         open.ada.hold(TRIP).await;
     }
 
-    async fn refusal_by_a_limit_is_not_kept_for_the_idempotency_key(store: Store) {
+    async fn rejection_by_a_limit_is_not_stored_for_the_idempotency_key(store: Store) {
         let settings = Settings { unpaid_holds: 1, declined_payments_per_hour: 1, ..Settings::default() };
         let open = Open::on(store, with(settings)).await;
         let first = open.ada.hold(TRIP).await;
@@ -82,7 +82,7 @@ testkit::on_both_engines! {
         pay().await.is_problem(409, "booking-expired");
     }
 
-    async fn ten_declined_payments_are_the_most_in_an_hour(store: Store) {
+    async fn booking_has_at_most_ten_declined_payments_an_hour(store: Store) {
         let open = Open::on(store, with(Settings { hold_seconds: 3 * 3600, ..Settings::default() })).await;
         let made = open.ada.hold(TRIP).await;
         let declined = card(DECLINED);
@@ -111,7 +111,7 @@ testkit::on_both_engines! {
         assert_eq!(open.ada.status(&made).await, "confirmed");
     }
 
-    async fn concurrent_payments_do_not_pass_the_limit_of_declined_ones(open: Open) {
+    async fn concurrent_payments_do_not_exceed_the_limit_of_declined_ones(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let declined = card(DECLINED);
         let mut failed = 0;
@@ -127,7 +127,7 @@ testkit::on_both_engines! {
         open.ada.pay(&made, &card(GOOD)).await.is_problem(429, "too-many-requests");
     }
 
-    async fn sixty_test_events_are_the_most_of_eighty_at_once(store: Store) {
+    async fn eighty_concurrent_requests_make_at_most_sixty_test_events(store: Store) {
         let open = Open::on(store, with(Settings::default())).await;
         let made = open.ada.post("/webhooks").json(&hook()).send().await.has_status(201).json();
         let other = open.ada.post("/webhooks").json(&hook()).send().await.has_status(201).json();
@@ -175,7 +175,7 @@ testkit::on_both_engines! {
         redeliver(json!({"event_id": NOTHING})).await.is_problem(404, "not-found");
     }
 
-    async fn deleting_subscriptions_does_not_reset_their_owners_count(store: Store) {
+    async fn deleted_subscriptions_do_not_reset_the_count_of_their_owner(store: Store) {
         let settings = Settings { test_events_per_hour: 1, ..Settings::default() };
         let open = Open::on(store, with(settings)).await;
         let test_and_delete = async |person: &Person| {
@@ -227,7 +227,7 @@ testkit::on_both_engines! {
         open.ada.pay(&bookings[1], &card(GOOD)).await.is_problem(429, "too-many-requests");
     }
 
-    async fn concurrent_payments_do_not_pass_the_limit_of_a_users_declined_ones(store: Store) {
+    async fn concurrent_payments_do_not_exceed_the_limit_of_a_users_declined_ones(store: Store) {
         let settings = Settings { declined_payments_per_user_per_hour: 5, ..Settings::default() };
         let open = Open::on(store, with(settings)).await;
         let bookings = join_all((0..16).map(|_| open.ada.hold(TRIP))).await;

@@ -86,7 +86,7 @@ fn header<'m>(message: &'m Message, name: &str) -> &'m str {
 }
 
 testkit::on_both_engines! {
-    async fn a_new_booking_is_told_to_who_made_it(told: Told) {
+    async fn new_booking_is_delivered_to_its_owner(told: Told) {
         let mut told = told;
         let subscribed = told.subscribe().await;
         let secret = webhooks::Secret::parse(text(&subscribed, "secret")).unwrap();
@@ -130,7 +130,7 @@ testkit::on_both_engines! {
         assert_eq!(told.next().await.0, "/hooks/of-ben/newBooking");
     }
 
-    async fn a_booking_that_was_not_made_is_told_to_nobody(told: Told) {
+    async fn failed_booking_sends_no_event(told: Told) {
         let mut told = told;
         told.subscribe().await;
         told.open.ada.book(&booking(NOTHING)).await.has_status(404);
@@ -165,7 +165,7 @@ testkit::on_both_engines! {
         assert_eq!(told.open.rows("webhook_event").await.len(), 3);
     }
 
-    async fn a_subscription_is_its_owners_alone(told: Told) {
+    async fn subscription_is_visible_only_to_its_owner(told: Told) {
         let subscribed = told.subscribe().await;
         let id = text(&subscribed, "id").to_owned();
         let path = format!("/webhooks/{id}");
@@ -205,7 +205,7 @@ testkit::on_both_engines! {
         ada.get(&path).send().await.is_problem(404, "not-found");
     }
 
-    async fn events_can_be_tested_and_sent_again(told: Told) {
+    async fn test_events_are_sent_and_events_redelivered(told: Told) {
         let mut told = told;
         let subscribed = told.subscribe().await;
         let path = format!("/webhooks/{}", text(&subscribed, "id"));
@@ -262,7 +262,7 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn whoever_was_disabled_is_shown_so_and_enabled_by_a_test(told: Told) {
+    async fn disabled_subscription_is_listed_as_disabled_and_enabled_by_a_test(told: Told) {
         let mut told = told;
         let body = json!({"url": format!("{}/gone", told.url)});
         let made = told.open.ada.post("/webhooks").json(&body).send().await.has_status(201).json();
@@ -281,7 +281,7 @@ testkit::on_both_engines! {
         told.with_deliveries(text(&made, "id"), 2).await;
     }
 
-    async fn addresses_that_lead_where_nobody_should_send_are_refused(open: Open) {
+    async fn destinations_that_are_not_public_are_rejected(open: Open) {
         const NOT_PUBLIC: &str = "must lead to a public address, not to a private, local or reserved one";
         const HTTPS: &str = "must begin with https://";
         const COMPLETE: &str = "must be a complete address like https://app.example.com/hooks";

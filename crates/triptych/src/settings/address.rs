@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_local_or_elsewhere() {
+    fn local_and_public_addresses_are_distinguished() {
         for local in
             ["", "http://127.0.0.1:8081", "http://[::1]", "http://localhost:81", "https://a.localhost"]
         {

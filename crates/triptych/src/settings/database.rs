@@ -59,7 +59,7 @@ mod tests {
     use super::without_password;
 
     #[test]
-    fn a_password_is_not_shown() {
+    fn password_is_not_shown() {
         for (url, shown) in [
             ("", ""),
             ("postgres://host/base", "postgres://host/base"),

@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn the_demo_is_on_by_itself_only_while_this_machine_alone_can_reach_it() {
+    fn demo_is_on_by_default_only_on_loopback() {
         for (file, opened_by) in [
             ("", None),
             ("admin_listen = \"0.0.0.0:8090\"", None),

@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn log_filter_is_made_of_levels() {
+    fn malformed_log_filter_is_detected() {
         for valid in ["info", "off", "warn,museum=debug", "warn, identity::oauth=trace"] {
             assert!(is_log_filter(valid), "{valid}");
         }

@@ -70,13 +70,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inner_sections_come_first() {
+    fn inner_sections_are_matched_first() {
         let found = sections("a = 1\n[one]\nb = 2\n[one.inner]\nc = 3\n[two]\nd = 4\n");
         assert_eq!(found, ["one.inner", "one", "two"]);
     }
 
     #[test]
-    fn service_links_are_told_from_settings() {
+    fn kubernetes_service_links_are_recognized() {
         for link in [
             "service_host",
             "service_port",

@@ -27,7 +27,7 @@ fn serving(workspace: &Workspace, url: &str) -> Command {
 }
 
 #[test]
-fn a_server_that_vanishes_without_a_word_is_told_and_comes_back() {
+fn silent_database_server_gets_503_until_it_answers_again() {
     on_postgres(async |workspace| {
         let (proxy, url) = proxied(&workspace.store);
         proxy.forward();
@@ -58,7 +58,7 @@ fn a_server_that_vanishes_without_a_word_is_told_and_comes_back() {
 }
 
 #[test]
-fn the_start_waits_for_the_server() {
+fn start_waits_for_the_database_server() {
     on_postgres(async |workspace| {
         let (proxy, url) = proxied(&workspace.store);
         let mut command = serving(&workspace, &url);
@@ -76,7 +76,7 @@ fn the_start_waits_for_the_server() {
 }
 
 #[test]
-fn the_url_may_stand_in_a_file() {
+fn database_url_can_be_in_a_file() {
     on_postgres(async |workspace| {
         let file = workspace.folder.path().join("url");
         fs::write(&file, format!("{}\n", workspace.store.flags()[1])).unwrap();
@@ -99,7 +99,7 @@ fn the_url_may_stand_in_a_file() {
 }
 
 #[test]
-fn postgres_variables_fill_what_the_url_leaves_out() {
+fn postgres_variables_set_parts_absent_from_the_url() {
     on_postgres(async |workspace| {
         let url = &workspace.store.flags()[1];
         let (server, database) = url.split('@').nth(1).unwrap().split_once('/').unwrap();
@@ -116,7 +116,7 @@ fn postgres_variables_fill_what_the_url_leaves_out() {
 }
 
 #[test]
-fn password_file_has_the_password() {
+fn database_password_is_read_from_the_password_file() {
     on_postgres(async |workspace| {
         let file = workspace.folder.path().join("passwords");
         fs::write(&file, format!("localhost:*:postgres:postgres:{}\n", TlsPostgres::PASSWORD)).unwrap();
@@ -138,7 +138,7 @@ fn password_file_has_the_password() {
 }
 
 #[test]
-fn a_second_demo_at_another_address_is_told_that_tokens_differ() {
+fn second_demo_at_another_address_logs_a_warning() {
     on_postgres(async |workspace| {
         let first = workspace.serve();
         let second = workspace.serve();
@@ -151,7 +151,7 @@ fn a_second_demo_at_another_address_is_told_that_tokens_differ() {
 }
 
 #[test]
-fn without_a_demo_a_shared_database_needs_addresses_and_a_secret() {
+fn shared_database_without_demo_needs_addresses_and_a_secret() {
     on_postgres(async |workspace| {
         let message = |service: &str, example: &str| {
             format!(
@@ -184,7 +184,7 @@ fn without_a_demo_a_shared_database_needs_addresses_and_a_secret() {
 }
 
 #[test]
-fn processes_under_one_address_take_each_others_tokens() {
+fn processes_with_one_address_accept_each_others_tokens() {
     on_postgres(async |workspace| {
         let user = crate::common::with_input(
             &mut workspace.command(&["user", "add", "train", "ada"]),
@@ -208,7 +208,7 @@ fn processes_under_one_address_take_each_others_tokens() {
 }
 
 testkit::on_both_engines! {
-    async fn a_table_that_cannot_be_read_makes_a_service_unready(workspace: Workspace) {
+    async fn unreadable_table_makes_a_service_unready(workspace: Workspace) {
         let program = workspace.serve();
         for (service, away, back) in [
             ("petstore", ["ALTER TABLE store_order RENAME TO away", "ALTER TABLE petstore.store_order RENAME TO away"],

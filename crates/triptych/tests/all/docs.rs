@@ -123,42 +123,42 @@ fn run(document: &str) -> usize {
 }
 
 #[test]
-fn the_readme() {
+fn commands_of_the_readme_work() {
     assert_eq!(run("README.md"), 7);
 }
 
 #[test]
-fn the_museum_guide() {
+fn commands_of_the_museum_guide_work() {
     assert_eq!(run("docs/museum.md"), 9);
 }
 
 #[test]
-fn the_pet_store_guide() {
+fn commands_of_the_pet_store_guide_work() {
     assert_eq!(run("docs/petstore.md"), 19);
 }
 
 #[test]
-fn the_train_guide() {
+fn commands_of_the_train_guide_work() {
     assert_eq!(run("docs/train-travel.md"), 9);
 }
 
 #[test]
-fn the_webhook_guide() {
+fn commands_of_the_webhook_guide_work() {
     assert_eq!(run("docs/webhooks.md"), 4);
 }
 
 #[test]
-fn the_sign_in_guide() {
+fn commands_of_the_sign_in_guide_work() {
     assert_eq!(run("docs/sign-in.md"), 12);
 }
 
 #[test]
-fn the_operating_guide() {
+fn commands_of_the_operating_guide_work() {
     assert_eq!(run("docs/operating.md"), 4);
 }
 
 #[test]
-fn no_other_document_has_commands_that_are_not_run() {
+fn all_documents_with_commands_are_run() {
     let others =
         ["CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/decisions.md", "docs/glossary.md"];
     for document in others {
@@ -186,7 +186,7 @@ fn no_other_document_has_commands_that_are_not_run() {
 
 /// A command that CONTRIBUTING names leads to a crate, a test file and at least one test in it.
 #[test]
-fn the_commands_in_contributing_exist() {
+fn commands_of_contributing_exist() {
     let text = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
     let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
     let (mut tests, mut targets) = (0, 0);
@@ -214,7 +214,7 @@ fn the_commands_in_contributing_exist() {
 }
 
 #[test]
-fn the_toml_in_the_guides_is_a_settings_file() {
+fn toml_of_the_guides_is_a_valid_settings_file() {
     let folder = tempfile::tempdir().unwrap();
     for (document, expected) in [("docs/operating.md", 1), ("docs/sign-in.md", 2), ("docs/webhooks.md", 1)] {
         let text = fs::read_to_string(root().join(document)).unwrap();
@@ -234,7 +234,7 @@ fn the_toml_in_the_guides_is_a_settings_file() {
 }
 
 #[test]
-fn links_between_the_documents_lead_somewhere() {
+fn links_between_the_documents_work() {
     let mut documents: Vec<_> = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(PathBuf::from).to_vec();
     documents.extend(fs::read_dir(root().join("docs")).unwrap().map(|file| file.unwrap().path()));
     for document in documents {

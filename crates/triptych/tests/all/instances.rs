@@ -137,7 +137,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn every_address_that_a_pet_store_names_has_its_prefix(store: Store) {
+    async fn addresses_of_a_pet_store_have_its_prefix(store: Store) {
         let settings = petstore::Settings::default();
         let Two { ada, ben, url, .. } = &Two::open(store, &settings, ["petstore_ada", "petstore_ben"]).await;
         let (address, client) = (ada.address(), &ada.client);
@@ -193,7 +193,7 @@ testkit::on_both_engines! {
         assert!(rejected.header("location").starts_with("/x/ada/oauth/authorize?"), "{}", rejected.header("location"));
     }
 
-    async fn links_of_each_train_service_lead_to_itself(store: Store) {
+    async fn links_of_a_train_service_stay_within_it(store: Store) {
         let settings = train::Settings::default();
         let Two { ada, ben, .. } = &Two::open(store, &settings, ["train_ada", "train_ben"]).await;
         let (to_ada, to_ben) = (token(&settings, ada).await, token(&settings, ben).await);

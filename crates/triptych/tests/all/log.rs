@@ -13,7 +13,7 @@ fn start(format: &str) -> (Workspace, Program) {
 }
 
 #[tokio::test]
-async fn characters_that_act_on_a_terminal_do_not_reach_the_log() {
+async fn control_characters_are_escaped_in_the_log() {
     for format in ["json", "text"] {
         let (_house, program) = start(format);
         let said = program.said();

@@ -2,7 +2,7 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
-mod access;
+mod access_commands;
 mod common;
 mod contributing;
 mod crash;
@@ -13,11 +13,11 @@ mod instances;
 mod log;
 mod pages;
 mod pooler;
-mod refusals;
 mod schemathesis;
 mod secret;
 mod settings;
 mod start;
+mod start_errors;
 mod tools;
 mod train_crash;
 mod user;

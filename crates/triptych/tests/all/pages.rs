@@ -47,7 +47,7 @@ async fn try_out(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_documentation_page_signs_in_and_calls_the_api() {
+async fn documentation_page_signs_in_and_calls_the_api() {
     let workspace = Workspace { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
     let program = workspace.serve();
     let pets = try_out(&program, "petstore", ("demo", "demo"), "pet-findPetsByStatus").await;

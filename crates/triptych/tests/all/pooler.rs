@@ -53,7 +53,7 @@ impl Caller {
 }
 
 #[test]
-fn all_services_at_once_keep_to_their_schemas() {
+fn concurrent_services_behind_a_pooler_use_their_own_schemas() {
     testkit::run(Engine::Postgres, async |_: Store| {
         for &most in testkit::max_prepared_statements() {
             keep_to_their_schemas(most).await;

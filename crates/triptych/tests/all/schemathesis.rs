@@ -49,16 +49,16 @@ async fn keeps_to_its_document(service: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_pet_store_keeps_to_its_document() {
+async fn pet_store_conforms_to_its_document() {
     keeps_to_its_document("petstore").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn train_travel_keeps_to_its_document() {
+async fn train_travel_conforms_to_its_document() {
     keeps_to_its_document("train").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_museum_keeps_to_its_document() {
+async fn museum_conforms_to_its_document() {
     keeps_to_its_document("museum").await;
 }

@@ -23,7 +23,7 @@ fn section<'a>(config: &'a str, name: &str) -> &'a str {
 }
 
 #[test]
-fn a_flag_comes_before_a_variable_before_the_file_before_the_default() {
+fn flag_overrides_variable_overrides_file_overrides_default() {
     let folder = tempfile::tempdir().unwrap();
     let plain = config(&mut bare(folder.path(), &["config"]));
     assert_eq!(line(section(&plain, "museum"), "listen"), "listen = \"127.0.0.1:8082\"");
@@ -68,7 +68,7 @@ fn a_flag_comes_before_a_variable_before_the_file_before_the_default() {
 }
 
 #[test]
-fn what_config_prints_can_be_read_back() {
+fn printed_config_is_a_valid_settings_file() {
     let folder = tempfile::tempdir().unwrap();
     let printed = config(&mut bare(folder.path(), &["config", "--museum-listen", "127.0.0.1:1004"]));
     fs::write(folder.path().join("other.toml"), &printed).unwrap();
@@ -77,7 +77,7 @@ fn what_config_prints_can_be_read_back() {
 }
 
 #[test]
-fn a_database_password_is_not_printed() {
+fn database_password_is_not_printed() {
     let folder = tempfile::tempdir().unwrap();
     let printed =
         config(&mut bare(folder.path(), &["config", "--database", "postgres://me:secret@host/base"]));
@@ -85,7 +85,7 @@ fn a_database_password_is_not_printed() {
 }
 
 #[test]
-fn a_registration_token_is_not_printed() {
+fn registration_token_is_not_printed() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = bare(folder.path(), &["config"]);
     command
@@ -107,7 +107,7 @@ fn a_registration_token_is_not_printed() {
 }
 
 #[test]
-fn settings_that_make_no_sense_are_refused_in_one_line_that_says_what_to_change() {
+fn invalid_settings_are_rejected_in_one_line_with_the_fix() {
     let folder = tempfile::tempdir().unwrap();
     let with_file = |text: &str| {
         fs::write(folder.path().join("triptych.toml"), text).unwrap();
@@ -208,7 +208,7 @@ fn settings_that_make_no_sense_are_refused_in_one_line_that_says_what_to_change(
 }
 
 #[test]
-fn variables_that_kubernetes_sets_for_a_service_of_this_name_are_ignored() {
+fn kubernetes_service_variables_are_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let plain = config(&mut bare(folder.path(), &["config"]));
     let mut command = bare(folder.path(), &["config"]);
@@ -234,7 +234,7 @@ fn variables_that_kubernetes_sets_for_a_service_of_this_name_are_ignored() {
 }
 
 #[test]
-fn settings_stand_before_or_after_the_command() {
+fn settings_can_be_before_or_after_the_command() {
     let folder = tempfile::tempdir().unwrap();
     let before = config(&mut bare(folder.path(), &["--museum-listen", "127.0.0.1:7", "--no-demo", "config"]));
     let after = config(&mut bare(folder.path(), &["config", "--museum-listen", "127.0.0.1:7", "--no-demo"]));
@@ -249,7 +249,7 @@ fn settings_stand_before_or_after_the_command() {
 }
 
 #[test]
-fn the_demo_cannot_be_wanted_and_not_wanted() {
+fn demo_and_no_demo_exclude_each_other() {
     let folder = tempfile::tempdir().unwrap();
     for arguments in [
         &["config", "--demo", "--no-demo"][..],
@@ -262,7 +262,7 @@ fn the_demo_cannot_be_wanted_and_not_wanted() {
 }
 
 #[test]
-fn a_listener_can_be_given_by_a_name_of_this_machine() {
+fn listener_can_be_set_by_a_host_name() {
     let folder = tempfile::tempdir().unwrap();
     let flags = ["config", "--petstore-listen", "localhost:8080", "--admin-listen=localhost:0"];
     let printed = config(&mut bare(folder.path(), &flags));

@@ -7,7 +7,7 @@ use serde_json::json;
 use testkit::Client;
 
 testkit::on_both_engines! {
-    async fn it_says_where_everything_is_and_stops_when_told(workspace: Workspace) {
+    async fn start_prints_all_addresses_and_sigterm_stops_it(workspace: Workspace) {
         let program = workspace.serve();
         let said = program.said();
         let address = program.address("museum");
@@ -74,7 +74,7 @@ testkit::on_both_engines! {
         museum(&without).get("/v1.1/special-events").send().await.is_problem(401, "unauthorized");
     }
 
-    async fn several_processes_start_on_one_database_at_once(workspace: Workspace) {
+    async fn several_processes_start_concurrently_on_one_database(workspace: Workspace) {
         let programs = std::thread::scope(|scope| {
             let starts: Vec<_> = (0..3).map(|_| scope.spawn(|| workspace.serve())).collect();
             starts.into_iter().map(|start| start.join().unwrap()).collect::<Vec<_>>()
@@ -94,7 +94,7 @@ testkit::on_both_engines! {
 }
 
 #[tokio::test]
-async fn a_public_address_has_no_demo_unless_asked_for() {
+async fn public_listener_has_no_demo_by_default() {
     let folder = tempfile::tempdir().unwrap();
     let start = |more: &[&str]| {
         let mut command = bare(folder.path(), FREE_PORTS);
@@ -112,7 +112,7 @@ async fn a_public_address_has_no_demo_unless_asked_for() {
 }
 
 #[tokio::test]
-async fn behind_a_reverse_proxy_there_is_no_demo_unless_asked_for() {
+async fn public_address_or_trusted_proxy_turns_the_demo_off() {
     const WARNING: &str = "other machines can sign in to the demo, whose passwords are well known";
     for (name, value, because) in [
         (
@@ -157,7 +157,7 @@ async fn behind_a_reverse_proxy_there_is_no_demo_unless_asked_for() {
 }
 
 #[tokio::test]
-async fn the_start_page_names_the_addresses_that_were_set() {
+async fn start_page_has_the_configured_addresses() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = bare(folder.path(), FREE_PORTS);
     command
@@ -193,7 +193,7 @@ async fn the_start_page_names_the_addresses_that_were_set() {
 }
 
 #[tokio::test]
-async fn metrics_come_from_a_listener_of_their_own() {
+async fn metrics_have_their_own_listener() {
     let folder = tempfile::tempdir().unwrap();
     let program = testkit::Program::start(&mut bare(folder.path(), FREE_PORTS));
     museum(&program).get("/v1.1/museum-hours?limit=2").send().await.has_status(200);
@@ -235,7 +235,7 @@ async fn security_events_are_logged_and_counted() {
 }
 
 #[test]
-fn openapi_prints_the_document_and_nothing_else() {
+fn openapi_prints_only_the_document() {
     let folder = tempfile::tempdir().unwrap();
     let output = bare(folder.path(), &["openapi", "museum", "--data", "unused"]).output().unwrap();
     assert!(output.status.success());
@@ -283,7 +283,7 @@ fn openapi_names_the_address_in_the_settings() {
 }
 
 #[test]
-fn each_document_names_its_version_as_the_public_descriptions_do() {
+fn documents_have_the_versions_of_the_public_descriptions() {
     let folder = tempfile::tempdir().unwrap();
     for (service, version, label, prefix) in [
         ("petstore", "1.0.20-SNAPSHOT", json!(null), "/v3"),
@@ -301,7 +301,7 @@ fn each_document_names_its_version_as_the_public_descriptions_do() {
 }
 
 #[test]
-fn whoever_prints_ends_quietly_when_nobody_reads_it() {
+fn closed_pipe_ends_printing_commands_without_error() {
     let folder = tempfile::tempdir().unwrap();
     for arguments in [&["openapi", "train"][..], &["config"]] {
         let mut command = bare(folder.path(), arguments);
@@ -313,7 +313,7 @@ fn whoever_prints_ends_quietly_when_nobody_reads_it() {
 }
 
 #[tokio::test]
-async fn behind_a_trusted_proxy_clients_are_told_apart() {
+async fn clients_behind_a_trusted_proxy_are_distinguished() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = bare(folder.path(), FREE_PORTS);
     command.arg("--demo").env("TRIPTYCH_TRUSTED_PROXIES", "[\"127.0.0.0/8\"]");

@@ -45,7 +45,7 @@ fn advisories_are_skipped_where_their_database_cannot_be_fetched() {
 
 /// A failed check fails the script: `make test` must not go on.
 #[test]
-fn a_licence_that_is_not_allowed_is_a_failure() {
+fn forbidden_licence_fails_the_check() {
     let folder = tempfile::tempdir().unwrap();
     let cargo = folder.path().join("cargo");
     fs::write(&cargo, "#!/bin/sh\nexit 4\n").unwrap();

@@ -6,7 +6,7 @@ use testkit::Client;
 const EVENTS: &str = "/v1.1/special-events";
 
 testkit::on_both_engines! {
-    async fn users_come_change_and_go_while_the_service_runs(workspace: Workspace) {
+    async fn users_are_added_changed_and_removed_while_the_service_runs(workspace: Workspace) {
         let program = workspace.serve();
         let museum = Client::new(program.address("museum"));
         let sign_in = async |name: &str, password: &str| {
@@ -46,7 +46,7 @@ testkit::on_both_engines! {
         assert_eq!(String::from_utf8_lossy(&added.stdout), "Login: added\n");
     }
 
-    async fn names_and_passwords_that_are_not_taken(workspace: Workspace) {
+    async fn invalid_names_and_passwords_are_rejected(workspace: Workspace) {
         assert!(workspace.serve().terminate().success());
         let add = |name: &str, input: &str| {
             refused(&with_input(&mut workspace.command(&["user", "add", "museum", name]), input))
@@ -62,7 +62,7 @@ testkit::on_both_engines! {
         assert_eq!(add("", "long enough"), "triptych: a name must have 1 to 100 characters");
     }
 
-    async fn a_demo_account_with_a_password_of_its_own_is_an_ordinary_one(workspace: Workspace) {
+    async fn demo_account_with_a_new_password_becomes_ordinary(workspace: Workspace) {
         assert!(workspace.serve().terminate().success());
         let changed = with_input(&mut workspace.command(&["user", "passwd", "museum", "demo"]), "a password of its own\n");
         assert!(changed.status.success());

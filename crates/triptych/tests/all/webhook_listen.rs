@@ -61,7 +61,7 @@ impl Drop for Listener {
 }
 
 #[tokio::test]
-async fn a_wrong_signature_is_refused_and_said_to_be_wrong() {
+async fn wrong_signature_is_rejected_and_reported() {
     let mut listener = Listener::start(&["--secret", SECRET]);
     assert_eq!(listener.ready, format!("Ready. Subscribe http://{}.\n", listener.client.address()));
     let now = web::Clock::system().now().as_second().to_string();
@@ -76,7 +76,7 @@ async fn a_wrong_signature_is_refused_and_said_to_be_wrong() {
 }
 
 #[tokio::test]
-async fn without_a_secret_it_says_that_it_does_not_check() {
+async fn events_are_marked_unchecked_without_a_secret() {
     let mut listener = Listener::start(&[]);
     let address = listener.client.address();
     let ready =
@@ -87,7 +87,7 @@ async fn without_a_secret_it_says_that_it_does_not_check() {
 }
 
 #[tokio::test]
-async fn what_would_steer_a_terminal_does_not_reach_it() {
+async fn control_characters_are_escaped_in_output() {
     let mut listener = Listener::start(&[]);
     // A path may hold the upper control characters as they are; U+009B begins a command to a terminal.
     let request = "POST /a\u{9b}31m\u{85}b HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
@@ -98,7 +98,7 @@ async fn what_would_steer_a_terminal_does_not_reach_it() {
 }
 
 #[tokio::test]
-async fn it_ends_without_a_word_when_nobody_reads_any_more() {
+async fn closed_pipe_ends_the_listener_without_error() {
     let mut listener = Listener::start(&[]);
     listener.send("0").await.has_status(204);
     listener.stop_reading();
@@ -116,7 +116,7 @@ async fn it_ends_without_a_word_when_nobody_reads_any_more() {
 }
 
 #[test]
-fn a_secret_that_is_none_is_refused() {
+fn malformed_secret_is_rejected() {
     for secret in ["", "whsec_", "whsec_not base64"] {
         let output =
             bare(&std::env::temp_dir(), &["webhook", "listen", "--port", "0", "--secret", secret]).output();
@@ -125,7 +125,7 @@ fn a_secret_that_is_none_is_refused() {
 }
 
 #[test]
-fn a_busy_port_is_refused() {
+fn busy_port_is_reported() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let output = bare(&std::env::temp_dir(), &["webhook", "listen", "--port", &port]).output().unwrap();

@@ -21,7 +21,7 @@ async fn subscribe(workspace: &Workspace, program: &Program, url: &str) -> Answe
 }
 
 testkit::on_both_engines! {
-    async fn only_a_demo_that_nobody_else_can_reach_sends_to_this_machine(workspace: Workspace) {
+    async fn only_a_loopback_demo_sends_to_loopback(workspace: Workspace) {
         const ADDRESS: &str = "TRIPTYCH_TRAIN_ADDRESS";
         for (flags, address) in [
             (&[][..], ""),
@@ -51,7 +51,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_proxy_is_not_used_whatever_the_surroundings_say(workspace: Workspace) {
+    async fn proxy_variables_are_ignored(workspace: Workspace) {
         let proxy = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", proxy.local_addr().unwrap());
         let mut command = workspace.serving_train();

@@ -43,7 +43,7 @@ fn prose<'l>(line: &'l str, file: &Path, in_block: &mut bool) -> &'l str {
 }
 
 #[test]
-fn sentences_name_their_subject() {
+fn vague_words_are_not_used() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let mut all = Vec::new();
     files(&root, &mut all);

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_well_known_part_goes_before_the_path_for_oauth_and_after_it_for_openid() {
+    fn well_known_part_is_before_the_path_for_oauth_and_after_it_for_openid() {
         let addresses = |issuer| well_known(issuer).iter().map(Url::to_string).collect::<Vec<_>>();
         assert_eq!(
             addresses("https://id.example/tenant/1"),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_fetched_over_tls_or_from_this_machine() {
+    fn keys_are_fetched_over_tls_or_from_loopback() {
         for good in ["https://id.example/keys", "http://127.0.0.1:8080/keys", "http://[::1]/keys"] {
             assert!(check_address(good).is_ok(), "{good}");
         }

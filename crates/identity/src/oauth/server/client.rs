@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_go_to_registered_addresses_only() {
+    fn redirect_goes_only_to_registered_addresses() {
         let native =
             client(&["http://127.0.0.1/callback", "http://localhost/callback", "http://[::1]/cb?x=1"]);
         for fine in [
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_can_be_registered() {
+    fn unsafe_redirect_addresses_are_rejected() {
         for fine in [
             "https://app.example.com/cb",
             "http://127.0.0.1/cb",

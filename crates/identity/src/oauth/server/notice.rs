@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_reason_survives_the_way_through_a_cookie() {
+    fn reasons_round_trip_through_a_cookie() {
         for reason in
             WORDS.into_iter().map(|(_, reason)| reason).chain([Reason::Wait(0), Reason::Wait(u64::MAX)])
         {

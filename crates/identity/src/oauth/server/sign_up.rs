@@ -143,7 +143,7 @@ mod tests {
     }
 
     testkit::on_both_engines! {
-        async fn a_full_queue_of_passwords_is_a_503_with_a_time_to_come_back(store: Store) {
+        async fn full_password_queue_gets_503_with_retry_after(store: Store) {
             let (accounts, client, _server) = start(&store).await;
             let page = client.get("/oauth/sign-up").send().await;
             let text = page.has_status(200).text();

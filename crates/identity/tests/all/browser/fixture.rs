@@ -1,4 +1,4 @@
-//! A person's browser before the service, and a client's page to return to.
+//! A browser with a user, and a page of a client to return to.
 
 use std::time::Duration;
 

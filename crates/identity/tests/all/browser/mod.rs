@@ -1,9 +1,9 @@
 //! The authorization server's pages in a real browser.
 
 mod fixture;
-mod leaving;
 mod pages;
-mod signing_in;
-mod signing_up;
+mod sign_in;
+mod sign_out;
+mod sign_up;
 
 use super::oauth::fixture as service;

@@ -1,4 +1,4 @@
-//! What holds for every page: what it is made of, who can use it, and what it keeps out.
+//! Properties of every page: structure, accessibility, content security policy.
 
 use serde_json::json;
 
@@ -37,7 +37,7 @@ async fn on_every_page(visit: &Visit, look: impl AsyncFn(&str)) {
 }
 
 testkit::on_one_engine! {
-    async fn pages_say_what_they_are(visit: Visit) {
+    async fn pages_have_titles_labels_and_a_language(visit: Visit) {
         let browser = &visit.browser;
         on_every_page(&visit, async |page| {
             let heading = browser.text("main > h1").await;
@@ -59,7 +59,7 @@ testkit::on_one_engine! {
         visit.nothing_was_forbidden().await;
     }
 
-    async fn pages_let_nothing_in(visit: Visit) {
+    async fn injected_content_is_blocked_by_the_content_security_policy(visit: Visit) {
         let browser = &visit.browser;
         let plant = "
             window.forbidden = [];
@@ -85,7 +85,7 @@ testkit::on_one_engine! {
         .await;
     }
 
-    async fn pages_can_be_read_and_hit(visit: Visit) {
+    async fn pages_have_enough_contrast_and_large_targets(visit: Visit) {
         let browser = &visit.browser;
         for (width, height, dark) in [(390, 844, false), (1280, 800, true), (320, 568, true)] {
             browser.resize(width, height).await;
@@ -98,7 +98,7 @@ testkit::on_one_engine! {
         }
     }
 
-    async fn bad_requests_end_on_a_page_of_ours(visit: Visit) {
+    async fn invalid_requests_end_on_an_error_page_without_redirect(visit: Visit) {
         let elsewhere = visit.callback.url.replace("/callback", "/elsewhere");
         for (change, says) in [
             (("client_id", "nobody"), "No application is registered under this client_id."),

@@ -1,4 +1,4 @@
-//! An issuer that can be told to misbehave and counts what it is asked, and a service that relies on it.
+//! An issuer that counts its requests and can be set to fail, and a service that accepts its tokens.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 

@@ -1,4 +1,4 @@
-//! When an issuer is asked for its keys, and what counts while it does not answer.
+//! When the keys of an issuer are fetched, and which are used while the issuer does not answer.
 
 use futures_util::future::join_all;
 use serde_json::json;
@@ -11,7 +11,7 @@ use super::{
 const UNKNOWN: &str = "is signed by an unknown key";
 
 #[tokio::test]
-async fn for_an_unknown_key_the_issuer_is_asked_once_a_minute() {
+async fn unknown_key_is_fetched_at_most_once_a_minute() {
     let issuer = Issuer::start().await;
     let service = Service::start(issuer.settings()).await;
     service.accepts(service.token(&FIRST, "RS256")).await;
@@ -31,7 +31,7 @@ async fn for_an_unknown_key_the_issuer_is_asked_once_a_minute() {
 }
 
 #[tokio::test]
-async fn a_new_key_is_taken_by_everybody_who_waited_for_it() {
+async fn new_key_is_used_by_all_waiting_requests() {
     let issuer = Issuer::start().await;
     let service = Service::start(issuer.settings()).await;
     service.accepts(service.token(&FIRST, "RS256")).await;
@@ -42,7 +42,7 @@ async fn a_new_key_is_taken_by_everybody_who_waited_for_it() {
 }
 
 #[tokio::test]
-async fn a_client_that_hangs_up_does_not_undo_what_it_started() {
+async fn disconnected_client_does_not_cancel_the_fetch() {
     let issuer = Issuer::start().await;
     let service = Service::start(issuer.settings()).await;
     service.accepts(service.token(&FIRST, "RS256")).await;
@@ -60,7 +60,7 @@ async fn a_client_that_hangs_up_does_not_undo_what_it_started() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_gone_counts_no_longer_than_what_is_remembered() {
+async fn removed_key_is_rejected_after_the_next_fetch() {
     let issuer = Issuer::start().await;
     let service = Service::start(issuer.settings()).await;
     let token = service.token(&FIRST, "RS256");
@@ -80,7 +80,7 @@ async fn a_key_that_is_gone_counts_no_longer_than_what_is_remembered() {
 }
 
 #[tokio::test]
-async fn while_the_issuer_is_away_its_keys_count() {
+async fn keys_are_kept_while_the_issuer_is_unreachable() {
     let issuer = Issuer::start().await;
     let service = Service::start(issuer.settings()).await;
     service.accepts(service.token(&FIRST, "RS256")).await;
@@ -104,7 +104,7 @@ async fn while_the_issuer_is_away_its_keys_count() {
 }
 
 #[tokio::test]
-async fn a_set_that_cannot_be_read_replaces_nothing() {
+async fn unreadable_key_set_replaces_nothing() {
     let issuer = Issuer::start().await;
     let service = Service::start(issuer.settings()).await;
     service.accepts(service.token(&FIRST, "RS256")).await;
@@ -119,7 +119,7 @@ async fn a_set_that_cannot_be_read_replaces_nothing() {
 }
 
 #[tokio::test]
-async fn every_hour_keys_are_fetched_behind_a_request_that_does_not_wait() {
+async fn keys_are_fetched_hourly_in_the_background() {
     let issuer = Issuer::start().await;
     let service = Service::start(issuer.settings()).await;
     service.accepts(service.token(&FIRST, "RS256")).await;
@@ -142,7 +142,7 @@ async fn every_hour_keys_are_fetched_behind_a_request_that_does_not_wait() {
 }
 
 #[tokio::test]
-async fn an_issuer_that_is_away_at_the_start_is_asked_until_it_is_back() {
+async fn unreachable_issuer_is_retried_from_the_start() {
     let issuer = Issuer::start().await;
     issuer.is(Mood::Failing);
     let service = Service::start(issuer.settings()).await;

@@ -1,4 +1,4 @@
-//! What a service says about the issuer that it relies on (RFC 9728).
+//! The metadata of a service about its issuer (RFC 9728).
 
 use identity::oauth::{self, Scope};
 use serde_json::json;
@@ -17,7 +17,7 @@ async fn serve(issuer: &Issuer, prefix: &str) -> (Client, Server) {
 }
 
 #[tokio::test]
-async fn clients_find_the_issuer_of_a_service() {
+async fn metadata_names_the_issuer_of_a_service() {
     let issuer = Issuer::start().await;
     let (client, _server) = serve(&issuer, "/v2").await;
     for (part, resource) in [("", "https://trains.example"), ("/v2", "https://trains.example/v2")] {
@@ -53,7 +53,7 @@ async fn clients_find_the_issuer_of_a_service() {
 }
 
 #[tokio::test]
-async fn a_refusal_leads_there() {
+async fn challenge_names_the_metadata() {
     let issuer = Issuer::start().await;
     let service = Service::start(issuer.settings()).await;
     let refused = service.call("").await;

@@ -1,6 +1,6 @@
 //! An external issuer, called over a real socket, and a service that accepts its tokens.
 
-mod asking;
+mod discovery;
 mod fixture;
 mod keys;
 mod metadata;

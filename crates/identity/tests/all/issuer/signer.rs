@@ -1,4 +1,4 @@
-//! Keys that an issuer signs with, and tokens made by hand: good ones and all others.
+//! Signing keys of an issuer, and tokens made by hand, valid and invalid.
 
 use std::sync::LazyLock;
 

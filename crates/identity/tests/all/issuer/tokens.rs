@@ -1,4 +1,4 @@
-//! Which tokens open the door, and why the others do not.
+//! Which tokens of an issuer are accepted, and why others are rejected.
 
 use serde_json::json;
 use testkit::Answer;
@@ -9,7 +9,7 @@ use super::{
 };
 
 #[tokio::test]
-async fn every_algorithm_on_the_list_is_taken() {
+async fn all_configured_algorithms_are_accepted() {
     let issuer = Issuer::start().await;
     issuer.shows(&[
         FIRST.jwk(),
@@ -27,7 +27,7 @@ async fn every_algorithm_on_the_list_is_taken() {
 }
 
 #[tokio::test]
-async fn a_key_is_only_for_what_it_says_it_is_for() {
+async fn keys_for_another_use_or_algorithm_are_rejected() {
     let issuer = Issuer::start().await;
     issuer.shows(&[
         FIRST.jwk_with(&json!({"alg": "RS256"})),
@@ -68,7 +68,7 @@ async fn a_key_is_only_for_what_it_says_it_is_for() {
 }
 
 #[tokio::test]
-async fn a_public_key_is_no_secret_and_no_signature_is_none() {
+async fn public_key_as_hmac_secret_and_missing_signature_are_rejected() {
     let issuer = Issuer::start().await;
     let service = Service::start(issuer.settings()).await;
     let claims = service.claims(&json!({}));
@@ -87,7 +87,7 @@ async fn a_public_key_is_no_secret_and_no_signature_is_none() {
 }
 
 #[tokio::test]
-async fn a_token_is_for_us_from_our_issuer_and_of_its_time() {
+async fn token_of_another_audience_issuer_or_time_is_rejected() {
     let issuer = Issuer::start().await;
     let service = Service::start(issuer.settings()).await;
     let now = service.clock.now().as_second();
@@ -130,7 +130,7 @@ async fn a_token_is_for_us_from_our_issuer_and_of_its_time() {
 }
 
 #[tokio::test]
-async fn what_is_remembered_ends_with_the_token() {
+async fn cached_token_expires_on_time() {
     let issuer = Issuer::start().await;
     let service = Service::start(issuer.settings()).await;
     let claims = service.claims(&json!({"exp": service.clock.now().as_second() + 30}));
@@ -143,7 +143,7 @@ async fn what_is_remembered_ends_with_the_token() {
 }
 
 #[tokio::test]
-async fn types_are_the_issuers_own() {
+async fn configured_token_types_are_accepted() {
     let issuer = Issuer::start().await;
     let mut settings = issuer.settings();
     settings.types = vec!["JWT".into(), "application/at+jwt".into()];
@@ -161,7 +161,7 @@ async fn types_are_the_issuers_own() {
 }
 
 #[tokio::test]
-async fn scopes_are_a_text_or_a_list_in_the_claim_that_the_issuer_uses() {
+async fn scopes_are_text_or_list_in_the_configured_claim() {
     let issuer = Issuer::start().await;
     let lacks = |answer: Answer| {
         let detail = answer.is_problem(403, "forbidden");
@@ -189,7 +189,7 @@ async fn scopes_are_a_text_or_a_list_in_the_claim_that_the_issuer_uses() {
 }
 
 #[tokio::test]
-async fn subject_of_an_external_issuer_is_no_account() {
+async fn subject_of_an_external_issuer_is_not_an_account() {
     let issuer = Issuer::start().await;
     let service = Service::start(issuer.settings()).await;
     let subject = "01900000-0000-7000-8000-000000000001";

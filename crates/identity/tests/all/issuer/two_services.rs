@@ -1,4 +1,4 @@
-//! One service's own authorization server as another's issuer.
+//! The authorization server of one service as the external issuer of another.
 
 use identity::oauth::ExternalIssuer;
 use jiff::SignedDuration;
@@ -8,7 +8,7 @@ use super::fixture::Service;
 use crate::oauth::fixture::{Harness, text};
 
 testkit::on_both_engines! {
-    async fn a_token_from_one_service_opens_the_other(harness: Harness) {
+    async fn token_of_one_service_is_accepted_by_the_other(harness: Harness) {
         let issuer = &harness.service.issuer;
         let audience = format!("{issuer}/v1");
         let settings = ExternalIssuer {

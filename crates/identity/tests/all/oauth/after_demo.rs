@@ -1,4 +1,4 @@
-//! What a demo brought or allowed is refused outside of it.
+//! Clients and grants of the demo are rejected without the demo.
 
 use identity::{Sessions, session::Kind};
 use jiff::SignedDuration;
@@ -19,7 +19,7 @@ async fn introspect(service: &Service, client: &(String, String), token: &str) -
 }
 
 testkit::on_both_engines! {
-    async fn a_client_registered_openly_works_in_a_demo_only(harness: Harness) {
+    async fn openly_registered_client_works_only_in_the_demo(harness: Harness) {
         let service = &harness.service;
         let body = json!({
             "redirect_uris": [APP], "grant_types": ["authorization_code", "refresh_token", "client_credentials"],
@@ -56,7 +56,7 @@ testkit::on_both_engines! {
         service.token(&again).await.has_status(200);
     }
 
-    async fn a_client_registered_with_the_token_outlives_the_demo(harness: Harness) {
+    async fn client_registered_with_the_token_works_after_the_demo(harness: Harness) {
         let demo = Service::start_with(&harness.db, &harness.clock, None, |settings| {
             settings.registration_token = Some("initial".into());
         });
@@ -69,7 +69,7 @@ testkit::on_both_engines! {
         without_demo(&harness).await.token(&own).await.has_status(200);
     }
 
-    async fn what_a_demo_account_allowed_works_in_a_demo_only(harness: Harness) {
+    async fn grant_of_a_demo_account_works_only_in_the_demo(harness: Harness) {
         let service = &harness.service;
         service.accounts.add_demo("demo", "demo").await.unwrap();
         let demo = service.accounts.find("demo").await.unwrap().unwrap();
@@ -111,7 +111,7 @@ testkit::on_both_engines! {
         service.token(&again).await.has_status(200);
     }
 
-    async fn what_an_account_allowed_the_demo_client_works_in_a_demo_only(harness: Harness) {
+    async fn grant_to_the_demo_client_works_only_in_the_demo(harness: Harness) {
         let (access, refresh) = harness.service.tokens(&[]).await;
         let code = harness.service.code(&[]).await;
         let strict = without_demo(&harness).await;

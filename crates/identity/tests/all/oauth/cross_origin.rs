@@ -14,7 +14,7 @@ async fn preflight(service: &Service, path: &str, method: &str) -> testkit::Answ
 }
 
 testkit::on_one_engine! {
-    async fn programs_in_a_browser_may_call_what_is_for_programs(harness: Harness) {
+    async fn token_endpoints_allow_other_origins(harness: Harness) {
         let service = &harness.service;
         for (method, path) in [
             ("POST", "/oauth/token"),
@@ -61,7 +61,7 @@ testkit::on_one_engine! {
         }
     }
 
-    async fn the_server_says_where_everything_is(harness: Harness) {
+    async fn metadata_lists_all_endpoints(harness: Harness) {
         let service = &harness.service;
         let issuer = &service.issuer;
         let secret = ["client_secret_basic", "client_secret_post"];
@@ -105,7 +105,7 @@ testkit::on_one_engine! {
         asks.client.get(path).send().await.is(200, &expected(true, &asks.issuer));
     }
 
-    async fn each_resource_says_who_guards_it(harness: Harness) {
+    async fn resource_metadata_names_the_authorization_server(harness: Harness) {
         let service = &harness.service;
         let issuer = &service.issuer;
         for path in ["", "/v1"] {

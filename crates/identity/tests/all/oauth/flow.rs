@@ -1,4 +1,4 @@
-//! The ways that lead to a token.
+//! The flows that give a token.
 
 use jiff::SignedDuration;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::fixture::{Browser, Harness, Service, text};
 
 testkit::on_both_engines! {
-    async fn a_code_buys_a_token_that_opens_what_it_is_for(harness: Harness) {
+    async fn code_gives_a_token_for_its_scopes(harness: Harness) {
         let service = &harness.service;
         let mut browser = Browser::new(service);
         let path = format!("/oauth/authorize?{}", service.request(&[]));
@@ -49,7 +49,7 @@ testkit::on_both_engines! {
         assert_eq!(late.is_problem(401, "unauthorized"), "The access token has expired.");
     }
 
-    async fn a_refresh_token_is_good_once_and_its_reuse_ends_everything(harness: Harness) {
+    async fn reused_refresh_token_revokes_the_grant(harness: Harness) {
         let service = &harness.service;
         let (access, first) = service.tokens(&[]).await;
         let answer = service.refresh(&first).await;
@@ -66,7 +66,7 @@ testkit::on_both_engines! {
         service.call("/v1/read", &access).await.is_problem(401, "unauthorized");
     }
 
-    async fn a_code_used_twice_ends_what_it_bought(harness: Harness) {
+    async fn reused_code_revokes_its_tokens(harness: Harness) {
         let service = &harness.service;
         let code = service.code(&[]).await;
         let first = service.redeem(&code).await;
@@ -78,7 +78,7 @@ testkit::on_both_engines! {
         service.refresh(&text(&first.json()["refresh_token"])).await.has_status(400);
     }
 
-    async fn two_processes_on_one_database_are_one_server(harness: Harness) {
+    async fn processes_on_one_database_share_codes_and_tokens(harness: Harness) {
         let service = &harness.service;
         let other = Service::start(&harness.db, &harness.clock, Some(&service.issuer)).await;
         let code = service.code(&[]).await;

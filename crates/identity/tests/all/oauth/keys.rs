@@ -1,4 +1,4 @@
-//! Keys: which there are, which signs, and when one goes.
+//! Signing keys: which are published, which one signs, and when a key is deleted.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use jiff::{SignedDuration, Timestamp};
@@ -35,7 +35,7 @@ async fn own_token(service: &Service, client: &(String, String)) -> String {
 }
 
 testkit::on_both_engines! {
-    async fn a_key_is_published_with_its_thumbprint_and_nothing_private(harness: Harness) {
+    async fn key_is_published_with_its_thumbprint_and_no_private_part(harness: Harness) {
         let service = &harness.service;
         let answer = service.client.get("/oauth/jwks.json").send().await;
         let jwks = answer.json();
@@ -55,7 +55,7 @@ testkit::on_both_engines! {
         assert_eq!(header, json!({"typ": "at+jwt", "alg": "RS256", "kid": thumbprint}));
     }
 
-    async fn a_key_is_known_before_it_signs_and_shown_after(harness: Harness) {
+    async fn key_is_published_before_and_after_it_signs(harness: Harness) {
         let service = &harness.service;
         let other = Service::start(&open(&harness.store), &harness.clock, Some(&service.issuer)).await;
         let client = service.register("Own", &[], true).await;
@@ -95,7 +95,7 @@ testkit::on_both_engines! {
         assert_eq!(signer(&own_token(&other, &client).await), both[1]);
     }
 
-    async fn another_processs_new_key_is_taken(harness: Harness) {
+    async fn new_key_of_another_process_is_used(harness: Harness) {
         let service = &harness.service;
         let other = Service::start(&open(&harness.store), &harness.clock, Some(&service.issuer)).await;
         let client = service.register("Own", &[], true).await;
@@ -108,7 +108,7 @@ testkit::on_both_engines! {
         other.call("/v1/read", &token).await.has_status(200);
     }
 
-    async fn service_that_was_stopped_publishes_its_next_key_before_it_signs(harness: Harness) {
+    async fn restarted_service_publishes_its_next_key_before_it_signs(harness: Harness) {
         let service = &harness.service;
         let client = service.register("Own", &[], true).await;
         let first = published(service).await;
@@ -133,7 +133,7 @@ testkit::on_both_engines! {
         assert_eq!(newest, 8);
     }
 
-    async fn processes_started_at_once_share_one_key(store: Store) {
+    async fn concurrently_started_processes_share_one_key(store: Store) {
         let clock = Clock::manual("2026-05-13T10:00:00Z".parse::<Timestamp>().unwrap());
         let (one, two) = (open(&store), open(&store));
         let issuer = Some("http://127.0.0.1:1");

@@ -1,21 +1,21 @@
 //! The authorization server over a real socket, on both engines.
 
 mod after_demo;
+mod concurrent_redemption;
 mod cross_origin;
-mod crowd;
-mod ended;
+mod ended_accounts;
 pub(crate) mod fixture;
 mod flow;
-mod foreign_client;
+mod hourly_limits;
 mod keys;
-mod managing;
+mod oauth2_library;
 mod pages;
-mod refused_bearers;
-mod refused_requests;
-mod refused_tokens;
-mod rows;
+mod rejected_access_tokens;
+mod rejected_authorization_requests;
+mod rejected_token_requests;
+mod row_limits;
 mod security_log;
 mod sessions;
-mod spent;
+mod signing_failures;
 mod standards;
-mod throttled;
+mod token_management;

@@ -1,4 +1,4 @@
-//! Pages: who may send their forms, what their headers and cookies say, and what they show.
+//! Pages: who may send their forms, their headers and cookies, and their content.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use http::HeaderMap;
@@ -64,7 +64,7 @@ async fn count(harness: &Harness, sql: &'static str) -> i64 {
 }
 
 testkit::on_both_engines! {
-    async fn a_form_is_taken_from_our_own_pages_only(harness: Harness) {
+    async fn form_of_another_origin_is_rejected(harness: Harness) {
         let service = &harness.service;
         let authorize = format!("/oauth/authorize?{}", service.request(&[]));
         let (token, cookie) = form_of(&service.client.get("/oauth/sign-up").send().await);
@@ -124,7 +124,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn pages_keep_to_themselves(harness: Harness) {
+    async fn pages_have_security_headers(harness: Harness) {
         let service = &harness.service;
         let (app, _) = service.register("App", &["read"], false).await;
         let back = " http://127.0.0.1:5999";
@@ -164,7 +164,7 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn a_session_has_a_new_secret_and_ends(harness: Harness) {
+    async fn sign_in_starts_a_new_session_that_expires(harness: Harness) {
         let service = &harness.service;
         let path = format!("/oauth/authorize?{}", service.request(&[]));
         let page = service.client.get(&path).send().await;
@@ -222,7 +222,7 @@ testkit::on_both_engines! {
         assert_eq!(count(&harness, "SELECT count(*) FROM oauth_grant").await, 0);
     }
 
-    async fn with_tls_cookies_are_bound_to_the_host(harness: Harness) {
+    async fn cookies_are_bound_to_the_host_with_tls(harness: Harness) {
         let secure = Service::start(&harness.db, &harness.clock, Some("https://id.example.com")).await;
         let page = secure.client.get("/oauth/sign-up").send().await;
         let (token, form) = form_of(&page);
@@ -238,7 +238,7 @@ testkit::on_both_engines! {
         assert_eq!(set, format!("{session}; Path=/; HttpOnly; SameSite=Lax; Secure"));
     }
 
-    async fn guesses_have_to_wait(harness: Harness) {
+    async fn password_guessing_is_throttled(harness: Harness) {
         let service = &harness.service;
         let path = format!("/oauth/authorize?{}", service.request(&[]));
         let mut browser = Browser::new(service);
@@ -259,7 +259,7 @@ testkit::on_both_engines! {
         assert!(browser.get(&path).await.text().contains("<h1>Allow Demo?</h1>"));
     }
 
-    async fn what_was_wrong_is_said_once_on_the_page_it_is_about(harness: Harness) {
+    async fn error_is_shown_once_on_its_page(harness: Harness) {
         let service = &harness.service;
         let path = format!("/oauth/authorize?{}", service.request(&[]));
         let elsewhere = format!("/oauth/authorize?{}", service.request(&[("state", "another")]));
@@ -310,7 +310,7 @@ testkit::on_both_engines! {
         assert!(says(&page) && !page.text().contains("nnnn"));
     }
 
-    async fn what_others_wrote_is_shown_as_text(harness: Harness) {
+    async fn names_of_clients_and_accounts_are_escaped(harness: Harness) {
         let service = &harness.service;
         let name = "<script>alert('x')</script>\"&";
         let escaped = "&#60;script&#62;alert(&#39;x&#39;)&#60;/script&#62;&#34;&#38;";

@@ -1,4 +1,4 @@
-//! The security log: a whole line for each event, and nothing in it that was typed or is secret.
+//! The security log: one complete line for each event, without typed text or secrets.
 
 use axum::{Router, extract::FromRef, routing::get};
 use identity::{Accounts, Caller};
@@ -49,7 +49,7 @@ async fn redeem(service: &Service, client: &str, code: &str) -> testkit::Answer 
 }
 
 testkit::on_both_engines! {
-    async fn signing_in_on_a_page_is_logged(harness: Harness) {
+    async fn sign_in_on_a_page_is_logged(harness: Harness) {
         Log::start();
         let path = format!("/oauth/authorize?{}", harness.service.request(&[]));
         let mut browser = Browser::new(&harness.service);
@@ -68,7 +68,7 @@ testkit::on_both_engines! {
         assert!(!log.contains("a wrong password") && !log.contains(PASSWORD), "{log}");
     }
 
-    async fn signing_in_by_basic_is_logged_when_the_password_is_checked(harness: Harness) {
+    async fn sign_in_by_basic_is_logged_when_the_password_is_checked(harness: Harness) {
         Log::start();
         let router = Router::new().route("/", get(async |_: Caller| "in"));
         let router = router.with_state(State(harness.service.accounts.clone()));
@@ -111,7 +111,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn what_a_person_decides_is_logged(harness: Harness) {
+    async fn consent_and_denial_are_logged(harness: Harness) {
         Log::start();
         let service = &harness.service;
         let (id, _) = service.register("App", &[], false).await;
@@ -123,7 +123,7 @@ testkit::on_both_engines! {
         are_lines(("client", &id), &[("consent", "ok"), ("consent", "denied")], Some(&account), Some(&id));
     }
 
-    async fn a_code_or_a_refresh_token_that_comes_again_is_logged(harness: Harness) {
+    async fn reused_code_or_refresh_token_is_logged(harness: Harness) {
         Log::start();
         let service = &harness.service;
         let account = harness.account.to_string();
@@ -145,7 +145,7 @@ testkit::on_both_engines! {
         assert!(!log.contains(&code) && !log.contains(&refresh), "{log}");
     }
 
-    async fn a_token_that_is_revoked_is_logged(harness: Harness) {
+    async fn revocation_is_logged(harness: Harness) {
         Log::start();
         let service = &harness.service;
         let account = harness.account.to_string();
@@ -193,7 +193,7 @@ testkit::on_both_engines! {
         assert!(!log.contains("wrong-client-secret") && !log.contains("unknown-client-id"), "{log}");
     }
 
-    async fn registering_and_removing_a_client_is_logged(harness: Harness) {
+    async fn client_registration_and_removal_are_logged(harness: Harness) {
         Log::start();
         let service = &harness.service;
         let register = async |service: &Service, id: &str| {
@@ -224,7 +224,7 @@ testkit::on_both_engines! {
         assert_eq!(lines[1], json!({"level": "INFO", "target": "security", "fields": fields}));
     }
 
-    async fn making_an_account_is_logged(harness: Harness) {
+    async fn account_creation_is_logged(harness: Harness) {
         Log::start();
         let service = &harness.service;
         let mut browser = Browser::new(service);

@@ -1,4 +1,4 @@
-//! Sessions and API keys: secrets that are told once, and kept as hashes.
+//! Sessions and API keys: secrets that are shown once and stored as hashes.
 
 use db::Db;
 use identity::{
@@ -39,7 +39,7 @@ fn hash(secret: &str) -> Vec<u8> {
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
 testkit::on_both_engines! {
-    async fn a_session_is_found_by_its_secret_and_kind_until_it_ends(harness: Harness) {
+    async fn session_is_found_by_its_secret_and_kind_until_it_ends(harness: Harness) {
         let sessions = sessions(&harness);
         let browser = sessions.start(Browser, harness.account, HOUR).await.unwrap();
         let api = sessions.start(Api, harness.account, HOUR).await.unwrap();
@@ -73,7 +73,7 @@ testkit::on_both_engines! {
         assert_eq!(sessions.find(Api, &api.secret).await.unwrap(), owner);
     }
 
-    async fn a_session_ends_at_the_exact_moment_and_is_cleaned_up(harness: Harness) {
+    async fn session_expires_exactly_and_its_row_is_deleted(harness: Harness) {
         let sessions = sessions(&harness);
         let started = sessions.start(Browser, harness.account, HOUR).await.unwrap();
         harness.clock.advance(HOUR - SignedDuration::from_micros(1));
@@ -90,7 +90,7 @@ testkit::on_both_engines! {
         assert_eq!(hashes(&harness.db, "SELECT hash FROM session").await.len(), 2);
     }
 
-    async fn all_sessions_of_one_account_end_and_no_others(harness: Harness) {
+    async fn only_sessions_of_the_account_end(harness: Harness) {
         let sessions = sessions(&harness);
         let (db, clock) = (harness.db.clone(), harness.clock.clone());
         let accounts = identity::Accounts::new("Test", true, db, clock, Random::system()).unwrap();
@@ -111,7 +111,7 @@ testkit::on_both_engines! {
         assert!(hashes(&harness.db, "SELECT hash FROM session").await.is_empty());
     }
 
-    async fn an_api_key_lets_in_until_it_is_removed(harness: Harness) {
+    async fn api_key_is_accepted_until_it_is_removed(harness: Harness) {
         let keys = api_keys(&harness, false);
         let key = keys.add("robot").await.unwrap().unwrap();
         is_secret(&key);
@@ -129,7 +129,7 @@ testkit::on_both_engines! {
         assert_ne!(keys.add("robot").await.unwrap().unwrap(), key);
     }
 
-    async fn a_demo_key_lets_in_during_a_demo_only(harness: Harness) {
+    async fn demo_key_is_accepted_only_in_the_demo(harness: Harness) {
         let (demo, strict) = (api_keys(&harness, true), api_keys(&harness, false));
         for _ in 0..2 {
             demo.add_demo("demo", "special-key").await.unwrap();

@@ -1,4 +1,4 @@
-//! What strict clients hold the server to.
+//! Requirements of the standards that strict clients depend on.
 
 use serde_json::{Value, json};
 use testkit::Answer;
@@ -29,7 +29,7 @@ fn code_in(answer: &Answer) -> String {
 }
 
 testkit::on_both_engines! {
-    async fn a_registration_is_never_widened(harness: Harness) {
+    async fn registration_grants_only_the_requested_grant_types(harness: Harness) {
         let service = &harness.service;
         for (asked, given) in [
             (None, json!(["authorization_code"])),
@@ -74,7 +74,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_registration_that_is_refused_says_why_as_rfc_7591_does(harness: Harness) {
+    async fn rejected_registration_has_the_error_of_rfc_7591(harness: Harness) {
         let service = &harness.service;
         for (error, body) in [
             ("invalid_redirect_uri", json!({})),
@@ -112,7 +112,7 @@ testkit::on_both_engines! {
         refused("in XML", &accepts.json(&json!({})).send().await, 400, "invalid_redirect_uri");
     }
 
-    async fn a_token_of_another_client_is_not_revoked_and_its_holder_is_told(harness: Harness) {
+    async fn revocation_of_a_token_of_another_client_is_rejected(harness: Harness) {
         let service = &harness.service;
         let (access, refresh) = service.tokens(&[]).await;
         let (id, secret) = service.register("Other", &[], true).await;
@@ -126,7 +126,7 @@ testkit::on_both_engines! {
         service.refresh(&refresh).await.has_status(200);
     }
 
-    async fn two_resources_are_an_invalid_target(harness: Harness) {
+    async fn two_resources_get_invalid_target(harness: Harness) {
         let service = &harness.service;
         let code = service.code(&[]).await;
         let (one, two) = (("resource", service.issuer.as_str()), ("resource", "https://other.example"));
@@ -154,7 +154,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_client_with_one_address_need_not_name_it(harness: Harness) {
+    async fn redirect_uri_is_optional_for_a_client_with_one_address(harness: Harness) {
         let service = &harness.service;
         let (id, _) = service.register("App", &[], false).await;
         let path = format!("/oauth/authorize?{}", service.request(&[("client_id", &id), ("redirect_uri", "")]));
@@ -172,7 +172,7 @@ testkit::on_both_engines! {
         refused("no address", &service.token(&by_code(&id, &code)).await, 400, "invalid_request");
     }
 
-    async fn a_request_in_a_body_is_answered_like_one_in_the_address(harness: Harness) {
+    async fn authorization_request_in_a_body_equals_one_in_the_query(harness: Harness) {
         let service = &harness.service;
         let request = service.request(&[]);
         let answer = service.client.post("/oauth/authorize").body(FORM, request.clone()).send().await;
@@ -195,7 +195,7 @@ testkit::on_both_engines! {
         assert_eq!(document.has_status(200).json()["protected_resources"], json!([at_the_root.issuer]));
     }
 
-    async fn a_client_sees_its_own_tokens_and_those_for_its_resource(harness: Harness) {
+    async fn client_introspects_only_its_own_tokens_and_those_for_its_resource(harness: Harness) {
         let service = &harness.service;
         let api = format!("{}/v1", service.issuer);
         let (access, _) = service.tokens(&[("resource", &api)]).await;
@@ -222,7 +222,7 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn a_body_of_another_type_is_an_invalid_request(harness: Harness) {
+    async fn body_of_another_media_type_gets_invalid_request(harness: Harness) {
         let service = &harness.service;
         for path in ["/oauth/token", "/oauth/revoke", "/oauth/introspect"] {
             let json = service.client.post(path).json(&json!({"grant_type": "client_credentials"}));
@@ -234,7 +234,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_client_registered_openly_leads_nowhere_without_a_click(harness: Harness) {
+    async fn openly_registered_client_gets_no_redirect_without_a_click(harness: Harness) {
         let service = &harness.service;
         let body = json!({"redirect_uris": [APP], "client_name": "Bargains <b>"});
         let client = register(service, &body).await.has_status(201).json();

@@ -75,7 +75,7 @@ async fn take_up(stage: &Stage) {
 }
 
 testkit::on_both_engines! {
-    async fn a_crash_before_the_charge_leaves_nothing_charged(stage: Stage) {
+    async fn crash_before_the_charge_charges_nothing(stage: Stage) {
         let mut stage = stage;
         let payment = Payment::new(&mut stage, GOOD).await;
         let answer = stage.crash_during(Break::BeforeCharge, async |stage| payment.send(stage).await).await;
@@ -94,7 +94,7 @@ testkit::on_both_engines! {
         assert_eq!(payment.kept_and_refunded(&stage).await, (1, 0));
     }
 
-    async fn a_crash_after_the_charge_loses_no_payment(stage: Stage) {
+    async fn crash_after_the_charge_loses_no_payment(stage: Stage) {
         let mut stage = stage;
         let payment = Payment::new(&mut stage, GOOD).await;
         stage.crash_during(Break::AfterCharge, async |stage| payment.send(stage).await).await;
@@ -108,7 +108,7 @@ testkit::on_both_engines! {
         assert_eq!(other.problem, Some("already-paid"));
     }
 
-    async fn a_crash_after_the_charge_of_a_hold_that_runs_out_gives_the_money_back(stage: Stage) {
+    async fn crash_after_the_charge_of_an_expired_hold_refunds_it(stage: Stage) {
         let mut stage = stage;
         let payment = Payment::new(&mut stage, GOOD).await;
         stage.crash_during(Break::AfterCharge, async |stage| payment.send(stage).await).await;
@@ -123,7 +123,7 @@ testkit::on_both_engines! {
         assert_eq!(payment.kept_and_refunded(&stage).await, (0, 1));
     }
 
-    async fn crashes_while_a_cancelled_booking_is_refunded_refund_it_once(stage: Stage) {
+    async fn crashes_during_a_refund_refund_once(stage: Stage) {
         let mut stage = stage;
         let payment = Payment::new(&mut stage, GOOD).await;
         assert_eq!(payment.send(&stage).await.body["status"], "succeeded");
@@ -154,7 +154,7 @@ testkit::on_both_engines! {
         assert_eq!(payment.send(&stage).await.body["status"], "pending");
     }
 
-    async fn unavailable_processor_is_asked_again(stage: Stage) {
+    async fn unavailable_processor_is_retried(stage: Stage) {
         let mut stage = stage;
         for (at, end) in [(Break::BeforeCharge, "held"), (Break::AfterCharge, "confirmed")] {
             let payment = Payment::new(&mut stage, GOOD).await;
@@ -169,7 +169,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn payment_for_a_lost_hold_is_refunded_after_the_processor_is_back(stage: Stage) {
+    async fn payment_for_an_expired_hold_is_refunded_when_the_processor_recovers(stage: Stage) {
         let mut stage = stage;
         let payment = Payment::new(&mut stage, GOOD).await;
         stage.script.will(Break::AfterCharge, How::Wait);

@@ -30,12 +30,12 @@ const LONG: usize = 25;
 const STAGES: usize = 6;
 
 #[test]
-fn every_order_is_as_the_model_says_on_sqlite() {
+fn every_order_matches_the_model_on_sqlite() {
     run_every_order(Engine::Sqlite);
 }
 
 #[test]
-fn every_order_is_as_the_model_says_on_postgres() {
+fn every_order_matches_the_model_on_postgres() {
     run_every_order(Engine::Postgres);
 }
 

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn one_after_the_other_is_fine() {
+    fn sequential_bookings_are_consistent() {
         let cancelled = record(4, 5, Event::Cancelled { booking: of(7) });
         let sold_out = record(2, 3, Event::FoundSoldOut { trip: of(1) });
         let history = vec![booked(0, 7), sold_out, cancelled, booked(6, 8)];
@@ -336,14 +336,14 @@ mod tests {
     }
 
     #[test]
-    fn a_seat_that_is_sold_twice_is_found() {
+    fn seat_that_is_sold_twice_is_found() {
         let moved = record(8, 9, Event::MovedClock { to: at(100) });
         let found = faults(vec![booked(0, 7), booked(2, 8), moved], &[(7, "expired"), (8, "expired")], 0);
         assert!(found[0].contains("2 bookings had one of the 1 seats"), "{found:?}");
     }
 
     #[test]
-    fn a_trip_that_is_sold_out_for_no_reason_is_found() {
+    fn trip_that_is_sold_out_with_a_free_seat_is_found() {
         let cancelled = record(2, 3, Event::Cancelled { booking: of(7) });
         let sold_out = record(4, 5, Event::FoundSoldOut { trip: of(1) });
         let found = faults(vec![booked(0, 7), cancelled, sold_out], &[(7, "cancelled")], 0);
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_booking_or_a_seat_that_is_lost_is_found() {
+    fn lost_booking_or_seat_is_found() {
         let paid = record(2, 3, Event::Paid { booking: of(7), payment: of(107), status: "succeeded".into() });
         let found = faults(vec![booked(0, 7), paid.clone()], &[], 0);
         assert!(found.iter().any(|fault| fault.contains("is lost")), "{found:?}");
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn money_that_belongs_to_no_booking_is_found() {
+    fn charge_without_a_booking_is_found() {
         let mut dump = Dump::default();
         dump.bookings.insert(of(7), (of(1), "expired".into()));
         dump.payments.insert(of(8), (of(7), "refunded".into()));

@@ -1,10 +1,9 @@
-//! A right password is checked once in a while, not with every request, and still never counts when it no longer
-//! should.
+//! A verified password is cached for a time, and the cache never accepts a password that is no longer valid.
 
 use crate::support::{HERE, Outcome, PASSWORD, World, address, at_once, count, sign_in};
 
 testkit::on_both_engines! {
-    async fn a_password_found_right_is_not_hashed_again(world: World) {
+    async fn verified_password_is_not_hashed_again(world: World) {
         world.add("ada", PASSWORD).await;
         assert_eq!(world.call("ada", PASSWORD).await, 200);
         let meters = world.meters().await;
@@ -19,7 +18,7 @@ testkit::on_both_engines! {
         assert_ne!(world.meters().await, meters, "a check does not show in the meters any more");
     }
 
-    async fn many_first_requests_at_once_cost_one_check(world: World) {
+    async fn concurrent_first_requests_share_one_check(world: World) {
         let id = world.add("ada", PASSWORD).await;
         // Were they checked one by one, the meter would stop them after ten.
         let outcomes = at_once(&world.accounts, (0..64).map(|_| ("ada".into(), PASSWORD, HERE))).await;
@@ -28,7 +27,7 @@ testkit::on_both_engines! {
         assert_eq!(count(&wrong, Outcome::Wrong), 64, "{wrong:?}");
     }
 
-    async fn a_changed_password_holds_at_once(world: World) {
+    async fn changed_password_takes_effect_at_once(world: World) {
         world.add("ada", PASSWORD).await;
         assert_eq!(world.call("ada", PASSWORD).await, 200);
         world.accounts.set_password("ada", "battery staple".into()).await.unwrap();
@@ -40,7 +39,7 @@ testkit::on_both_engines! {
         assert_eq!(world.call("ada", PASSWORD).await, 200);
     }
 
-    async fn a_change_by_another_process_holds_at_once(world: World) {
+    async fn change_by_another_process_takes_effect_at_once(world: World) {
         let another = world.another();
         let id = another.add("ada", PASSWORD.into()).await.unwrap();
         assert_eq!(world.call("ada", PASSWORD).await, 200);
@@ -52,7 +51,7 @@ testkit::on_both_engines! {
         assert_eq!(world.call("ada", "battery staple").await, 401);
     }
 
-    async fn a_removed_account_is_gone_at_once_and_a_new_one_of_its_name_is_another(world: World) {
+    async fn removed_account_is_rejected_at_once_and_its_name_can_be_reused(world: World) {
         let id = world.add("ada", PASSWORD).await;
         assert_eq!(world.call("ada", PASSWORD).await, 200);
         world.accounts.remove("ada").await.unwrap();
@@ -63,13 +62,13 @@ testkit::on_both_engines! {
         assert_eq!(answer.has_status(200).text(), new.to_string());
     }
 
-    async fn a_demo_account_that_was_let_in_is_kept_out_without_demo_mode(world: World) {
+    async fn cached_demo_account_is_rejected_without_the_demo(world: World) {
         world.accounts.add_demo("demo", "demo").await.unwrap();
         assert_eq!(world.call("demo", "demo").await, 200);
         assert_eq!(sign_in(&world.without_demo(), "demo", "demo", HERE).await, Outcome::Wrong);
     }
 
-    async fn a_wrong_password_is_not_remembered(world: World) {
+    async fn wrong_password_is_not_cached(world: World) {
         world.add("ada", "battery staple").await;
         assert_eq!(world.call("ada", PASSWORD).await, 401);
         assert_eq!(world.call("bob", PASSWORD).await, 401);
@@ -81,7 +80,7 @@ testkit::on_both_engines! {
 
     // Otherwise the answers to further guesses, 429 to a wrong one and 200 to the right one, would tell them apart
     // without limit for as long as the owner's password is remembered.
-    async fn what_is_remembered_is_no_way_around_the_throttle(world: World) {
+    async fn cached_password_does_not_bypass_the_throttle(world: World) {
         let id = world.add("ada", PASSWORD).await;
         let guess = async |address| sign_in(&world.accounts, "ada", "wrong horse", address).await;
         let right = async |address| sign_in(&world.accounts, "ada", PASSWORD, address).await;

@@ -1,4 +1,4 @@
-//! Access tokens that are refused, each made from a real one (RFC 8725, RFC 6750).
+//! Access tokens that are rejected, each made from a valid one (RFC 8725, RFC 6750).
 
 use aws_lc_rs::{
     hmac,
@@ -101,7 +101,7 @@ fn is_invalid(what: &str, service: &Service, answer: &Answer, why: &str) {
 }
 
 testkit::on_both_engines! {
-    async fn a_header_cannot_choose_how_it_is_checked(harness: Harness) {
+    async fn token_header_cannot_choose_its_verification(harness: Harness) {
         let service = &harness.service;
         let forge = Forge::new(&harness).await;
         service.call("/v1/read", &forge.header(&json!({}))).await.has_status(200);
@@ -171,7 +171,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn claims_must_be_there_and_be_meant_for_us_now(harness: Harness) {
+    async fn token_with_missing_or_wrong_claims_is_rejected(harness: Harness) {
         let service = &harness.service;
         let forge = Forge::new(&harness).await;
         let now = harness.clock.now().as_second();
@@ -227,7 +227,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn what_is_no_token_is_refused(harness: Harness) {
+    async fn malformed_token_is_rejected(harness: Harness) {
         let service = &harness.service;
         let forge = Forge::new(&harness).await;
         let token = &forge.token;
@@ -260,7 +260,7 @@ testkit::on_both_engines! {
         service.call("/v1/read", token).await.has_status(200);
     }
 
-    async fn credentials_come_one_at_a_time_and_in_the_header(harness: Harness) {
+    async fn repeated_token_or_token_in_the_query_is_rejected(harness: Harness) {
         let service = &harness.service;
         let (token, _) = service.tokens(&[]).await;
         let bearer = format!("Bearer {token}");

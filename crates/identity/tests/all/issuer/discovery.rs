@@ -1,4 +1,4 @@
-//! What an issuer is asked, and which answers are good for nothing.
+//! Requests to an issuer for its metadata and keys, and which answers are rejected.
 
 use identity::oauth::{ExternalIssuer, IssuerError, Verifier};
 use serde_json::json;
@@ -15,7 +15,7 @@ async fn has_no_keys(service: &Service) {
 }
 
 #[tokio::test]
-async fn an_issuer_with_a_path_is_described_before_it_or_after_it() {
+async fn metadata_of_an_issuer_with_a_path_is_found_before_or_after_the_path() {
     let issuer = Issuer::start_at("/realms/rail").await;
     let service = Service::start(issuer.settings()).await;
     service.accepts(service.token(&FIRST, "RS256")).await;
@@ -29,7 +29,7 @@ async fn an_issuer_with_a_path_is_described_before_it_or_after_it() {
 }
 
 #[tokio::test]
-async fn who_describes_itself_as_another_issuer_is_not_asked_for_keys() {
+async fn keys_are_not_fetched_if_metadata_names_another_issuer() {
     for changes in [
         json!({"issuer": "https://other.example"}),
         json!({"issuer": null}),
@@ -51,7 +51,7 @@ async fn who_describes_itself_as_another_issuer_is_not_asked_for_keys() {
 }
 
 #[tokio::test]
-async fn keys_are_not_fetched_in_the_clear_from_another_machine() {
+async fn keys_are_not_fetched_over_http_from_another_machine() {
     let issuer = Issuer::start().await;
     // This address leads back to the issuer, and does not say so: were it asked, it would answer.
     let address = issuer.url.replace("127.0.0.1", "0.0.0.0");
@@ -82,7 +82,7 @@ async fn redirects_are_not_followed() {
 }
 
 #[tokio::test]
-async fn no_more_is_read_than_keys_can_have() {
+async fn too_large_key_set_is_not_read() {
     let issuer = Issuer::start().await;
     let keys = json!({"keys": [FIRST.jwk()]}).to_string();
     let padded = |length: usize| format!("{keys}{}", " ".repeat(length - keys.len()));
@@ -95,7 +95,7 @@ async fn no_more_is_read_than_keys_can_have() {
 }
 
 #[tokio::test]
-async fn unreachable_issuer_is_a_503() {
+async fn unreachable_issuer_gets_503() {
     let address = Address::free().await;
     let url = address.url();
     drop(address);
@@ -104,7 +104,7 @@ async fn unreachable_issuer_is_a_503() {
 }
 
 #[tokio::test]
-async fn settings_that_cannot_be_right_are_refused_at_once() {
+async fn invalid_settings_are_rejected_at_the_start() {
     let good = Issuer::start().await.settings();
     let open = |change: fn(&mut ExternalIssuer)| {
         let mut settings = good.clone();

@@ -1,4 +1,4 @@
-//! What follows from a password ends with it, and what follows from an account too.
+//! A new password and a removed account end sessions and grants.
 
 use identity::session::{Kind, Sessions};
 use jiff::SignedDuration;
@@ -52,7 +52,7 @@ impl<'a> Access<'a> {
 }
 
 testkit::on_both_engines! {
-    async fn a_new_password_ends_what_the_old_one_opened(harness: Harness) {
+    async fn new_password_ends_sessions_and_grants(harness: Harness) {
         let service = &harness.service;
         let grace = service.accounts.add("grace", "correct horse".into()).await.unwrap();
         let others = service.server.token_for(grace, Some("read")).await.unwrap();
@@ -71,13 +71,13 @@ testkit::on_both_engines! {
         service.call("/v1/read", &token).await.has_status(200);
     }
 
-    async fn a_removed_account_takes_all_with_it(harness: Harness) {
+    async fn removed_account_ends_sessions_and_grants(harness: Harness) {
         let access = Access::of(&harness).await;
         harness.service.accounts.remove(NAME).await.unwrap();
         access.has_all_ended().await;
     }
 
-    async fn a_page_of_a_session_that_ended_meanwhile_allows_nothing(harness: Harness) {
+    async fn consent_page_of_an_ended_session_asks_for_sign_in(harness: Harness) {
         let service = &harness.service;
         let path = Access::page(&harness);
         let (mut browser, mut same) = (Browser::new(service), Browser::new(service));
@@ -94,7 +94,7 @@ testkit::on_both_engines! {
         assert!(page.contains("<h1>Sign in</h1>"), "{page}");
     }
 
-    async fn another_process_ends_it_too(harness: Harness) {
+    async fn new_password_in_another_process_ends_sessions_and_grants(harness: Harness) {
         let access = Access::of(&harness).await;
         let other = Service::start(&harness.db, &harness.clock, Some(&harness.service.issuer)).await;
         let before = other.call("/v1/read", &access.access).await.has_status(200).text();

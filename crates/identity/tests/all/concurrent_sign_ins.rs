@@ -1,11 +1,11 @@
-//! Many at once: none waits for ever, and the queue of passwords to be checked is bounded.
+//! Many concurrent sign-ins: all are answered, and the queue of password checks is limited.
 
 use std::time::Duration;
 
 use crate::support::{HERE, Outcome, PASSWORD, World, address, at_once, count, sign_in};
 
 testkit::on_both_engines! {
-    async fn a_crowd_is_answered_in_full_some_with_a_request_to_come_back(world: World) {
+    async fn five_hundred_concurrent_sign_ins_are_all_answered_some_as_busy(world: World) {
         let id = world.add("ada", PASSWORD).await;
         let remembered = sign_in(&world.accounts, "ada", PASSWORD, HERE).await;
         let attempts = (0..500).map(|number| (format!("name {number}"), "wrong horse", address(number)));
@@ -29,7 +29,7 @@ testkit::on_both_engines! {
         assert_eq!(count(&outcomes, Outcome::In(id)), 20, "{outcomes:?}");
     }
 
-    async fn busy_is_a_503_with_a_time_to_come_back(world: World) {
+    async fn busy_gets_503_with_retry_after(world: World) {
         let client = world.client.clone();
         let calls = (0..400).map(|number| {
             let client = client.signed_in(&format!("name {number}"), "wrong horse");
@@ -49,7 +49,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn old_meters_that_are_used_again_by_many_at_once_get_in_nobody_s_way(world: World) {
+    async fn old_meters_are_reused_by_concurrent_sign_ins(world: World) {
         let id = world.add("ada", PASSWORD).await;
         let attempts = || {
             (0..64).map(|number| (format!("name {}", number % 8), "wrong horse", address(number / 8)))

@@ -1,4 +1,4 @@
-//! Accounts that are changed together with what a service keeps beside them, in one transaction.
+//! Accounts that change in one transaction with the service's own rows.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn add(
 }
 
 testkit::on_both_engines! {
-    async fn an_account_and_a_profile_are_added_together_or_not_at_all(world: World) {
+    async fn account_and_profile_are_added_in_one_transaction(world: World) {
         let hash = world.accounts.hash(&PASSWORD.into()).await.unwrap();
         let now = world.clock.now();
         let (first, second) = (Random::system().uuid(now), Random::system().uuid(now));
@@ -67,7 +67,7 @@ testkit::on_both_engines! {
         assert_eq!(found.await.unwrap(), [Some(first), None, None]);
     }
 
-    async fn nobody_signs_in_without_a_password_until_one_is_set(world: World) {
+    async fn account_without_a_password_cannot_sign_in_until_one_is_set(world: World) {
         let now = world.clock.now();
         let id = Random::system().uuid(now);
         assert!(write(&world, move |tx| account::insert(tx, id, &name("ada"), None, now)).await.unwrap());
@@ -89,7 +89,7 @@ testkit::on_both_engines! {
         assert_eq!(sign_in(&world.accounts, "ada", PASSWORD, HERE).await, Outcome::Wrong);
     }
 
-    async fn a_demo_account_works_in_demo_mode_only(world: World) {
+    async fn demo_account_works_only_in_the_demo(world: World) {
         let now = world.clock.now();
         let id = Random::system().uuid(now);
         let hash = world.accounts.hash_any(&"demo".into()).await.unwrap();
@@ -120,7 +120,7 @@ testkit::on_both_engines! {
         assert_eq!(format!("{:?}", world.accounts.hash_any(&"1".into()).await.unwrap()), "PasswordHash(…)");
     }
 
-    async fn an_account_can_be_renamed(world: World) {
+    async fn account_can_be_renamed(world: World) {
         let ada = world.add("ada", PASSWORD).await;
         let bob = world.add("bob", PASSWORD).await;
         let now = world.clock.now();
@@ -143,7 +143,7 @@ testkit::on_both_engines! {
         assert_eq!(accounts, [ada.min(bob), ada.max(bob)]);
     }
 
-    async fn of_many_who_want_a_name_at_once_one_gets_it(world: World) {
+    async fn one_of_many_concurrent_requests_gets_a_name(world: World) {
         let now = world.clock.now();
         let world = Arc::new(world);
         let mut ids = Vec::new();

@@ -1,4 +1,4 @@
-//! Token requests that are refused, and what a refusal uses up.
+//! Token requests that are rejected, and whether a rejected request uses its code or refresh token.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use jiff::SignedDuration;
@@ -32,7 +32,7 @@ fn basic(id: &str, secret: &str) -> String {
 }
 
 testkit::on_both_engines! {
-    async fn a_request_that_is_not_whole_uses_nothing_up(harness: Harness) {
+    async fn invalid_token_request_does_not_use_the_code(harness: Harness) {
         let service = &harness.service;
         let code = service.code(&[]).await;
         let other = format!("{}/v1", service.issuer);
@@ -89,7 +89,7 @@ testkit::on_both_engines! {
         redeem(service, &code, &changes).await.has_status(200);
     }
 
-    async fn a_code_is_burnt_by_its_own_client_only(harness: Harness) {
+    async fn failed_redemption_uses_the_code_only_for_its_own_client(harness: Harness) {
         let service = &harness.service;
         let (app, _) = service.register("App", &["read"], false).await;
         let (short, long) = (VERIFIER[..42].to_owned(), VERIFIER.repeat(3));
@@ -122,7 +122,7 @@ testkit::on_both_engines! {
         redeem(service, &timely, &[]).await.has_status(200);
     }
 
-    async fn a_client_must_prove_who_it_is_in_one_way(harness: Harness) {
+    async fn client_must_authenticate_by_one_method(harness: Harness) {
         let service = &harness.service;
         let (id, secret) = service.register("Confidential", &["read"], true).await;
         let (right, wrong) = (basic(&id, &secret), basic(&id, "wrong"));
@@ -188,7 +188,7 @@ testkit::on_both_engines! {
         as_client(service, &[&right], &form).await.has_status(200);
     }
 
-    async fn a_refresh_token_is_for_its_client_its_scope_and_its_time(harness: Harness) {
+    async fn refresh_token_of_another_client_scope_or_time_is_rejected(harness: Harness) {
         let service = &harness.service;
         let (app, _) = service.register("App", &["read"], false).await;
         let (_, first) = service.tokens(&[("scope", "read write")]).await;
@@ -234,7 +234,7 @@ testkit::on_both_engines! {
         refused("one of thirty days ago", &service.refresh(&late).await, 400, "invalid_grant");
     }
 
-    async fn a_grant_ends_however_often_it_is_refreshed(harness: Harness) {
+    async fn refreshed_grant_expires(harness: Harness) {
         let service = &harness.service;
         let (_, mut token) = service.tokens(&[]).await;
         for _ in 0..8 {
@@ -247,7 +247,7 @@ testkit::on_both_engines! {
         refused("after 180 days", &service.refresh(&token).await, 400, "invalid_grant");
     }
 
-    async fn what_was_allowed_ends_with_its_code_unless_that_is_redeemed(harness: Harness) {
+    async fn grant_of_an_unredeemed_code_expires_with_it(harness: Harness) {
         let service = &harness.service;
         let grants = async || {
             let count = harness.db.read(|tx| tx.row("SELECT count(*) FROM oauth_grant", &[], |row| row.get(0)));

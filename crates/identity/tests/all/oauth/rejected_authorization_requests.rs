@@ -36,7 +36,7 @@ fn to_the_client(what: &str, answer: &Answer, redirect_uri: &str, error: &str, i
 }
 
 testkit::on_both_engines! {
-    async fn a_client_or_an_address_that_is_not_registered_gets_a_page(harness: Harness) {
+    async fn unregistered_client_or_address_gets_an_error_page(harness: Harness) {
         let service = &harness.service;
         let (app, _) = service.register("App", &["read"], false).await;
         let long = "x".repeat(65);
@@ -106,7 +106,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn other_faults_are_told_to_the_client(harness: Harness) {
+    async fn other_errors_are_redirected_to_the_client(harness: Harness) {
         let service = &harness.service;
         let (reader, _) = service.register("Reader", &["read"], false).await;
         let (short, long) = ("a".repeat(42), "a".repeat(44));
@@ -170,7 +170,7 @@ testkit::on_both_engines! {
         to_the_client("a scope not for this client", &answer, APP, "invalid_scope", &service.issuer);
     }
 
-    async fn what_is_not_known_is_ignored_and_what_is_empty_is_absent(harness: Harness) {
+    async fn unknown_parameters_are_ignored_and_empty_ones_absent(harness: Harness) {
         let service = &harness.service;
         let good = service.request(&[("resource", &format!("{}/v1", service.issuer))]);
         for more in ["", "&display=page&display=popup", "&nonce=1", "&request=&response_mode="] {

@@ -1,4 +1,4 @@
-//! How many rows callers can leave behind.
+//! Limits on the rows that callers can create.
 
 use identity::{
     Sessions,
@@ -20,7 +20,7 @@ const TOKENS: &str = "SELECT count(*) FROM oauth_refresh_token";
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
 testkit::on_both_engines! {
-    async fn a_family_of_refresh_tokens_keeps_one_row(harness: Harness) {
+    async fn refresh_token_family_has_one_row(harness: Harness) {
         let service = &harness.service;
         let (_, mut token) = service.tokens(&[]).await;
         for _ in 0..20 {
@@ -32,7 +32,7 @@ testkit::on_both_engines! {
         assert_eq!(count(&harness, TOKENS).await, 2);
     }
 
-    async fn any_older_token_of_a_family_revokes_its_grant(harness: Harness) {
+    async fn reused_token_of_a_family_revokes_its_grant(harness: Harness) {
         let service = &harness.service;
         for older in 0..3 {
             let (_, first) = service.tokens(&[]).await;
@@ -48,7 +48,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn what_is_made_up_revokes_nothing(harness: Harness) {
+    async fn forged_refresh_token_revokes_nothing(harness: Harness) {
         let service = &harness.service;
         let (_, token) = service.tokens(&[]).await;
         let (family, current) = token.split_at(43);
@@ -68,7 +68,7 @@ testkit::on_both_engines! {
         service.refresh(&token).await.has_status(200);
     }
 
-    async fn a_refresh_token_from_before_families_works_once(harness: Harness) {
+    async fn refresh_token_of_the_old_format_works_once(harness: Harness) {
         let service = &harness.service;
         for reused in [0, 1] {
             service.tokens(&[]).await;
@@ -91,7 +91,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn an_account_has_so_many_sessions_and_the_oldest_end(harness: Harness) {
+    async fn sessions_of_an_account_are_limited_and_the_oldest_ends(harness: Harness) {
         let sessions = Sessions::new(true, harness.db.clone(), harness.clock.clone(), Random::system());
         let start = async |kind| {
             harness.clock.advance(SignedDuration::from_secs(1));
@@ -120,7 +120,7 @@ testkit::on_both_engines! {
         assert_eq!(count(&harness, "SELECT count(*) FROM session").await, 11);
     }
 
-    async fn a_client_that_acts_for_itself_has_one_grant(harness: Harness) {
+    async fn client_credentials_use_one_grant(harness: Harness) {
         let service = &harness.service;
         let (id, secret) = service.register("Program", &[], true).await;
         let by = [("grant_type", "client_credentials"), ("client_id", &id), ("client_secret", &secret)];
@@ -143,7 +143,7 @@ testkit::on_both_engines! {
         service.call("/v1/both", &narrow).await.is_problem(403, "forbidden");
     }
 
-    async fn an_account_has_so_many_grants_to_a_client_and_the_oldest_end(harness: Harness) {
+    async fn grants_of_an_account_to_a_client_are_limited_and_the_oldest_ends(harness: Harness) {
         let service = &harness.service;
         let (_, oldest) = service.tokens(&[]).await;
         harness.clock.advance(SignedDuration::from_secs(1));

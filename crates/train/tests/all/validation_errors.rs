@@ -1,4 +1,4 @@
-//! All that is wrong with a request and can be seen without the database is said at once.
+//! All validation errors that need no booking are listed in one answer.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ const NO_PAGE: &str = "must be a whole number, 1 or more";
 const NO_LIMIT: &str = "must be a whole number from 1 to 100";
 
 testkit::on_both_engines! {
-    async fn trips_name_unknown_stations_and_past_days_beside_the_rest(open: Open) {
+    async fn unknown_stations_and_past_days_are_listed_with_the_other_validation_errors(open: Open) {
         let other = "019e0000-0000-7000-8000-000000000001";
         let past = "must not be in the past; where the origin is, today is 2026-05-13";
         for (query, errors) in [
@@ -43,7 +43,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn payment_names_an_expired_card_beside_the_rest(open: Open) {
+    async fn expired_card_is_listed_with_the_other_validation_errors(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let mut body = card(GOOD);
         body["source"]["cvc"] = json!("12");
@@ -58,7 +58,7 @@ testkit::on_both_engines! {
         call.send().await.is_invalid(&[id, ("#/amount", "must be a number"), cvc, expired]);
     }
 
-    async fn repeated_payment_is_answered_though_the_card_has_expired_since(open: Open) {
+    async fn repeated_payment_is_answered_after_its_card_expired(open: Open) {
         // The last moment at which it is May somewhere.
         open.advance_to("2026-06-01T11:59:59Z").await;
         let made = open.ada.hold("2f87bac9-12fc-8000-80a8-ac01000050c4").await;
@@ -71,7 +71,7 @@ testkit::on_both_engines! {
         pay().await.is(200, &paid);
     }
 
-    async fn redelivery_names_its_path_and_its_body(open: Open) {
+    async fn redelivery_lists_validation_errors_of_path_and_body(open: Open) {
         let call = open.ada.post("/webhooks/1/redeliver").json(&json!({"since": 5}));
         call.send().await.is_invalid(&[
             ("{webhookId}", NO_UUID),
@@ -79,7 +79,7 @@ testkit::on_both_engines! {
         ]);
     }
 
-    async fn bad_idempotency_key_is_reported_with_path_query_and_body(open: Open) {
+    async fn invalid_idempotency_key_is_listed_with_errors_of_path_query_and_body(open: Open) {
         let key = ("Idempotency-Key", "must be 1 to 255 characters of ASCII, such as a UUID");
         let unknown = ("?bogus", "is not a parameter of this operation, which takes none");
         let call = open.ada.post("/bookings?bogus=1").header("idempotency-key", "").json(&json!({"trip_id": 1}));

@@ -1,4 +1,4 @@
-//! What keeps the program from starting is one line that says what to change, and exit code 2.
+//! An error at the start is one line that says what to change, and exit code 2.
 
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
@@ -13,7 +13,7 @@ fn serve(folder: &Path, more: &[&str]) -> Command {
 }
 
 #[test]
-fn a_busy_port() {
+fn busy_port_stops_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -33,7 +33,7 @@ fn a_busy_port() {
 }
 
 #[test]
-fn a_data_folder_that_cannot_be_used() {
+fn unusable_data_folder_stops_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "not a folder").unwrap();
@@ -62,7 +62,7 @@ fn a_data_folder_that_cannot_be_used() {
 }
 
 #[test]
-fn a_database_that_cannot_be_used() {
+fn unusable_database_stops_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::new(Engine::Postgres);
     let url = &store.flags()[1];
@@ -89,7 +89,7 @@ fn a_database_that_cannot_be_used() {
 }
 
 #[test]
-fn a_command_makes_no_database_where_there_is_none() {
+fn command_does_not_create_a_missing_database() {
     let folder = tempfile::tempdir().unwrap();
     for (arguments, service) in [
         (&["token", "train", "--user", "ada"][..], "train"),
@@ -112,7 +112,7 @@ fn a_command_makes_no_database_where_there_is_none() {
 }
 
 #[test]
-fn a_file_with_the_url_that_cannot_be_used() {
+fn unusable_url_file_stops_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("url");
     let shown = file.display().to_string();
@@ -144,7 +144,7 @@ fn a_file_with_the_url_that_cannot_be_used() {
 }
 
 #[test]
-fn flags_that_make_no_sense() {
+fn invalid_flags_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     for (arguments, word) in [
         (&["serve", "zoo"][..], "zoo"),
@@ -160,7 +160,7 @@ fn flags_that_make_no_sense() {
 }
 
 #[test]
-fn a_schema_from_the_future() {
+fn newer_schema_stops_the_start() {
     let workspace = Workspace { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
     let db = workspace
         .store
@@ -171,14 +171,14 @@ fn a_schema_from_the_future() {
 }
 
 #[tokio::test]
-async fn a_disk_that_is_full_from_the_start() {
+async fn full_disk_stops_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let said = refused(&limited(folder.path(), 8).output().unwrap());
     assert!(said.starts_with("triptych: cannot open "), "{said}");
 }
 
 #[tokio::test]
-async fn a_disk_that_fills_up_loses_nothing_that_was_acknowledged() {
+async fn full_disk_loses_no_acknowledged_write() {
     let folder = tempfile::tempdir().unwrap();
     let program = Program::start(&mut limited(folder.path(), 1200));
     let client = museum(&program);

@@ -23,7 +23,7 @@ async fn with_token(store: &Client, path: &str, token: &str) -> Answer {
 }
 
 testkit::on_both_engines! {
-    async fn a_token_is_all_that_is_printed_and_opens_the_service(workspace: Workspace) {
+    async fn token_command_prints_only_a_valid_token(workspace: Workspace) {
         let program = workspace.serve();
         let store = Client::new(program.address("petstore"));
         let token = printed(&workspace, &["token", "petstore"]);
@@ -49,7 +49,7 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn a_token_needs_no_demo(workspace: Workspace) {
+    async fn token_command_works_without_the_demo(workspace: Workspace) {
         let program = Program::start(&mut workspace.serving_without_demo());
         let store = Client::new(program.address("petstore"));
         let added = with_input(&mut workspace.command(&["user", "add", "petstore", "ada"]), "correct horse\n");
@@ -66,7 +66,7 @@ testkit::on_both_engines! {
         store.get("/v3/user/ada").send().await.is_problem(404, "not-found");
     }
 
-    async fn clients_come_and_go_while_the_service_runs(workspace: Workspace) {
+    async fn clients_are_added_and_removed_while_the_service_runs(workspace: Workspace) {
         let program = workspace.serve();
         let store = Client::new(program.address("petstore"));
         let said = printed(&workspace, &["client", "add", "petstore", "Nightly job", "--confidential", "--scope", "read:pets"]);
@@ -100,7 +100,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_client_that_serves_a_resource_looks_at_its_tokens(workspace: Workspace) {
+    async fn client_of_a_resource_introspects_its_tokens(workspace: Workspace) {
         let program = workspace.serve();
         let address = program.address("petstore");
         let store = Client::new(address);
@@ -121,7 +121,7 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn keys_come_and_go_while_the_service_runs(workspace: Workspace) {
+    async fn keys_are_added_and_removed_while_the_service_runs(workspace: Workspace) {
         let program = workspace.serve();
         let store = Client::new(program.address("petstore"));
         let count = async |key: &str| store.get("/v3/store/inventory").header("api_key", key).send().await;
@@ -146,7 +146,7 @@ testkit::on_both_engines! {
 }
 
 #[test]
-fn tokens_of_an_issuer_elsewhere_are_not_ours_to_make() {
+fn token_command_is_rejected_with_an_external_issuer() {
     let folder = tempfile::tempdir().unwrap();
     for arguments in [&["token", "petstore"][..], &["client", "remove", "petstore", "x"]] {
         let mut command = crate::common::bare(folder.path(), arguments);
@@ -158,7 +158,7 @@ fn tokens_of_an_issuer_elsewhere_are_not_ours_to_make() {
 }
 
 #[tokio::test]
-async fn a_service_takes_the_tokens_of_an_issuer_elsewhere() {
+async fn service_accepts_tokens_of_an_external_issuer() {
     let workspace = || Workspace { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
     let (issuing, taking) = (workspace(), workspace());
     let issuer = issuing.serve();
@@ -195,7 +195,7 @@ async fn a_service_takes_the_tokens_of_an_issuer_elsewhere() {
 
 /// Without credentials, calls count by address: each operation that its document says needs none.
 #[tokio::test]
-async fn every_operation_without_credentials_is_limited_by_address() {
+async fn operations_without_credentials_are_limited_by_address() {
     let workspace = Workspace { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
     let mut command = workspace.serving();
     command

@@ -1,4 +1,4 @@
-//! From a client to a token, and what can go wrong on the way.
+//! Sign-in and consent, from the client to its code, and their errors.
 
 use testkit::{Browser, ENTER, TAB};
 
@@ -8,7 +8,7 @@ use super::{
 };
 
 testkit::on_one_engine! {
-    async fn a_person_signs_in_allows_and_returns_with_a_code(visit: Visit) {
+    async fn user_signs_in_consents_and_returns_with_a_code(visit: Visit) {
         let browser = &visit.browser;
         visit.open(&[("scope", "read write")]).await;
         visit.sign_in(NAME, PASSWORD).await;
@@ -23,7 +23,7 @@ testkit::on_one_engine! {
         visit.nothing_was_forbidden().await;
     }
 
-    async fn a_wrong_password_is_said_and_costs_no_typing(visit: Visit) {
+    async fn wrong_password_is_reported_and_the_name_kept(visit: Visit) {
         let browser = &visit.browser;
         visit.open(&[]).await;
         visit.sign_in(NAME, "a wrong one").await;
@@ -38,7 +38,7 @@ testkit::on_one_engine! {
         visit.code().await;
     }
 
-    async fn a_person_can_say_no(visit: Visit) {
+    async fn user_can_deny_consent(visit: Visit) {
         visit.come_to_consent().await;
         visit.browser.click(DENY).await;
         let answer = visit.callback.answer().await;
@@ -53,7 +53,7 @@ testkit::on_one_engine! {
         visit.nothing_was_forbidden().await;
     }
 
-    async fn a_keyboard_is_enough(visit: Visit) {
+    async fn keyboard_is_enough_to_sign_in(visit: Visit) {
         let browser = &visit.browser;
         visit.open(&[]).await;
         browser.finds("#name:focus").await;
@@ -73,7 +73,7 @@ testkit::on_one_engine! {
         visit.code().await;
     }
 
-    async fn no_scripts_are_needed(visit: Visit) {
+    async fn sign_in_works_without_scripts(visit: Visit) {
         let browser = &visit.browser;
         browser.disable_scripts().await;
         browser.go(&visit.callback.url).await;
@@ -91,7 +91,7 @@ testkit::on_one_engine! {
         assert_eq!(visit.account_of(&code).await, visit.harness.account.to_string());
     }
 
-    async fn signing_in_works_without_https_under_a_name(visit: Visit) {
+    async fn sign_in_works_over_http_with_a_host_name(visit: Visit) {
         // Browsers tell such a service less about where a form comes from than one on this machine.
         let browser = Browser::start_with(&["--host-resolver-rules=MAP service.test 127.0.0.1"]).await;
         browser.go(&visit.address(&[]).replacen("127.0.0.1", "service.test", 1)).await;

@@ -12,7 +12,7 @@ fn with(member: &str, value: Value) -> Value {
 }
 
 testkit::on_both_engines! {
-    async fn an_amount_or_currency_that_is_not_due_is_refused_with_what_is(open: Open) {
+    async fn wrong_amount_or_currency_is_rejected_with_the_right_one(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let before = open.kept().await;
         let due = "must be what is due, which is 89.00 eur; or leave it out";
@@ -50,7 +50,7 @@ testkit::on_both_engines! {
         assert!(open.rows("payment").await.is_empty() && open.rows("sandbox_charge").await.is_empty());
     }
 
-    async fn a_card_must_be_one(open: Open) {
+    async fn invalid_card_is_rejected(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let before = open.kept().await;
         let checksum = "must be a card's number: its checksum is wrong, so a digit is";
@@ -100,7 +100,7 @@ testkit::on_both_engines! {
         open.ada.booking(text(&made, "id")).await.is(200, &made);
     }
 
-    async fn an_account_must_be_one(open: Open) {
+    async fn invalid_bank_account_is_rejected(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let before = open.kept().await;
         let good = json!({
@@ -131,7 +131,7 @@ testkit::on_both_engines! {
         open.ada.pay(&made, &json!({"source": good})).await.has_status(200);
     }
 
-    async fn a_source_must_be_there_and_of_a_kind_that_is_known(open: Open) {
+    async fn missing_or_unknown_source_is_rejected(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let before = open.kept().await;
         for (body, errors) in [
@@ -167,7 +167,7 @@ testkit::on_both_engines! {
         assert_eq!(open.kept().await, before);
     }
 
-    async fn a_card_is_good_to_the_end_of_its_month_anywhere(open: Open) {
+    async fn card_is_valid_to_the_end_of_its_month_in_all_zones(open: Open) {
         let expired = "must be a card that is still good: this one has expired";
         let until = |year: i32, month: i32| {
             let mut body = card(GOOD);
@@ -204,7 +204,7 @@ testkit::on_both_engines! {
         open.ada.pay(&made, &until(2026, 12)).await.is_invalid(&[("#/source/exp_year", expired)]);
     }
 
-    async fn a_booking_that_is_paid_for_is_not_paid_again(open: Open) {
+    async fn paid_booking_cannot_be_paid_again(open: Open) {
         let made = open.ada.hold(TRIP).await;
         open.ada.pay(&made, &card(GOOD)).await.has_status(200);
         let before = open.kept().await;
@@ -216,7 +216,7 @@ testkit::on_both_engines! {
         assert_eq!(open.kept().await, before);
     }
 
-    async fn a_booking_that_has_expired_is_not_paid(open: Open) {
+    async fn expired_booking_cannot_be_paid(open: Open) {
         let made = open.ada.hold(TRIP).await;
         open.advance(SignedDuration::from_hours(1) - SignedDuration::from_micros(1)).await;
         let paid_in_time = open.ada.hold(TRIP).await;
@@ -241,7 +241,7 @@ testkit::on_both_engines! {
         assert_eq!(open.ada.status(&made).await, "expired");
     }
 
-    async fn a_booking_can_be_paid_to_the_last_microsecond(open: Open) {
+    async fn booking_can_be_paid_until_the_last_microsecond(open: Open) {
         let made = open.ada.hold(TRIP).await;
         open.advance(SignedDuration::from_hours(1) - SignedDuration::from_micros(1)).await;
         open.ada.pay(&made, &card(GOOD)).await.has_status(200);

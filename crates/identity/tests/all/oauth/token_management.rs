@@ -1,4 +1,4 @@
-//! Revoking, asking about tokens, registering clients, and how soon what was revoked is refused.
+//! Revocation, introspection, client registration, and how soon a revoked token is rejected.
 
 use identity::{Accounts, oauth::NewClient};
 use jiff::SignedDuration;
@@ -41,7 +41,7 @@ fn is_unauthorized(answer: &Answer) {
 }
 
 testkit::on_both_engines! {
-    async fn revoking_and_asking_are_for_those_who_may(harness: Harness) {
+    async fn revocation_and_introspection_need_an_authorized_client(harness: Harness) {
         let service = &harness.service;
         let owner = service.register("Owner", &[], true).await;
         let gateway = gateway(service).await;
@@ -92,7 +92,7 @@ testkit::on_both_engines! {
         refused("a revoked one", &service.refresh(&refresh).await, 400, "invalid_grant");
     }
 
-    async fn introspection_of_a_refresh_token_says_when_its_grant_was_made(harness: Harness) {
+    async fn introspection_of_a_refresh_token_has_the_time_of_its_grant(harness: Harness) {
         let service = &harness.service;
         let owner = service.register("Owner", &[], true).await;
         let code = service.code(&[("client_id", &owner.0), ("redirect_uri", APP)]).await;
@@ -118,7 +118,7 @@ testkit::on_both_engines! {
         assert_eq!(about, expected);
     }
 
-    async fn what_another_process_revoked_is_refused_within_five_seconds(harness: Harness) {
+    async fn token_revoked_by_another_process_is_rejected_within_five_seconds(harness: Harness) {
         let (service, other) = (&harness.service, another(&harness).await);
         let asking = gateway(service).await;
         let (access, refresh) = service.tokens(&[]).await;
@@ -140,7 +140,7 @@ testkit::on_both_engines! {
         service.call("/v1/read", &next).await.has_status(200);
     }
 
-    async fn with_an_account_or_a_client_goes_all_it_was_allowed(harness: Harness) {
+    async fn removed_account_or_client_loses_its_grants(harness: Harness) {
         let (service, other) = (&harness.service, another(&harness).await);
         let asking = gateway(service).await;
         let (app, _) = service.register("App", &[], false).await;
@@ -172,7 +172,7 @@ testkit::on_both_engines! {
         refused("the account is gone", &service.redeem(&code).await, 400, "invalid_grant");
     }
 
-    async fn clients_register_themselves_in_a_demo(harness: Harness) {
+    async fn client_registration_is_open_in_the_demo(harness: Harness) {
         let service = &harness.service;
         let uri = |uri: &str| json!({"redirect_uris": [uri], "token_endpoint_auth_method": "none"});
         let eleven: Vec<_> = (0..11).map(|number| format!("https://app.example.com/{number}")).collect();
@@ -223,7 +223,7 @@ testkit::on_both_engines! {
         assert_eq!(public["grant_types"], json!(["authorization_code"]));
     }
 
-    async fn registration_outside_of_a_demo_needs_the_initial_access_token(harness: Harness) {
+    async fn registration_without_the_demo_needs_the_initial_access_token(harness: Harness) {
         let strict = Service::start_with(&harness.db, &harness.clock, None, |settings| {
             settings.demo = false;
             settings.registration_token = Some("initial".into());

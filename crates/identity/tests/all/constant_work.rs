@@ -1,5 +1,5 @@
-//! The time of a failed sign-in does not reveal which names exist: the same work is done for all. Work is counted rather
-//! than timed.
+//! The time of a failed sign-in does not reveal which names exist: each one does the same work. The tests count the work
+//! instead of measuring time.
 
 use db::Db;
 use identity::Accounts;
@@ -27,7 +27,7 @@ async fn add_accounts(accounts: &Accounts, db: &Db) {
 }
 
 testkit::on_both_engines! {
-    async fn every_refused_sign_in_hashes_once(world: World) {
+    async fn every_rejected_sign_in_hashes_once(world: World) {
         add_accounts(&world.accounts, &world.db).await;
         let accounts = world.without_demo();
         for (number, (name, password)) in (1..).zip(REFUSED) {
@@ -41,7 +41,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn every_refused_sign_in_on_the_page_hashes_once(harness: Harness) {
+    async fn every_rejected_sign_in_on_the_page_hashes_once(harness: Harness) {
         let service = Service::start_with(&harness.db, &harness.clock, None, |settings| settings.demo = false).await;
         add_accounts(&service.accounts, &harness.db).await;
         let (client, _) = service.register("App", &[], false).await;

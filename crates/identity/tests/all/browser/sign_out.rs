@@ -1,4 +1,4 @@
-//! Signing out, changing accounts, and going back.
+//! Signing out, switching accounts, and going back.
 
 use identity::Accounts;
 use web::Random;
@@ -27,7 +27,7 @@ fn hidden(name: &str) -> (String, bool, String) {
 }
 
 testkit::on_one_engine! {
-    async fn signing_out_ends_the_session(visit: Visit) {
+    async fn sign_out_ends_the_session(visit: Visit) {
         let browser = &visit.browser;
         visit.come_to_consent().await;
         assert_eq!(cookies(&visit).await, [hidden("test-service-form"), hidden("test-service-session")]);
@@ -46,7 +46,7 @@ testkit::on_one_engine! {
         visit.stays_here().await;
     }
 
-    async fn a_page_from_before_the_sign_out_decides_nothing(visit: Visit) {
+    async fn consent_page_from_before_the_sign_out_is_rejected(visit: Visit) {
         let browser = &visit.browser;
         visit.come_to_consent().await;
         let first = browser.window().await;
@@ -60,7 +60,7 @@ testkit::on_one_engine! {
         visit.stays_here().await;
     }
 
-    async fn another_account_can_be_used(visit: Visit) {
+    async fn user_can_switch_to_another_account(visit: Visit) {
         let (db, clock) = (visit.harness.db.clone(), visit.harness.clock.clone());
         let accounts = Accounts::new("Test", true, db, clock, Random::system()).unwrap();
         let grace = accounts.add("grace", PASSWORD.into()).await.unwrap();
@@ -75,7 +75,7 @@ testkit::on_one_engine! {
         assert_eq!(visit.account_of(&visit.code().await).await, grace.to_string());
     }
 
-    async fn going_back_after_the_decision_allows_another(visit: Visit) {
+    async fn consent_can_be_repeated_after_going_back(visit: Visit) {
         let browser = &visit.browser;
         visit.come_to_consent().await;
         browser.click(ALLOW).await;
@@ -89,7 +89,7 @@ testkit::on_one_engine! {
         assert_eq!(visit.account_of(&second).await, visit.harness.account.to_string());
     }
 
-    async fn no_page_asks_for_a_form_to_be_sent_again(visit: Visit) {
+    async fn going_back_after_sign_in_resends_no_form(visit: Visit) {
         let browser = &visit.browser;
         visit.open(&[]).await;
         visit.sign_in(NAME, "a wrong one").await;
@@ -115,7 +115,7 @@ testkit::on_one_engine! {
         visit.account_of(&visit.code().await).await;
     }
 
-    async fn nor_after_a_name_that_was_taken(visit: Visit) {
+    async fn going_back_after_a_taken_name_resends_no_form(visit: Visit) {
         let browser = &visit.browser;
         visit.open(&[]).await;
         browser.click("p a").await;

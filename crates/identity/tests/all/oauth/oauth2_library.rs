@@ -55,7 +55,7 @@ async fn allow(service: &Service, link: &Url, state: &CsrfToken) -> Authorizatio
 }
 
 testkit::on_both_engines! {
-    async fn a_public_one_with_a_code_refreshes_and_revokes(harness: Harness) {
+    async fn public_client_redeems_a_code_refreshes_and_revokes(harness: Harness) {
         let service = &harness.service;
         let http = |request| send(service.client.clone(), request);
         let client = client(service, "demo", CALLBACK).await;
@@ -81,7 +81,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn a_confidential_one_acts_for_itself_and_asks_about_tokens(harness: Harness) {
+    async fn confidential_client_uses_client_credentials_and_introspection(harness: Harness) {
         let service = &harness.service;
         let http = |request| send(service.client.clone(), request);
         let (id, secret) = service.register("Foreign", &["read", "write"], true).await;

@@ -1,4 +1,4 @@
-//! Nothing is used up unless its answer can be given.
+//! A code or refresh token is used only if its new token can be signed.
 
 use db::Db;
 use jiff::SignedDuration;
@@ -23,7 +23,7 @@ async fn mend_keys(db: &Db) {
 }
 
 testkit::on_both_engines! {
-    async fn a_code_survives_that_its_token_cannot_be_signed(harness: Harness) {
+    async fn code_is_not_used_if_its_token_cannot_be_signed(harness: Harness) {
         let service = &harness.service;
         harness.clock.advance(SignedDuration::from_secs(30));
         let code = service.code(&[]).await;
@@ -37,7 +37,7 @@ testkit::on_both_engines! {
         service.refresh(&text(&tokens["refresh_token"])).await.has_status(200);
     }
 
-    async fn a_refresh_token_survives_that_its_token_cannot_be_signed(harness: Harness) {
+    async fn refresh_token_is_not_used_if_its_token_cannot_be_signed(harness: Harness) {
         let service = &harness.service;
         let (access, refresh) = service.tokens(&[]).await;
         break_keys(&harness.db).await;
@@ -51,7 +51,7 @@ testkit::on_both_engines! {
         refused("a used one", &service.refresh(&refresh).await, 400, "invalid_grant");
     }
 
-    async fn a_client_gets_no_grant_when_its_token_cannot_be_signed(harness: Harness) {
+    async fn client_gets_no_grant_if_its_token_cannot_be_signed(harness: Harness) {
         let service = &harness.service;
         let (id, secret) = service.register("Program", &[], true).await;
         let form = [("grant_type", "client_credentials"), ("client_id", &id), ("client_secret", &secret)];

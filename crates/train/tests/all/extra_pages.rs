@@ -1,4 +1,4 @@
-//! What stands beside the API, whose paths begin at the root: pages for people, the documentation, signing in.
+//! The routes besides the API: pages for people, the documentation, the sign-in, health and readiness probes.
 
 use testkit::Store;
 
@@ -11,7 +11,7 @@ fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
 }
 
 testkit::on_both_engines! {
-    async fn tools_are_told_that_it_lives_and_is_ready(open: Open) {
+    async fn health_and_readiness_probes_get_200(open: Open) {
         for (path, said) in [("/healthz", "ok\n"), ("/readyz", "ready\n")] {
             let answer = open.anyone.get(path).header("accept", "image/png").send().await;
             assert_eq!((answer.status, answer.text().as_str()), (200, said));
@@ -19,7 +19,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn every_link_of_the_front_page_leads_somewhere(open: Open) {
+    async fn links_of_the_start_page_work(open: Open) {
         for accept in ["*/*", "text/html", "application/xml"] {
             let front = open.anyone.get("/").header("accept", accept).send().await;
             let html = front.has_status(200).text();
@@ -33,7 +33,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn every_problem_of_the_service_has_a_page(open: Open) {
+    async fn each_problem_of_the_service_has_a_page(open: Open) {
         let all = open.anyone.get("/problems").send().await.has_status(200).text();
         let links = attributes(&all, "href");
         for (name, status, title) in [
@@ -63,7 +63,7 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn signing_in_and_up_stands_beside_the_api(open: Open) {
+    async fn sign_in_routes_are_served_next_to_the_api(open: Open) {
         for path in ["/oauth/sign-up", "/oauth/sign-out"] {
             let page = open.anyone.get(path).send().await;
             assert_eq!(
@@ -91,7 +91,7 @@ testkit::on_both_engines! {
         open.anyone.get("/oauth/nothing").send().await.is_problem(404, "not-found");
     }
 
-    async fn the_demo_has_its_users_and_signs_them_in_from_its_documentation(store: Store) {
+    async fn demo_users_sign_in_from_the_documentation(store: Store) {
         let open = Open::on(store, Setup { demo: true, ..Setup::default() }).await;
         let setup = Setup { demo: true, ..Setup::default() };
         let accounts = train::SERVICE.accounts(&instance(&setup, &open.db, &open.clock)).unwrap();
@@ -103,7 +103,7 @@ testkit::on_both_engines! {
         assert!(start.contains("/openapi.json") && start.contains("\"demo\""), "{start}");
     }
 
-    async fn without_a_demo_there_are_no_such_users(open: Open) {
+    async fn service_without_demo_has_no_demo_users(open: Open) {
         let setup = Setup { demo: false, ..Setup::default() };
         let accounts = train::SERVICE.accounts(&instance(&setup, &open.db, &open.clock)).unwrap();
         assert_eq!(accounts.find("demo").await.unwrap(), None);

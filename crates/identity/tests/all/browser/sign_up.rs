@@ -1,4 +1,4 @@
-//! Making an account on the way to a client.
+//! Creating an account during the authorization of a client.
 
 use super::{
     fixture::{ALLOW, SUBMIT, Visit},
@@ -14,7 +14,7 @@ async fn choose_to_sign_up(visit: &Visit) {
 }
 
 testkit::on_one_engine! {
-    async fn a_new_account_goes_on_to_the_client(visit: Visit) {
+    async fn new_account_continues_to_the_client(visit: Visit) {
         let browser = &visit.browser;
         choose_to_sign_up(&visit).await;
         browser.finds("#name:focus").await;
@@ -39,7 +39,7 @@ testkit::on_one_engine! {
         assert_eq!(visit.account_of(&visit.code().await).await, account);
     }
 
-    async fn a_taken_name_can_be_replaced(visit: Visit) {
+    async fn taken_name_can_be_replaced(visit: Visit) {
         let browser = &visit.browser;
         choose_to_sign_up(&visit).await;
         browser.fill("#name", NAME).await;
@@ -55,7 +55,7 @@ testkit::on_one_engine! {
         browser.shows("h1", "Allow Demo?").await;
     }
 
-    async fn a_short_password_is_caught_in_the_browser_and_behind_it(visit: Visit) {
+    async fn short_password_is_rejected_by_browser_and_server(visit: Visit) {
         let browser = &visit.browser;
         choose_to_sign_up(&visit).await;
         browser.fill("#name", "grace").await;

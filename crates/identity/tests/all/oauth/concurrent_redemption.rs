@@ -1,4 +1,4 @@
-//! One code, one refresh token, many who present it at once.
+//! Concurrent requests that redeem one code or one refresh token.
 
 use jiff::SignedDuration;
 use testkit::Answer;
@@ -66,19 +66,19 @@ async fn another(harness: &Harness) -> Service {
 }
 
 testkit::on_both_engines! {
-    async fn a_code_is_good_for_one_of_a_hundred(harness: Harness) {
+    async fn one_of_a_hundred_concurrent_requests_redeems_a_code(harness: Harness) {
         redeem_code(&harness, &[&harness.service]).await;
     }
 
-    async fn a_code_is_good_for_one_of_a_hundred_at_two_processes(harness: Harness) {
+    async fn one_of_a_hundred_requests_to_two_processes_redeems_a_code(harness: Harness) {
         redeem_code(&harness, &[&harness.service, &another(&harness).await]).await;
     }
 
-    async fn a_refresh_token_is_good_for_one_of_a_hundred(harness: Harness) {
+    async fn one_of_a_hundred_concurrent_requests_redeems_a_refresh_token(harness: Harness) {
         redeem_refresh_token(&harness, &[&harness.service]).await;
     }
 
-    async fn a_refresh_token_is_good_for_one_of_a_hundred_at_two_processes(harness: Harness) {
+    async fn one_of_a_hundred_requests_to_two_processes_redeems_a_refresh_token(harness: Harness) {
         redeem_refresh_token(&harness, &[&harness.service, &another(&harness).await]).await;
     }
 }

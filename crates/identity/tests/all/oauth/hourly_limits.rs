@@ -1,4 +1,4 @@
-//! What a caller may add without signing in is limited per address.
+//! The limits per address on accounts and clients that are created without signing in.
 
 use std::net::SocketAddr;
 
@@ -36,7 +36,7 @@ async fn register_from(source: [u8; 4], service: &Service) -> String {
 }
 
 testkit::on_both_engines! {
-    async fn twenty_accounts_an_hour_from_an_address(harness: Harness) {
+    async fn address_creates_at_most_twenty_accounts_an_hour(harness: Harness) {
         let service = &harness.service;
         let sign_up = async |name: &str| {
             let mut browser = Browser::new(service);
@@ -71,7 +71,7 @@ testkit::on_both_engines! {
         service.accounts.add("operated", PASSWORD.into()).await.unwrap();
     }
 
-    async fn sixty_clients_an_hour_from_an_address_in_a_demo(harness: Harness) {
+    async fn address_registers_at_most_sixty_clients_an_hour_in_the_demo(harness: Harness) {
         let service = &harness.service;
         for _ in 0..60 {
             register(service).await.has_status(201);

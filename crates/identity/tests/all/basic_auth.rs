@@ -1,4 +1,4 @@
-//! HTTP Basic, as clients send it and as they get it wrong.
+//! HTTP Basic: valid and malformed credentials.
 
 use axum::http::StatusCode;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -27,7 +27,7 @@ fn basic(credentials: impl AsRef<[u8]>) -> String {
 }
 
 testkit::on_both_engines! {
-    async fn the_right_password_gets_in_and_nothing_else(world: World) {
+    async fn only_the_right_password_is_accepted(world: World) {
         let id = world.add("ada", PASSWORD).await;
         let answer = world.client.signed_in("ada", PASSWORD).get("/me").send().await;
         assert_eq!(answer.has_status(200).text(), id.to_string());
@@ -60,7 +60,7 @@ testkit::on_both_engines! {
         assert_eq!(common(&wrong), common(&unknown));
     }
 
-    async fn names_and_passwords_may_be_any_text(world: World) {
+    async fn names_and_passwords_can_be_any_text(world: World) {
         for (name, password) in [
             ("zoë", "pässwörd"),
             ("日本", "パスワード密码密码"),
@@ -79,7 +79,7 @@ testkit::on_both_engines! {
         assert_eq!(world.call("z\u{43e}ë", "pässwörd").await, 401);
     }
 
-    async fn no_credentials_or_malformed_ones(world: World) {
+    async fn missing_or_malformed_credentials_get_401(world: World) {
         world.add("ada", PASSWORD).await;
         is_refused(&world.client.get("/me").send().await, MISSING);
         let good = BASE64_STANDARD.encode(format!("ada:{PASSWORD}"));
@@ -107,7 +107,7 @@ testkit::on_both_engines! {
         }
     }
 
-    async fn names_and_passwords_of_any_size_do_no_harm(world: World) {
+    async fn too_long_names_and_passwords_are_rejected(world: World) {
         world.add("ada", PASSWORD).await;
         for (name, password) in [
             ("a".repeat(101), PASSWORD.into()),
@@ -126,7 +126,7 @@ testkit::on_both_engines! {
         assert_eq!(world.call("long", &longest).await, StatusCode::OK);
     }
 
-    async fn an_operation_is_not_reached_without_signing_in(world: World) {
+    async fn operation_is_not_reached_without_sign_in(world: World) {
         is_refused(&world.client.get("/me").send().await, MISSING);
         let head = world.client.call("HEAD".parse().unwrap(), "/me").send().await;
         assert_eq!((head.status, head.header("www-authenticate")), (401, CHALLENGE));
