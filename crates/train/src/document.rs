@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use utoipa::{
     OpenApi,
     openapi::{
-        Header, Ref, RefOr, Response,
+        Header, RefOr, Response,
         path::{Operation, PathItem},
         schema::{ObjectBuilder, Type},
         security::{AuthorizationCode, Flow, OAuth2, Scopes, SecurityScheme},
@@ -44,18 +44,13 @@ pub(crate) fn complete(document: utoipa::openapi::OpenApi, hold: SignedDuration)
         }
     }
     let responses = &mut document.components.get_or_insert_default().responses;
-    let unauthorized = responses.get("Unauthorized").cloned();
-    for (name, response) in responses.iter_mut() {
-        match response {
-            // The calls of unknown callers are not counted.
-            RefOr::T(response) if name != "Unauthorized" => describe_rate_limit(response),
-            _ => {}
+    for (name, response) in responses {
+        // Calls without a valid token, or without the scope, are not counted.
+        if let RefOr::T(response) = response
+            && !["Unauthorized", "Forbidden"].contains(&name.as_str())
+        {
+            describe_rate_limit(response);
         }
-    }
-    // As with 401, the challenge says what to send; here, with which scope.
-    if let Some(RefOr::T(mut forbidden)) = unauthorized {
-        forbidden.description = "The access token lacks the scope that the operation needs.".into();
-        responses.insert("Forbidden".into(), forbidden.into());
     }
     document.webhooks = Some(webhook::document::webhooks());
     document
@@ -98,8 +93,6 @@ fn complete_operation(operation: &mut Operation) {
             parameter.schema = Some(text.pattern(Some("^[!-~]([ -~]*[!-~])?$")).into());
         }
     }
-    let forbidden = RefOr::Ref(Ref::from_response_name("Forbidden"));
-    operation.responses.responses.insert("403".into(), forbidden);
 }
 
 fn describe_rate_limit(response: &mut Response) {

@@ -20,8 +20,9 @@ use utoipa::{
 };
 
 use crate::problem::{
-    INVALID_REQUEST, Invalid, Kind, NAMESPACE, NOT_ACCEPTABLE, PROBLEM_JSON, PROBLEM_XML, ProblemDocument,
-    TOO_LARGE, TOO_MANY_REQUESTS, TOO_SLOW, UNAUTHORIZED, UNAVAILABLE, UNSUPPORTED_MEDIA_TYPE,
+    FORBIDDEN, INVALID_REQUEST, Invalid, Kind, NAMESPACE, NOT_ACCEPTABLE, PROBLEM_JSON, PROBLEM_XML,
+    ProblemDocument, TOO_LARGE, TOO_MANY_REQUESTS, TOO_SLOW, UNAUTHORIZED, UNAVAILABLE,
+    UNSUPPORTED_MEDIA_TYPE,
 };
 
 /// What a service speaks besides JSON.
@@ -37,8 +38,10 @@ pub enum Speaks {
 pub fn complete(mut document: OpenApi, speaks: Speaks) -> OpenApi {
     formats::describe_bodies(&mut document);
     let public = document.security.is_none();
+    let mut some_need_scopes = false;
     for item in document.paths.paths.values_mut() {
         for operation in operations(item) {
+            some_need_scopes |= needs_scopes(operation);
             complete_operation(operation, public, speaks);
         }
     }
@@ -53,6 +56,10 @@ pub fn complete(mut document: OpenApi, speaks: Speaks) -> OpenApi {
     for kind in SHARED {
         let response = problem_response(kind.help, speaks);
         components.responses.insert(component_name(kind), with_headers(response, kind).into());
+    }
+    if some_need_scopes {
+        let response = problem_response("The access token lacks the scope that the operation needs.", speaks);
+        components.responses.insert(component_name(&FORBIDDEN), with_headers(response, &FORBIDDEN).into());
     }
     document
 }
@@ -85,10 +92,6 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
 }
 
 fn complete_operation(operation: &mut Operation, public: bool, speaks: Speaks) {
-    if operation.security.iter().flatten().any(has_scopes) {
-        let lacking = ResponseBuilder::new().description("The access token lacks a scope.");
-        operation.responses.responses.entry("403".into()).or_insert(lacking.into());
-    }
     for (status, response) in &mut operation.responses.responses {
         let RefOr::T(response) = response else { continue };
         if status.starts_with(['4', '5']) && response.content.is_empty() {
@@ -107,6 +110,9 @@ fn complete_operation(operation: &mut Operation, public: bool, speaks: Speaks) {
     if !open {
         refusals.push(&UNAUTHORIZED);
     }
+    if needs_scopes(operation) {
+        refusals.push(&FORBIDDEN);
+    }
     if operation.request_body.is_some() {
         refusals.extend([&TOO_SLOW, &TOO_LARGE, &UNSUPPORTED_MEDIA_TYPE]);
     }
@@ -118,6 +124,10 @@ fn complete_operation(operation: &mut Operation, public: bool, speaks: Speaks) {
     for (status, response) in shared.build().responses {
         operation.responses.responses.entry(status).or_insert(response);
     }
+}
+
+fn needs_scopes(operation: &Operation) -> bool {
+    operation.security.iter().flatten().any(has_scopes)
 }
 
 fn has_scopes(requirement: &SecurityRequirement) -> bool {
@@ -163,7 +173,7 @@ fn name_elements(invalid: &mut RefOr<Schema>, problem: &mut RefOr<Schema>) {
 
 fn with_headers(mut response: Response, kind: &Kind) -> Response {
     response.headers.insert("X-Request-Id".into(), request_id().into());
-    if kind == &UNAUTHORIZED {
+    if kind == &UNAUTHORIZED || kind == &FORBIDDEN {
         response.headers.insert("WWW-Authenticate".into(), text_header("Which credentials to send.").into());
     }
     if kind == &TOO_MANY_REQUESTS || kind == &UNAVAILABLE {

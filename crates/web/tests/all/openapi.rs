@@ -198,10 +198,16 @@ fn answers_in_xml_have_the_elements_of_their_types() {
 fn operations_that_need_a_scope_describe_403() {
     let document = books(false);
     let (add, list) = (&document["paths"]["/book"]["post"], &document["paths"]["/book"]["get"]);
-    assert_eq!(add["responses"]["403"]["description"], "The access token lacks a scope.");
-    assert_eq!(
-        media_types(&add["responses"]["403"]),
-        ["application/problem+json", "application/problem+xml"]
-    );
+    assert_eq!(add["responses"]["403"], json!({"$ref": "#/components/responses/Forbidden"}));
+    let forbidden = &document["components"]["responses"]["Forbidden"];
+    assert_eq!(forbidden["description"], "The access token lacks the scope that the operation needs.");
+    assert_eq!(media_types(forbidden), ["application/problem+json", "application/problem+xml"]);
+    let headers = forbidden["headers"].as_object().unwrap();
+    assert_eq!(headers.keys().collect::<Vec<_>>(), ["WWW-Authenticate", "X-Request-Id"]);
     assert_eq!(list["responses"].get("403"), None);
+}
+
+#[test]
+fn document_without_scopes_does_not_describe_403() {
+    assert_eq!(document(Speaks::Xml)["components"]["responses"].get("Forbidden"), None);
 }
