@@ -5,13 +5,12 @@
 //! tells neither key nor body, even where the key can be guessed: bodies may hold the numbers of cards.
 
 use axum::extract::FromRequestParts;
-use db::{Error, Json, Tx, Value, WriteTx};
+use db::{Error, Json, Tx, WriteTx, to_json};
 use hmac::{Hmac, KeyInit, Mac};
 use http::request::Parts;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use uuid::Uuid;
 use web::{Problem, Result, problem::Kind};
 
 use crate::problem::{self, KEY_IN_USE, KEY_REUSED};
@@ -47,6 +46,13 @@ pub(crate) struct Request {
     owner: String,
     hash: [u8; 32],
     fingerprint: [u8; 32],
+}
+
+impl Request {
+    /// Identifies the row of the request.
+    pub(crate) fn hash(&self) -> &[u8] {
+        &self.hash
+    }
 }
 
 impl Key {
@@ -205,10 +211,9 @@ pub(crate) fn keep<T: Serialize>(
         return forget(tx, request);
     }
     let Some(Request { hash, .. }) = request else { return Ok(()) };
-    let answer = text(answer)?;
     tx.execute(
         "UPDATE idempotency SET answer = $2 WHERE hash = $1",
-        &[hash.as_slice().into(), Value::json(answer)],
+        &[hash.as_slice().into(), to_json(answer)?],
     )
     .map(drop)
 }
@@ -222,32 +227,4 @@ pub(crate) fn forget(tx: &mut WriteTx<'_>, request: Option<&Request>) -> Result<
 /// Forgets all requests of an owner.
 pub(crate) fn forget_all(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
     tx.execute("DELETE FROM idempotency WHERE owner = $1", &[owner.into()]).map(drop)
-}
-
-/// Leaves the answer to a request to the outcome of a payment.
-pub(crate) fn leave_to(tx: &mut WriteTx<'_>, request: Option<&Request>, payment: Uuid) -> Result<(), Error> {
-    let Some(Request { hash, .. }) = request else { return Ok(()) };
-    tx.execute(
-        "UPDATE idempotency SET payment_id = $2 WHERE hash = $1",
-        &[hash.as_slice().into(), payment.into()],
-    )
-    .map(drop)
-}
-
-/// Keeps the answer to the request that was left to a payment, unless it has one.
-pub(crate) fn settle<T: Serialize>(
-    tx: &mut WriteTx<'_>,
-    payment: Uuid,
-    answer: &Answer<T>,
-) -> Result<(), Error> {
-    let answer = text(answer)?;
-    tx.execute(
-        "UPDATE idempotency SET answer = $2 WHERE payment_id = $1 AND answer IS NULL",
-        &[payment.into(), Value::json(answer)],
-    )
-    .map(drop)
-}
-
-fn text<T: Serialize>(answer: &Answer<T>) -> Result<String, Error> {
-    serde_json::to_string(answer).map_err(|error| Error::Fault(error.to_string()))
 }

@@ -110,7 +110,11 @@ impl Train {
         }
         let started = self.check_and_start(tx, asked, now)?;
         match &started {
-            Started::Ask(payment) => idempotency::leave_to(tx, asked.request.as_ref(), payment.id)?,
+            Started::Ask(payment) => {
+                if let Some(request) = &asked.request {
+                    store::leave_answer_to(tx, request, payment.id)?;
+                }
+            }
             Started::Answer(answer) => idempotency::keep(tx, asked.request.as_ref(), answer)?,
             // Nothing happened, and the key may come again with a body that fits.
             Started::Invalid(_) => idempotency::forget(tx, asked.request.as_ref())?,

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Train,
-    idempotency::{self, Answer, Rejection},
+    idempotency::{Answer, Rejection},
     problem::BOOKING_EXPIRED,
 };
 
@@ -38,7 +38,7 @@ impl Train {
                 let payment = store::settle(tx, id, &outcome, now)?;
                 let payment = payment.ok_or_else(|| db::Error::Fault("there is no such payment".into()))?;
                 let answer = train.payment_answer(payment.clone());
-                idempotency::settle(tx, id, &answer)?;
+                store::keep_answer(tx, id, &answer)?;
                 Ok::<_, db::Error>((payment, answer))
             })
             .await?;

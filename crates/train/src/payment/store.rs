@@ -6,8 +6,11 @@ use model::{Record, Words, sql};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::{Failure, MaskedSource, Status, processor::Outcome};
-use crate::booking;
+use super::{Failure, MaskedSource, PaymentAnswer, Status, processor::Outcome};
+use crate::{
+    booking,
+    idempotency::{Answer, Request},
+};
 
 /// How long the process that asked the processor has to store the outcome before another process asks.
 const ANSWERS_WITHIN: SignedDuration = SignedDuration::from_secs(60);
@@ -160,6 +163,28 @@ pub(crate) fn settle(
         }
     }
     by_id(tx, id)
+}
+
+/// Leaves the answer to a request to the outcome of a payment.
+pub(crate) fn leave_answer_to(tx: &mut WriteTx<'_>, request: &Request, payment: Uuid) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE idempotency SET payment_id = $2 WHERE hash = $1",
+        &[request.hash().into(), payment.into()],
+    )
+    .map(drop)
+}
+
+/// Keeps the answer to the request that was left to a payment, unless it has one.
+pub(crate) fn keep_answer(
+    tx: &mut WriteTx<'_>,
+    payment: Uuid,
+    answer: &Answer<PaymentAnswer>,
+) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE idempotency SET answer = $2 WHERE payment_id = $1 AND answer IS NULL",
+        &[payment.into(), to_json(answer)?],
+    )
+    .map(drop)
 }
 
 /// Starts the refund of what was paid for a booking.
