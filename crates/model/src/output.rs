@@ -133,7 +133,7 @@ pub(crate) fn schema(
     let finished = quote!(::utoipa::openapi::RefOr::T(#finished));
     // How the server takes a body or answers several, for the operations that name the type.
     let noted = match (side, &resource.list) {
-        (Side::Read | Side::Changed, _) => quote!(::web::openapi::taken::<Self>(#finished)),
+        (Side::Read | Side::Changed, _) => quote!(::web::openapi::accepted_formats::<Self>(#finished)),
         (Side::Answered, Some(list)) => quote!(::web::openapi::listed(#finished, #list)),
         (Side::Answered, None) => finished,
     };

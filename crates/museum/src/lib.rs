@@ -25,7 +25,7 @@ use utoipa::{
     },
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
-use web::{Background, Clock, Random, RequestLimits, ValidationContext, openapi::Speaks};
+use web::{Background, Clock, Random, RequestLimits, ValidationContext, openapi::ProblemFormats};
 
 pub use demo::ACCOUNT as DEMO_ACCOUNT;
 pub use hours::SettingsError;
@@ -142,7 +142,7 @@ fn routes_and_document(address: &str) -> (Router<Museum>, utoipa::openapi::OpenA
         .routes(routes!(ticket::api::buy))
         .routes(routes!(ticket::api::pass))
         .split_for_parts();
-    let mut document = web::openapi::complete(document, Speaks::Json);
+    let mut document = web::openapi::complete(document, ProblemFormats::Json);
     document.info.extensions = Some(ExtensionsBuilder::new().add("x-version-label", VERSION_LABEL).build());
     (router, web::openapi::at_address(document, address))
 }

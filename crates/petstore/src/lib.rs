@@ -176,5 +176,5 @@ fn routes_and_document(address: &str) -> (Router<Petstore>, Router<Petstore>, ut
         .split_for_parts();
     web::openapi::answer_in_xml(&mut in_either);
     document.merge(in_either);
-    (json, either, web::openapi::complete(document, web::openapi::Speaks::Xml))
+    (json, either, web::openapi::complete(document, web::openapi::ProblemFormats::JsonAndXml))
 }

@@ -29,7 +29,7 @@ pub(crate) fn empty(address: &str) -> utoipa::openapi::OpenApi {
 
 /// The document with what all operations of this service have in common.
 pub(crate) fn complete(document: utoipa::openapi::OpenApi, hold: SignedDuration) -> utoipa::openapi::OpenApi {
-    let mut document = web::openapi::complete(document, web::openapi::Speaks::Xml);
+    let mut document = web::openapi::complete(document, web::openapi::ProblemFormats::JsonAndXml);
     for item in document.paths.paths.values_mut() {
         let PathItem { get, post, delete, .. } = item;
         for operation in [get, post, delete].into_iter().filter_map(Option::as_mut) {

@@ -1,7 +1,7 @@
-//! How many calls an hour may come from an address without valid credentials: to operations that need none, to the sign-in
-//! at `/oauth/`, and with credentials that are refused.
+//! Limits the calls an hour from one address without valid credentials: calls of operations that need none, calls of the
+//! sign-in at `/oauth/`, and calls with credentials that are rejected.
 //!
-//! Each process counts for itself, in memory: a caller that is not known must not cause a write to the database with its calls.
+//! Each process counts its own calls, in memory: calls of unknown callers must not cause writes to the database.
 
 use std::{
     collections::HashMap,
@@ -20,13 +20,13 @@ use utoipa::openapi::{OpenApi, path::PathItem};
 use crate::{
     clock::Clock,
     network::network,
-    openapi::needs_nothing,
+    openapi::needs_no_credentials,
     problem::{Problem, Result, TOO_MANY_REQUESTS},
     request::ClientIp,
 };
 
-/// How many addresses are remembered; a call from a further one is not counted.
-const REMEMBERED: usize = 100_000;
+/// How many addresses are counted; calls from any other address are not limited.
+const MOST_ADDRESSES: usize = 100_000;
 
 const HOUR: i64 = 3600;
 
@@ -37,20 +37,20 @@ pub(crate) struct Anonymous(Arc<Inner>);
 struct Inner {
     limit: u32,
     clock: Clock,
-    /// The methods of these operations, by their routes.
+    /// The methods of operations without credentials, by route.
     open: HashMap<String, Vec<Method>>,
     counts: Mutex<Counts>,
 }
 
 #[derive(Default)]
 struct Counts {
-    /// Since 1970.
+    /// The hour of these counts, in hours since 1970.
     hour: i64,
     calls: HashMap<IpAddr, u32>,
 }
 
 impl Anonymous {
-    /// For the operations of a document that can be called without credentials.
+    /// The limit for the operations of a document that can be called without credentials.
     pub(crate) fn new(document: &OpenApi, prefix: &str, limit: u32, clock: Clock) -> Self {
         let open = document.paths.paths.iter().map(|(path, item)| {
             let PathItem { get, put, post, delete, patch, .. } = item;
@@ -63,7 +63,8 @@ impl Anonymous {
                 (Method::PATCH, patch),
             ];
             let open = all.into_iter().filter_map(|(method, operation)| {
-                let open = operation.as_ref().is_some_and(|operation| needs_nothing(operation, document));
+                let open =
+                    operation.as_ref().is_some_and(|operation| needs_no_credentials(operation, document));
                 open.then_some(method)
             });
             (format!("{prefix}{path}"), open.collect())
@@ -77,7 +78,7 @@ impl Anonymous {
         methods.is_some_and(|methods| methods.contains(request.method()))
     }
 
-    /// Counts a call from an address; from this machine they are not counted.
+    /// Counts a call from an address. Calls from loopback are not counted.
     fn spend(&self, address: IpAddr) -> Result<()> {
         if address.to_canonical().is_loopback() {
             return Ok(());
@@ -89,7 +90,7 @@ impl Anonymous {
             *counts = Counts { hour, calls: HashMap::new() };
         }
         let address = network(address);
-        if counts.calls.len() >= REMEMBERED && !counts.calls.contains_key(&address) {
+        if counts.calls.len() >= MOST_ADDRESSES && !counts.calls.contains_key(&address) {
             return Ok(());
         }
         let calls = counts.calls.entry(address).or_default();
@@ -106,8 +107,9 @@ impl Anonymous {
     }
 }
 
-/// Counts each call of an operation that needs no credentials, whatever credentials it has, each call to the sign-in, and each
-/// answer that refuses the credentials. Past the limit, valid credentials still count: others may share the address.
+/// Counts each call of an operation that needs no credentials (also if the call has some), each call of the sign-in, and each
+/// call with rejected credentials. Past the limit, calls with valid credentials still pass: several clients may share the
+/// address.
 pub(crate) async fn meter(
     State(anonymous): State<Anonymous>,
     request: Request,
@@ -127,7 +129,7 @@ pub(crate) async fn meter(
     Ok(response)
 }
 
-/// Whether a request is for the authorization server. What a browser asks before a call of a page is not the call.
+/// Whether a request is for the authorization server. A preflight request of a browser is not counted.
 fn is_sign_in(request: &Request) -> bool {
     request.uri().path().starts_with("/oauth/") && request.method() != Method::OPTIONS
 }

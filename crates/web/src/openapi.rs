@@ -1,4 +1,4 @@
-//! What every operation has in common, written into the document once for all of them.
+//! Completes the OpenAPI document with what all operations have in common.
 
 mod data;
 mod examples;
@@ -6,7 +6,7 @@ mod formats;
 
 pub use data::text_pattern;
 pub use examples::{body_example, body_examples, parameter_example};
-pub use formats::{answer_in_xml, listed, taken};
+pub use formats::{accepted_formats, answer_in_xml, listed};
 use serde_json::json;
 use utoipa::{
     PartialSchema, ToSchema,
@@ -25,46 +25,46 @@ use crate::problem::{
     UNSUPPORTED_MEDIA_TYPE,
 };
 
-/// What a service speaks besides JSON.
+/// The formats in which a service sends problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speaks {
+pub enum ProblemFormats {
     Json,
-    /// XML too: its refusals are described in both.
-    Xml,
+    JsonAndXml,
 }
 
-/// Adds to each operation the formats of its body and the refusals that all of its kind share, the problem document to every refusal, the headers that
-/// are on every answer, and to the data the rules that hold for all of it.
-pub fn complete(mut document: OpenApi, speaks: Speaks) -> OpenApi {
+/// Adds to each operation the formats of its body, the problems that operations of its kind share, and the headers of every
+/// answer. Adds the problem document to every problem, and the general rules for text and numbers to the schemas.
+pub fn complete(mut document: OpenApi, problem_formats: ProblemFormats) -> OpenApi {
     formats::describe_bodies(&mut document);
     let public = document.security.is_none();
     let mut some_need_scopes = false;
     for item in document.paths.paths.values_mut() {
         for operation in operations(item) {
             some_need_scopes |= needs_scopes(operation);
-            complete_operation(operation, public, speaks);
+            complete_operation(operation, public, problem_formats);
         }
     }
     data::describe(&mut document);
     let components = document.components.get_or_insert_default();
     let (mut invalid, mut problem) = (Invalid::schema(), ProblemDocument::schema());
-    if speaks == Speaks::Xml {
+    if problem_formats == ProblemFormats::JsonAndXml {
         name_elements(&mut invalid, &mut problem);
     }
     components.schemas.insert(Invalid::name().into(), invalid);
     components.schemas.insert(ProblemDocument::name().into(), problem);
     for kind in SHARED {
-        let response = problem_response(kind.help, speaks);
+        let response = problem_response(kind.help, problem_formats);
         components.responses.insert(component_name(kind), with_headers(response, kind).into());
     }
     if some_need_scopes {
-        let response = problem_response("The access token lacks the scope that the operation needs.", speaks);
+        let response =
+            problem_response("The access token lacks the scope that the operation needs.", problem_formats);
         components.responses.insert(component_name(&FORBIDDEN), with_headers(response, &FORBIDDEN).into());
     }
     document
 }
 
-/// The document of a service at an address, for readers who did not get it from there; without one it stays as it is.
+/// The document with the public address of its service, for readers outside of the service. Without an address it is unchanged.
 pub fn at_address(mut document: OpenApi, address: &str) -> OpenApi {
     if address.is_empty() {
         return document;
@@ -91,33 +91,33 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [get, put, post, delete, patch].into_iter().filter_map(Option::as_mut)
 }
 
-fn complete_operation(operation: &mut Operation, public: bool, speaks: Speaks) {
+fn complete_operation(operation: &mut Operation, public: bool, problem_formats: ProblemFormats) {
     for (status, response) in &mut operation.responses.responses {
         let RefOr::T(response) = response else { continue };
         if status.starts_with(['4', '5']) && response.content.is_empty() {
-            response.content = problem_response("", speaks).content;
+            response.content = problem_response("", problem_formats).content;
         }
         response.headers.insert("X-Request-Id".into(), request_id().into());
     }
     // A list of one empty requirement means that no credentials are needed.
     let open =
         operation.security.as_ref().map_or(public, |all| all.iter().all(|one| *one == Default::default()));
-    // Query parameters that an operation does not have are refused also where it has none.
-    let mut refusals = vec![&INVALID_REQUEST, &TOO_MANY_REQUESTS, &UNAVAILABLE];
+    // Unknown query parameters get 400, also from an operation without parameters.
+    let mut problems = vec![&INVALID_REQUEST, &TOO_MANY_REQUESTS, &UNAVAILABLE];
     if has_response_body(operation) {
-        refusals.push(&NOT_ACCEPTABLE);
+        problems.push(&NOT_ACCEPTABLE);
     }
     if !open {
-        refusals.push(&UNAUTHORIZED);
+        problems.push(&UNAUTHORIZED);
     }
     if needs_scopes(operation) {
-        refusals.push(&FORBIDDEN);
+        problems.push(&FORBIDDEN);
     }
     if operation.request_body.is_some() {
-        refusals.extend([&TOO_SLOW, &TOO_LARGE, &UNSUPPORTED_MEDIA_TYPE]);
+        problems.extend([&TOO_SLOW, &TOO_LARGE, &UNSUPPORTED_MEDIA_TYPE]);
     }
     let mut shared = ResponsesBuilder::new();
-    for kind in refusals {
+    for kind in problems {
         let name = component_name(kind);
         shared = shared.response(kind.status.as_str(), RefOr::Ref(Ref::from_response_name(name)));
     }
@@ -136,12 +136,12 @@ fn has_scopes(requirement: &SecurityRequirement) -> bool {
 }
 
 /// Whether an operation can be called without credentials.
-pub(crate) fn needs_nothing(operation: &Operation, document: &OpenApi) -> bool {
+pub(crate) fn needs_no_credentials(operation: &Operation, document: &OpenApi) -> bool {
     let security = operation.security.as_ref().or(document.security.as_ref());
     security.is_none_or(|all| all.is_empty() || all.contains(&SecurityRequirement::default()))
 }
 
-/// Whether an operation answers with a body when it succeeds.
+/// Whether a successful answer of an operation has a body.
 pub(crate) fn has_response_body(operation: &Operation) -> bool {
     operation.responses.responses.iter().any(|(status, response)| match response {
         RefOr::T(response) => status.starts_with('2') && !response.content.is_empty(),
@@ -149,17 +149,17 @@ pub(crate) fn has_response_body(operation: &Operation) -> bool {
     })
 }
 
-fn problem_response(description: &str, speaks: Speaks) -> Response {
+fn problem_response(description: &str, problem_formats: ProblemFormats) -> Response {
     let content = || Content::new(Some(Ref::from_schema_name(ProblemDocument::name())));
     let response = ResponseBuilder::new().description(description).content(PROBLEM_JSON, content());
-    match speaks {
-        Speaks::Json => response,
-        Speaks::Xml => response.content(PROBLEM_XML, content()),
+    match problem_formats {
+        ProblemFormats::Json => response,
+        ProblemFormats::JsonAndXml => response.content(PROBLEM_XML, content()),
     }
     .build()
 }
 
-/// Says how a problem's members are written as elements, where that is not by their names.
+/// Describes the XML elements of a problem whose names differ from its members.
 fn name_elements(invalid: &mut RefOr<Schema>, problem: &mut RefOr<Schema>) {
     if let RefOr::T(Schema::Object(invalid)) = invalid {
         invalid.xml = Some(XmlBuilder::new().name(Some("error")).build());

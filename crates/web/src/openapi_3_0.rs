@@ -1,12 +1,12 @@
-//! The same document as OpenAPI 3.0, for tools that do not read 3.1.
+//! Converts the document to OpenAPI 3.0, for tools that do not read 3.1.
 //!
-//! 3.1 takes schemas from JSON Schema, 3.0 has a dialect of its own. What that can say in other words is said so; what it cannot
-//! say is left out, so that the document is looser, never wrong.
+//! 3.1 uses JSON Schema, 3.0 has its own dialect. Keywords with an equivalent in 3.0 are converted; the others are removed, so
+//! that the document accepts more, but is never wrong.
 
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 
-/// What 3.0 has no words for.
+/// Keywords that 3.0 does not have.
 const UNKNOWN: &[&str] = &[
     "if",
     "then",
@@ -70,7 +70,7 @@ fn convert_schemas_within(value: &mut Value) {
 fn convert(schema: &mut Value) {
     let members = match schema {
         Value::Object(members) => members,
-        // Anything, or nothing at all.
+        // `true` accepts any value, `false` none.
         Value::Bool(any) => {
             *schema = if *any { json!({}) } else { json!({"not": {}}) };
             return;
@@ -94,7 +94,7 @@ fn convert(schema: &mut Value) {
     }
     convert_type(members);
     convert_values(members);
-    // Beside a reference 3.0 reads nothing.
+    // 3.0 ignores all keywords next to a `$ref`.
     if members.len() > 1
         && let Some(reference) = members.remove("$ref")
     {
@@ -102,7 +102,7 @@ fn convert(schema: &mut Value) {
     }
 }
 
-/// 3.0 has one type, and `nullable`.
+/// 3.0 has a single type and `nullable`, instead of a list of types.
 fn convert_type(members: &mut Map<String, Value>) {
     let is_null = |schema: &Value| schema.get("enum") == Some(&json!([null]));
     for name in ["anyOf", "oneOf"] {
@@ -139,7 +139,7 @@ fn convert_type(members: &mut Map<String, Value>) {
     }
 }
 
-/// Values that 3.0 has under other names, or in another form.
+/// Converts keywords that have another name or form in 3.0.
 fn convert_values(members: &mut Map<String, Value>) {
     if let Some(Value::Array(examples)) = members.remove("examples")
         && let Some(first) = examples.into_iter().next()
@@ -199,7 +199,7 @@ mod tests {
                 json!({"properties": {"a": {"example": 1}}}),
             ),
             (json!({"items": true, "not": false}), json!({"items": {}, "not": {"not": {}}})),
-            // A member of this name is a member, not a word of the schema.
+            // A property of this name is a property, not a keyword.
             (
                 json!({"properties": {"examples": {"type": "null"}}}),
                 json!({"properties": {"examples": {"nullable": true, "enum": [null]}}}),

@@ -1,4 +1,5 @@
-//! What the document says about each operation, for what goes around all of them: the router is made from the same list.
+//! Properties of each operation, read from the OpenAPI document, for checks that run before every operation. The router
+//! and the document are made from the same list.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -16,25 +17,25 @@ use utoipa::openapi::{
 use crate::{
     input::{UnknownParameters, unknown_parameters},
     negotiate::{JSON, choose},
-    openapi::{has_response_body, needs_nothing},
+    openapi::{has_response_body, needs_no_credentials},
     problem::Problem,
 };
 
 /// The operations of a service, by their routes.
 pub(crate) struct Operations {
     by_route: HashMap<String, Vec<(Method, Operation)>>,
-    /// Whether all of them answer in JSON only.
+    /// Whether all operations answer only in JSON.
     json_only: bool,
 }
 
 #[derive(Clone, Copy)]
 struct Operation {
-    /// Whether it answers with a body when it succeeds.
+    /// Whether a successful answer has a body.
     has_response_body: bool,
     has_parameters: bool,
-    /// Whether it can be called without credentials.
+    /// Whether the operation can be called without credentials.
     is_open: bool,
-    /// What is read of a request besides the query, if anything is.
+    /// The part of a request that the operation reads besides the query.
     read: Read,
 }
 
@@ -46,7 +47,7 @@ enum Read {
 }
 
 impl Operations {
-    /// What a document says, whose paths begin at `prefix`.
+    /// The operations of a document whose paths begin at `prefix`.
     pub(crate) fn new(document: &OpenApi, prefix: &str, json_only: bool) -> Self {
         let paths = document.paths.paths.iter();
         let by_route =
@@ -54,30 +55,30 @@ impl Operations {
         Operations { by_route, json_only }
     }
 
-    /// Refuses what no operation takes, before the operation runs: an answer that its client cannot read, where there is
-    /// one, and query parameters that the operation does not have.
+    /// Rejects a request before its operation runs if the client does not accept the media type of the answer, or if the
+    /// query has parameters that the operation does not have.
     fn check(&self, request: &mut Request) -> Result<(), Problem> {
         let route = request.extensions().get().map(MatchedPath::as_str);
         let known = route.and_then(|route| self.by_route.get(route));
         let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
         let found =
             known.into_iter().flatten().find(|(one, _)| one == method).map(|(_, operation)| *operation);
-        // A method that the route does not take is refused by the router, whatever the client reads.
+        // A method that the route does not have gets 405 from the router, for any `Accept` header.
         let answers = found.map_or(known.is_none(), |operation| operation.has_response_body);
         if self.json_only && answers {
             choose(request.headers(), &[JSON])?;
         }
         match found {
-            // The operation knows its parameters, and lists unknown ones with whatever else is wrong.
+            // The operation knows its parameters, and lists unknown ones with the other validation errors.
             None | Some(Operation { has_parameters: true, .. }) => {}
             Some(Operation { read, is_open, .. }) => {
-                // Here the caller is not known yet, whose extractor refuses a token in the address.
+                // The extractor of the caller, which runs later, rejects a token in the query.
                 let leave_token = matches!(read, Read::Nothing) && !is_open;
                 let errors = unknown_parameters(request.uri().query().unwrap_or_default(), leave_token);
                 match read {
                     _ if errors.is_empty() => {}
                     Read::Nothing => return Err(Problem::invalid(errors)),
-                    // Listed with what is wrong there, once the caller is known to be allowed to call.
+                    // The extractor of the path or the body lists these errors with its own, after the caller is authorized.
                     Read::Path => {
                         drop(request.extensions_mut().insert(UnknownParameters { errors, body: false }));
                     }
@@ -118,9 +119,9 @@ fn operations(item: &PathItem, document: &OpenApi) -> Vec<(Method, Operation)> {
 
 impl Operation {
     fn new(operation: &path::Operation, document: &OpenApi) -> Self {
-        let has = |place: ParameterIn| {
+        let has = |location: ParameterIn| {
             operation.parameters.iter().flatten().any(|one| match one {
-                RefOr::T(one) => one.parameter_in == place,
+                RefOr::T(one) => one.parameter_in == location,
                 RefOr::Ref(_) => false,
             })
         };
@@ -132,7 +133,7 @@ impl Operation {
         Operation {
             has_response_body: has_response_body(operation),
             has_parameters: has(ParameterIn::Query),
-            is_open: needs_nothing(operation, document),
+            is_open: needs_no_credentials(operation, document),
             read,
         }
     }

@@ -1,4 +1,4 @@
-//! XML, written: what a type looks like as elements, and the writer that escapes.
+//! Writes XML: how a type is written as elements, and the writer that escapes text.
 //!
 //! ```
 //! use web::xml::{ToXml, Xml};
@@ -24,16 +24,16 @@ use uuid::Uuid;
 
 /// A type that can be written as an XML element.
 pub trait ToXml {
-    /// The name of its element, where it stands alone or in a list.
+    /// The name of its element, as a document or as an item of a list.
     const ROOT: &'static str;
 
-    /// Writes what stands between the element's tags.
+    /// Writes the content between the element's tags.
     fn content(&self, xml: &mut Xml);
 }
 
-/// A type of which several can stand in a list.
+/// A type that can be an item of a list.
 pub trait Listed: ToXml {
-    /// The name of the element that holds them.
+    /// The name of the element that holds the items.
     const LIST: &'static str;
 }
 
@@ -74,7 +74,7 @@ impl Element for String {
     }
 }
 
-/// Nothing, where it is absent.
+/// `None` is not written.
 impl<T: Element> Element for Option<T> {
     fn write(&self, name: &'static str, xml: &mut Xml) {
         if let Some(value) = self {
@@ -89,60 +89,61 @@ impl<T: Element + ?Sized> Element for &T {
     }
 }
 
-/// A document on its way. Names of elements are ours, and so `'static`; everything else is escaped.
+/// A document that is being written. The names of elements come from the code and are `'static`; all other text is escaped.
 #[derive(Debug, Default)]
 pub struct Xml {
     out: Vec<u8>,
-    unfit: bool,
+    /// Whether a character that XML cannot carry was replaced.
+    replaced: bool,
 }
 
-/// What stands before the root element.
+/// The line before the root element.
 pub(crate) const DECLARATION: &str = r#"<?xml version="1.0" encoding="UTF-8"?>"#;
 
 impl Xml {
-    /// A whole document of one element, or `None` if it has a character that XML has no way to write.
+    /// A complete document, or `None` if its text has a character that XML cannot carry.
     pub fn document<T: ToXml + ?Sized>(root: &T) -> Option<Vec<u8>> {
         let mut xml = Xml::after(DECLARATION.into());
         xml.one(root);
         xml.finish()
     }
 
-    /// Goes on after what has been written.
+    /// A writer that appends to `out`.
     pub(crate) fn after(out: Vec<u8>) -> Self {
-        Xml { out, unfit: false }
+        Xml { out, replaced: false }
     }
 
-    /// What was written, or `None` if a character had to be replaced.
+    /// The written bytes, or `None` if a character was replaced.
     pub(crate) fn finish(self) -> Option<Vec<u8>> {
-        if self.unfit { None } else { Some(self.out) }
+        if self.replaced { None } else { Some(self.out) }
     }
 
-    /// What was written, U+FFFD standing for each character that XML cannot carry.
+    /// The written bytes, with U+FFFD in place of each character that XML cannot carry.
     pub(crate) fn finish_replaced(self) -> Vec<u8> {
         self.out
     }
 
-    /// An element that holds text.
+    /// Writes an element with text.
     pub fn text(&mut self, name: &'static str, text: &str) {
         self.element(name, |xml| xml.characters(text));
     }
 
-    /// An element that holds a number, a truth value, an id, a date: whatever writes itself.
+    /// Writes an element with a value that implements [`Display`]: a number, a boolean, an id, a date.
     pub fn value(&mut self, name: &'static str, value: impl Display) {
         self.element(name, |xml| {
-            // Writing to memory fails only if `value` does; it has then written what it could.
+            // Writing to memory fails only if the `Display` of `value` fails.
             let _ = write!(Escaped(xml), "{value}");
         });
     }
 
-    /// An element with content.
+    /// Writes an element with the content that the closure writes.
     pub fn element(&mut self, name: &'static str, content: impl FnOnce(&mut Xml)) {
         self.open(name);
         content(self);
         self.close(name);
     }
 
-    /// An element that holds one element for each item.
+    /// Writes a list: an element with one element for each item.
     pub fn each<I: IntoIterator>(
         &mut self,
         list: &'static str,
@@ -157,7 +158,7 @@ impl Xml {
         });
     }
 
-    /// An element that holds an element with text for each item.
+    /// Writes a list of texts: an element with one element for each text.
     pub fn texts<I: IntoIterator<Item: AsRef<str>>>(
         &mut self,
         list: &'static str,
@@ -167,7 +168,7 @@ impl Xml {
         self.each(list, item, items, |xml, text| xml.characters(text.as_ref()));
     }
 
-    /// An element that holds an element of a name for each item, if there is a list.
+    /// Writes a list, if there is one: an element with one element named `item` for each item.
     pub fn list<'a, T: Element + 'a>(
         &mut self,
         name: &'static str,
@@ -179,12 +180,12 @@ impl Xml {
         }
     }
 
-    /// A value under its own name.
+    /// Writes a value as the element of its type.
     pub fn one<T: ToXml + ?Sized>(&mut self, value: &T) {
         self.element(T::ROOT, |xml| value.content(xml));
     }
 
-    /// Text within the element that is open.
+    /// Writes text into the open element.
     pub fn characters(&mut self, text: &str) {
         let mut written = 0;
         for (at, c) in text.char_indices() {
@@ -192,11 +193,11 @@ impl Xml {
                 '&' => "&amp;",
                 '<' => "&lt;",
                 '>' => "&gt;",
-                // A reader takes a bare one for a line feed.
+                // An XML parser reads a bare carriage return as a line feed.
                 '\r' => "&#13;",
                 c if is_allowed(c) => continue,
                 _ => {
-                    self.unfit = true;
+                    self.replaced = true;
                     "\u{fffd}"
                 }
             };
@@ -224,7 +225,7 @@ impl Xml {
     }
 }
 
-/// Lets formatting write text.
+/// Writes formatted values as escaped text.
 struct Escaped<'a>(&'a mut Xml);
 
 impl fmt::Write for Escaped<'_> {
@@ -234,7 +235,7 @@ impl fmt::Write for Escaped<'_> {
     }
 }
 
-/// Whether XML 1.0 has a way to write this character, be it by its number.
+/// Whether XML 1.0 can carry this character, as itself or as a character reference.
 pub(crate) fn is_allowed(c: char) -> bool {
     match c {
         '\t' | '\n' | '\r' => true,

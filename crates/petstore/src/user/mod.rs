@@ -75,7 +75,7 @@ fn new_users() -> impl Rule<Value = Vec<NewUser>> {
 
 impl PartialSchema for NewUsers {
     fn schema() -> RefOr<Schema> {
-        web::openapi::taken::<Self>(new_users().schema())
+        web::openapi::accepted_formats::<Self>(new_users().schema())
     }
 }
 

@@ -71,7 +71,7 @@ fn json(bytes: &[u8]) -> Result<Value, Problem> {
     let body = serde_json::from_slice(bytes)
         .map_err(|error| Problem::invalid_at("#", format!("is not valid JSON: {error}")))?;
     match repeats::first(bytes) {
-        Some(place) => Err(Problem::invalid_at(place, "is given more than once")),
+        Some(pointer) => Err(Problem::invalid_at(pointer, "is given more than once")),
         None => Ok(body),
     }
 }

@@ -1,4 +1,4 @@
-//! A body as its bytes, read within limits.
+//! Reads the bytes of a body, within limits.
 
 use axum::{body::HttpBody, extract::Request};
 use bytes::{Bytes, BytesMut};
@@ -15,8 +15,8 @@ pub(super) fn limits(request: &Request) -> RequestLimits {
     request.extensions().get().copied().unwrap_or_default()
 }
 
-/// Reads the whole body, within the limits on size and time. The rest of a body that is refused is not read here: the
-/// connection discards it while it closes.
+/// Reads the whole body, within the limits on size and time. The rest of a rejected body is not read here: the connection
+/// discards it while it closes.
 pub(super) async fn collect(request: Request, limits: RequestLimits) -> Result<Bytes, Problem> {
     let held = request.extensions().get::<RequestMemory>().cloned();
     let body = request.into_body();

@@ -1,4 +1,4 @@
-//! Several parts of a request, with the validation errors of all of them at once.
+//! Extractors of several parts of a request that report the validation errors of all parts together.
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use http::request::Parts;
@@ -43,7 +43,7 @@ where
     }
 }
 
-/// Both, or what is wrong with either.
+/// Both values, or the validation errors of both.
 fn join<A, B>(first: Result<A, Problem>, second: Result<B, Problem>) -> Result<(A, B), Problem> {
     match (first, second) {
         (Ok(first), Ok(second)) => Ok((first, second)),

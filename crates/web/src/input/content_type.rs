@@ -1,4 +1,4 @@
-//! What a body says that it is.
+//! The `Content-Type` of a body.
 
 use http::{HeaderMap, header};
 
@@ -36,7 +36,7 @@ impl<'a> ContentType<'a> {
     }
 }
 
-/// How the text of a body is to be read.
+/// The syntax of a body.
 #[derive(Clone, Copy)]
 pub(super) enum Syntax {
     Json,
@@ -45,17 +45,17 @@ pub(super) enum Syntax {
 }
 
 impl Syntax {
-    /// What the headers say, if a `T` is taken in it.
+    /// The syntax by the headers, if a `T` is accepted in it.
     pub(super) fn of<T: Input>(headers: &HeaderMap) -> Result<Self, Problem> {
-        let taken = media_types::<T>();
+        let accepted = media_types::<T>();
         let Some(given) = ContentType::of(headers) else {
-            return Err(unsupported(&taken, None));
+            return Err(unsupported(&accepted, None));
         };
         let syntax = match T::XML_ROOT {
             _ if given.is(JSON) => Syntax::Json,
             Some(root) if given.is(XML) || given.is(TEXT_XML) => Syntax::Xml { root },
             _ if T::FORM && given.is(FORM) => Syntax::Form,
-            _ => return Err(unsupported(&taken, Some(given.essence))),
+            _ => return Err(unsupported(&accepted, Some(given.essence))),
         };
         match given.charset {
             Some(other) if !is_utf8(other) => Err(Problem::new(
@@ -67,25 +67,25 @@ impl Syntax {
     }
 }
 
-/// The media types in which a body is taken.
+/// The media types in which a body is accepted.
 pub(crate) fn media_types<T: Input>() -> Vec<&'static str> {
-    let mut taken = vec![JSON];
-    taken.extend(T::XML_ROOT.map(|_| XML));
-    taken.extend(T::FORM.then_some(FORM));
-    taken
+    let mut accepted = vec![JSON];
+    accepted.extend(T::XML_ROOT.map(|_| XML));
+    accepted.extend(T::FORM.then_some(FORM));
+    accepted
 }
 
-/// Whether text under this name is UTF-8; ASCII is a part of it.
+/// Whether this charset is UTF-8 or its subset ASCII.
 pub(super) fn is_utf8(charset: &str) -> bool {
     ["utf-8", "us-ascii"].iter().any(|name| charset.eq_ignore_ascii_case(name))
 }
 
-/// The refusal of a body by its type.
-pub(super) fn unsupported(taken: &[&str], given: Option<&str>) -> Problem {
-    let taken = any_of(taken);
+/// The problem of a body with an unsupported media type.
+pub(super) fn unsupported(accepted: &[&str], given: Option<&str>) -> Problem {
+    let accepted = any_of(accepted);
     let detail = match given {
-        Some(other) => format!("The body must be sent as {taken}, not as {}.", shortened(other)),
-        None => format!("The body must be sent as {taken}; the request has no Content-Type."),
+        Some(other) => format!("The body must be sent as {accepted}, not as {}.", shortened(other)),
+        None => format!("The body must be sent as {accepted}; the request has no Content-Type."),
     };
     Problem::new(&UNSUPPORTED_MEDIA_TYPE, detail)
 }

@@ -1,8 +1,8 @@
-//! The context of validation: what rules need to know of the service, such as the date or the stations.
+//! The context of validation: data of the service that rules need, such as the date or the stations.
 
 use std::{any::Any, sync::Arc};
 
-/// What rules may ask for by [`Fields::context`](super::Fields::context). A service gives it to its requests as an extension.
+/// The data that rules get by [`Fields::context`](super::Fields::context). A service adds it to its requests as an extension.
 #[derive(Clone)]
 pub struct ValidationContext(Arc<dyn Any + Send + Sync>);
 

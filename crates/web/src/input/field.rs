@@ -1,4 +1,4 @@
-//! One member, while a rule looks at it.
+//! One member, as an argument of a rule.
 
 use std::{any::Any, borrow::Cow, sync::Arc};
 
@@ -18,8 +18,7 @@ pub struct Field<'a> {
     pub(super) validation: &'a mut Validation,
 }
 
-/// What stands there: JSON with its types, plain text whose type the rule knows, an XML element that may be
-/// anything, or a form, which only a whole body can be.
+/// The value before a rule reads it: JSON with its types, plain text, an XML element, or (only for a whole body) a form.
 #[derive(Clone, Copy)]
 pub(super) enum RawValue<'a> {
     Json(&'a Value),
@@ -30,17 +29,17 @@ pub(super) enum RawValue<'a> {
     Values(&'a [&'a str]),
 }
 
-/// What is wrong so far.
+/// The validation errors of a request so far.
 #[derive(Default)]
 pub(super) struct Validation {
     pub(super) errors: Vec<Invalid>,
     pub(super) malformed: bool,
-    /// What rules may ask for.
+    /// The data of the service for its rules.
     pub(super) context: Option<ValidationContext>,
 }
 
 impl Validation {
-    /// The value, if nothing is wrong.
+    /// The value, if there is no validation error.
     pub(super) fn check<T>(self, value: Option<T>, broken: &'static Kind) -> Result<T, Problem> {
         match value {
             Some(value) if self.errors.is_empty() => Ok(value),
@@ -51,25 +50,25 @@ impl Validation {
 }
 
 impl<'a> Field<'a> {
-    /// Notes that this member is wrong; says so as a predicate of it ("must be …").
+    /// Adds a validation error for this member; the detail is a predicate ("must be …").
     pub fn fail<T>(&mut self, detail: impl Into<Cow<'static, str>>) -> Option<T> {
         self.validation.errors.push(Invalid { pointer: self.pointer.clone(), detail: detail.into() });
         None
     }
 
-    /// The same for what is so wrong that the whole body counts as malformed rather than as one that breaks a
-    /// rule, where a service tells the two apart by [`Input::BROKEN`](super::Input::BROKEN).
+    /// Adds a validation error that makes the body malformed ([`INVALID_REQUEST`]), also for a type with another
+    /// [`Input::BROKEN`](super::Input::BROKEN).
     pub fn malformed<T>(&mut self, detail: impl Into<Cow<'static, str>>) -> Option<T> {
         self.validation.malformed = true;
         self.fail(detail)
     }
 
-    /// What the service knows, for rules that depend on it; see [`Fields::context`](super::Fields::context).
+    /// The data of the service for its rules; see [`Fields::context`](super::Fields::context).
     pub fn context<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.validation.context.as_ref()?.get()
     }
 
-    /// The elements within this one, for what stands here in XML.
+    /// The child elements of an XML element without text.
     pub(super) fn elements(&mut self, wanted: &'static str) -> Option<&'a [Element]> {
         match self.raw {
             RawValue::Xml(element) if element.nil => self.fail("must not be null"),
@@ -79,7 +78,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The text that stands here, exactly.
+    /// The value as text, unchanged.
     pub(super) fn text(&mut self, wanted: impl Into<Cow<'static, str>>) -> Option<&'a str> {
         match self.raw {
             RawValue::Json(Value::String(text)) => Some(text),
@@ -93,7 +92,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The text of what is one word, without the blanks that XML may have around it.
+    /// The value as text; in XML without the blanks around it.
     pub(super) fn word(&mut self, wanted: impl Into<Cow<'static, str>>) -> Option<&'a str> {
         let text = self.text(wanted)?;
         Some(if let RawValue::Xml(_) = self.raw { xml::trim(text) } else { text })

@@ -1,4 +1,4 @@
-//! The members of an object, asked for by name and rule.
+//! The members of an object, read by name and rule.
 
 use std::{any::Any, borrow::Cow, sync::Arc};
 
@@ -17,8 +17,8 @@ pub struct Fields<'a> {
     pub(super) members: Members<'a>,
     pub(super) pointer: Cow<'a, str>,
     pub(super) validation: &'a mut Validation,
-    /// The names of a query's parameters that were asked for.
-    pub(super) asked: Vec<String>,
+    /// The names of the query parameters that the operation has.
+    pub(super) known: Vec<String>,
 }
 
 #[derive(Clone, Copy)]
@@ -30,7 +30,7 @@ pub(super) enum Members<'a> {
 }
 
 impl Field<'_> {
-    /// The members of the object that stands here.
+    /// The members of the object that this value is.
     pub fn fields(&mut self) -> Option<Fields<'_>> {
         let members = match self.raw {
             RawValue::Json(Value::Object(members)) => Members::Json(members),
@@ -43,14 +43,14 @@ impl Field<'_> {
             members,
             pointer: Cow::Borrowed(&self.pointer),
             validation: self.validation,
-            asked: Vec::new(),
+            known: Vec::new(),
         })
     }
 }
 
 impl<'a> Fields<'a> {
-    /// A member that must be there.
-    #[expect(clippy::needless_pass_by_value, reason = "a rule is made where it is asked for")]
+    /// A required member.
+    #[expect(clippy::needless_pass_by_value, reason = "callers construct the rule in the call")]
     pub fn required<R: Rule>(&mut self, name: &str, rule: R) -> Option<R::Value> {
         match self.sent(name, &rule)? {
             Some(value) => Some(value),
@@ -61,8 +61,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A member that may be left out. The outer `None` is a validation error, the inner one an absent member.
-    #[expect(clippy::needless_pass_by_value, reason = "a rule is made where it is asked for")]
+    /// An optional member. The outer `None` is a validation error, the inner one an absent member.
+    #[expect(clippy::needless_pass_by_value, reason = "callers construct the rule in the call")]
     pub fn optional<R: Rule>(&mut self, name: &str, rule: R) -> Option<Option<R::Value>> {
         self.sent(name, &rule)
     }
@@ -74,16 +74,16 @@ impl<'a> Fields<'a> {
                 if sent.is_empty() {
                     return Some(None);
                 }
-                // An empty value is no item: it is how a form sends a list of none.
+                // An empty value is not an item: a form sends an empty list as one empty value.
                 let values = sent.iter().map(|(_, value)| value.as_ref()).filter(|value| !value.is_empty());
                 let values: Vec<_> = values.collect();
                 rule.read(&mut self.field(name, RawValue::Values(&values))).map(Some)
             }
             (Arity::Separated, Members::Form(pairs) | Members::Query(pairs)) => {
-                self.ask(name);
+                self.note(name);
                 let sent = pairs.iter().filter(|(found, value)| found == name && !value.is_empty());
                 let values = sent.flat_map(|(_, value)| value.split(','));
-                // One more than are taken, to see that there are more.
+                // One more than the limit, so that the rule sees that there are too many.
                 let values: Vec<_> = values.take(MOST_VALUES + 1).collect();
                 if values.is_empty() {
                     return Some(None);
@@ -104,13 +104,13 @@ impl<'a> Fields<'a> {
         None
     }
 
-    /// The same for what is so wrong that the whole body counts as malformed; see [`Field::malformed`].
+    /// Adds a validation error that makes the body malformed; see [`Field::malformed`].
     pub fn malformed<T>(&mut self, name: &str, detail: impl Into<Cow<'static, str>>) -> Option<T> {
         self.validation.malformed = true;
         self.fail(name, detail)
     }
 
-    /// Whether a member is there, whatever it is.
+    /// Whether a member is present, with any value.
     pub fn has(&self, name: &str) -> bool {
         match self.members {
             Members::Json(members) => members.contains_key(name),
@@ -119,24 +119,25 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Whether anything is wrong so far, anywhere in the request's body or query string.
+    /// Whether the request's body or query string has a validation error so far.
     pub fn has_errors(&self) -> bool {
         !self.validation.errors.is_empty()
     }
 
-    /// What the service knows, for rules that depend on it. A service that has such rules gives its requests [`ValidationContext`](super::ValidationContext).
+    /// The data of the service for its rules. A service with such rules adds a
+    /// [`ValidationContext`](super::ValidationContext) to its requests.
     pub fn context<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.validation.context.as_ref()?.get()
     }
 
-    fn ask(&mut self, name: &str) {
+    fn note(&mut self, name: &str) {
         if matches!(self.members, Members::Query(_)) {
-            self.asked.push(name.to_owned());
+            self.known.push(name.to_owned());
         }
     }
 
     fn raw(&mut self, name: &str) -> Option<Option<RawValue<'a>>> {
-        self.ask(name);
+        self.note(name);
         let (first, second) = match self.members {
             Members::Json(members) => (members.get(name).map(RawValue::Json), None),
             Members::Xml(elements) => {
@@ -150,7 +151,7 @@ impl<'a> Fields<'a> {
             }
         };
         if second.is_some() {
-            // It is not known which of the two counts, as with JSON that has a member twice.
+            // It is undefined which of the two is meant, as with a repeated member in JSON.
             self.validation.malformed = true;
             return self.fail(name, "is given more than once");
         }

@@ -1,4 +1,4 @@
-//! Reads `application/x-www-form-urlencoded` strictly: a broken percent code or text that is not UTF-8 is an error.
+//! Reads `application/x-www-form-urlencoded` strictly: an invalid percent code or text that is not UTF-8 is an error.
 
 use std::borrow::Cow;
 

@@ -28,7 +28,7 @@ impl Memory {
     }
 }
 
-/// Holds what a request keeps until it is answered.
+/// Holds the memory of a request until its answer starts.
 pub(crate) async fn hold(State(memory): State<Memory>, mut request: Request, next: Next) -> Response {
     let held = RequestMemory { memory, permits: Arc::default() };
     request.extensions_mut().insert(held.clone());
@@ -38,7 +38,7 @@ pub(crate) async fn hold(State(memory): State<Memory>, mut request: Request, nex
 }
 
 impl RequestMemory {
-    /// Keeps so many more bytes, if there is room for them.
+    /// Reserves more bytes for this request, if the limit allows it.
     pub(super) fn keep(&self, bytes: usize) -> Result<(), Problem> {
         let bytes = u32::try_from(bytes).map_err(|_| full())?;
         let more = self.memory.0.clone().try_acquire_many_owned(bytes).map_err(|_| full())?;

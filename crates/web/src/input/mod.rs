@@ -1,8 +1,8 @@
 //! Reads what a client sends, and finds all validation errors at once.
 //!
-//! A type that can be read from a request implements [`Input`]: it asks [`Fields`] for each member by name and
-//! rule, and every member that breaks its rule leaves an [`Invalid`](crate::problem::Invalid) with its place. Query
-//! strings and bodies, be they JSON, XML or a form, are read the same way.
+//! A type that can be read from a request implements [`Input`]: it reads each member from [`Fields`] by name and rule, and
+//! each member that breaks its rule adds an [`Invalid`](crate::problem::Invalid) with its pointer. Query strings and bodies
+//! (JSON, XML or a form) are read the same way.
 //!
 //! ```
 //! use web::input::{Fields, Input, rules};
@@ -54,21 +54,21 @@ use crate::problem::{INVALID_REQUEST, Kind};
 
 /// A type read from the members of a body or a query string. `None` means that there is at least one validation error.
 pub trait Input: Sized {
-    /// The root element of a body in XML; without one, no XML is taken. Namespaces do not matter.
+    /// The root element of a body in XML; without one, XML is not accepted. Namespaces are ignored.
     const XML_ROOT: Option<&'static str> = None;
 
     /// Whether the body may also be a form (`application/x-www-form-urlencoded`).
     const FORM: bool = false;
 
-    /// What a body is refused as that is well formed but breaks a rule. A malformed body, and every error of a
-    /// query string, is always an [`INVALID_REQUEST`].
+    /// The kind of problem for a well-formed body that breaks a rule. A malformed body, and every error of a query string, is
+    /// an [`INVALID_REQUEST`].
     const BROKEN: &'static Kind = &INVALID_REQUEST;
 
     /// Reads the members of an object.
     fn read(fields: &mut Fields<'_>) -> Option<Self>;
 
-    /// Reads what stands in one place: a whole body, or a member when used as its rule. A type that is no object
-    /// reads itself here instead.
+    /// Reads one value: a whole body, or a member when used as its rule. A type that is not an object implements this instead
+    /// of `read`.
     fn read_value(field: &mut Field<'_>) -> Option<Self> {
         Self::read(&mut field.fields()?)
     }

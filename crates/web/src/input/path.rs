@@ -10,9 +10,9 @@ use crate::problem::Problem;
 /// The last parameter of the path, read as a `T`.
 pub struct Path<T>(pub T);
 
-/// A type that can stand in a path.
+/// A type of a path parameter.
 pub trait Param: Sized {
-    /// What a client is told that sent something else.
+    /// The validation error for any other text.
     const WANTED: &'static str;
 
     fn parse(text: &str) -> Option<Self>;
@@ -51,7 +51,7 @@ impl<S: Send + Sync, T: Param> FromRequestParts<S> for Path<T> {
             Problem::invalid_at(format!("{{{}}}", last_name(route)), "has percent codes that are not UTF-8")
         })?;
         let Some((name, text)) = params.iter().last() else {
-            return Err(Problem::internal("a handler wants a path parameter that its route does not have"));
+            return Err(Problem::internal("a handler reads a path parameter that its route does not have"));
         };
         let read = T::parse(text).map(Path);
         let read = read.ok_or_else(|| Problem::invalid_at(format!("{{{name}}}"), T::WANTED));

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::problem::{INVALID_REQUEST, Problem};
 
-/// Reads a body, whole.
+/// Reads a whole body.
 pub(super) fn read_body<T: Input>(
     raw: RawValue<'_>,
     context: Option<ValidationContext>,
@@ -27,9 +27,9 @@ pub(super) fn read_query<T: Input>(
 ) -> Result<T, Problem> {
     let mut validation = Validation { context, ..Validation::default() };
     let members = Members::Query(parameters);
-    let mut fields = Fields { members, pointer: "?".into(), validation: &mut validation, asked: Vec::new() };
+    let mut fields = Fields { members, pointer: "?".into(), validation: &mut validation, known: Vec::new() };
     let value = T::read(&mut fields);
-    let unknown = unknown::among(parameters, &fields.asked);
+    let unknown = unknown::among(parameters, &fields.known);
     validation.errors.extend(unknown);
     validation.check(value, &INVALID_REQUEST)
 }

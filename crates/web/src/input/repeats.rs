@@ -1,25 +1,25 @@
-//! Finds a member that stands twice in its object. JSON leaves open which of the two counts, so that a client
-//! and a service, or two services, may each take another one for what was meant: it is refused.
+//! Finds a repeated member of an object. JSON does not define which of the two values is meant, so that programs may read
+//! different ones: a body with a repeated member is rejected.
 
 use std::{collections::HashSet, fmt};
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// The place of the first member that its object has twice.
+/// The pointer to the first repeated member.
 pub(super) fn first(json: &[u8]) -> Option<String> {
-    let mut place = None;
-    // That it is JSON at all has been seen before; the only error left is the one we look for.
-    let _ = Search(&mut place).deserialize(&mut serde_json::Deserializer::from_slice(json));
-    place.map(|place| format!("#{place}"))
+    let mut pointer = None;
+    // The caller has parsed the JSON already, so that a repeated member is the only possible error.
+    let _ = Search(&mut pointer).deserialize(&mut serde_json::Deserializer::from_slice(json));
+    pointer.map(|pointer| format!("#{pointer}"))
 }
 
-/// Looks through one value. The place is put together on the way back out, where there is one to tell.
+/// Searches one value. When a repeated member is found, each enclosing value adds its step to the front of the pointer.
 struct Search<'a>(&'a mut Option<String>);
 
 impl Search<'_> {
     fn within(self, step: impl fmt::Display) {
-        if let Some(place) = self.0 {
-            *place = format!("/{step}{place}");
+        if let Some(pointer) = self.0 {
+            *pointer = format!("/{step}{pointer}");
         }
     }
 }
@@ -95,7 +95,7 @@ impl<'de> Visitor<'de> for Search<'_> {
     }
 }
 
-/// A member's name as a JSON pointer has it, short enough to be told back.
+/// A member's name in a JSON pointer, shortened for the answer.
 struct Step<'a>(&'a str);
 
 impl fmt::Display for Step<'_> {
@@ -121,14 +121,14 @@ mod tests {
         ] {
             assert_eq!(first(fine.as_bytes()), None, "{fine}");
         }
-        for (json, place) in [
+        for (json, pointer) in [
             (r#"{"a":1,"a":1}"#, "#/a"),
             (r#"{"a":1,"b":2,"\u0061":3,"b":4}"#, "#/a"),
             (r#"{"a":[0,{"b":{"c":1,"c":2}}]}"#, "#/a/1/b/c"),
             (r#"{"x/y~z":1,"x/y~z":1}"#, "#/x~1y~0z"),
             (r#"{"":0,"":0}"#, "#/"),
         ] {
-            assert_eq!(first(json.as_bytes()).as_deref(), Some(place), "{json}");
+            assert_eq!(first(json.as_bytes()).as_deref(), Some(pointer), "{json}");
         }
     }
 }

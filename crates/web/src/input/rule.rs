@@ -1,4 +1,4 @@
-//! What a rule is. The rules themselves are in [`rules`](super::rules).
+//! The trait of rules. The rules themselves are in [`rules`](super::rules).
 
 use utoipa::openapi::{
     RefOr,
@@ -10,9 +10,9 @@ use super::field::Field;
 /// The schemas of components that a rule or a type refers to, by name.
 pub type Components = Vec<(String, RefOr<Schema>)>;
 
-/// What the OpenAPI document says of a member.
+/// The description of a member in the OpenAPI document.
 pub trait Describe {
-    /// What is taken or answered, as far as a schema can say it.
+    /// The schema of the accepted or answered values.
     fn schema(&self) -> RefOr<Schema> {
         Object::builder().schema_type(SchemaType::AnyValue).build().into()
     }
@@ -21,14 +21,14 @@ pub trait Describe {
     fn components(&self, _: &mut Components) {}
 }
 
-/// What is taken for a member of a body or a query string.
+/// Which values of a member of a body or a query string are accepted.
 pub trait Rule: Describe {
     type Value;
 
-    /// Reads a value; `None` means that a validation error was noted.
+    /// Reads a value; `None` means that a validation error was added.
     fn read(&self, field: &mut Field<'_>) -> Option<Self::Value>;
 
-    /// How a form or a query string gives the values of this member.
+    /// How a form or a query string carries the values of this member.
     fn arity(&self) -> Arity {
         Arity::One
     }
@@ -64,12 +64,12 @@ pub enum Arity {
 /// How many values a member of [`Arity::Separated`] may have.
 pub(super) const MOST_VALUES: usize = 1000;
 
-/// A type that has a rule of its own.
+/// A type with a default rule.
 pub trait HasRule: Sized {
     fn rule() -> impl Rule<Value = Self>;
 }
 
-/// A type that has a schema of its own, whether it can be read or only be answered.
+/// A type with a default schema, for types that are read and types that are only answered.
 pub trait HasSchema {
     fn description() -> impl Describe;
 }

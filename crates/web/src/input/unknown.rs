@@ -1,5 +1,5 @@
-//! Query parameters that an operation does not have: a mistyped name would otherwise be ignored, and the answer would be
-//! another than was asked for.
+//! Rejects query parameters that an operation does not have: if a mistyped name were ignored, the client would get a wrong
+//! answer without an error.
 
 use std::collections::BTreeSet;
 
@@ -11,20 +11,20 @@ use crate::{
     sentence::{any_of, shortened},
 };
 
-/// How many unknown names are told, and how many known ones.
+/// How many unknown names are reported, and how many known names an error lists.
 const MOST_UNKNOWN: usize = 10;
 const MOST_KNOWN: usize = 8;
 
-/// What is wrong with the query string of an operation without parameters, for the extractor that reads the rest.
+/// The validation errors of the query string of an operation without parameters, for the extractor of the path or the body.
 #[derive(Clone, Debug)]
 pub(crate) struct UnknownParameters {
     pub(crate) errors: Vec<Invalid>,
-    /// Whether that is the one of the body, rather than the one of the path.
+    /// Whether the extractor of the body reports the errors, rather than that of the path.
     pub(crate) body: bool,
 }
 
 impl UnknownParameters {
-    /// The result of reading the body, or the path, with these validation errors among the others.
+    /// The result of reading the body or the path, with these validation errors added.
     pub(super) fn join<T>(
         extensions: &Extensions,
         body: bool,
@@ -41,8 +41,8 @@ impl UnknownParameters {
 /// A parameter that older clients send access tokens in (RFC 6750, 2.3).
 const ACCESS_TOKEN: &str = "access_token";
 
-/// What is wrong with the query string of an operation without parameters. Where an access token in it is left to the
-/// extractor of the caller, that answers with a challenge of its own.
+/// The validation errors of the query string of an operation without parameters. With `leave_token`, an access token is not
+/// reported here: the extractor of the caller rejects it with a challenge.
 pub(crate) fn unknown_parameters(query: &str, leave_token: bool) -> Vec<Invalid> {
     match form::pairs(query) {
         Ok(mut pairs) => {
@@ -53,7 +53,7 @@ pub(crate) fn unknown_parameters(query: &str, leave_token: bool) -> Vec<Invalid>
     }
 }
 
-/// The parameters that are none of the known ones.
+/// The errors for parameters that are not among the known ones.
 pub(super) fn among(parameters: &Pairs<'_>, known: &[String]) -> Vec<Invalid> {
     let names: BTreeSet<_> = parameters.iter().map(|(name, _)| name.as_ref()).collect();
     let unknown = names.into_iter().filter(|name| !known.iter().any(|one| one == name));
@@ -81,9 +81,9 @@ fn advice(name: &str, known: &[String]) -> String {
     }
 }
 
-/// The known name that this one may be a mistyped form of.
+/// The known name that is most similar, if it is similar enough for a typing mistake.
 fn nearest<'k>(name: &str, known: &'k [String]) -> Option<&'k str> {
-    // Long names are no typing mistakes, and comparing them would take long.
+    // The comparison of long names is slow, and a long name is not a typing mistake.
     if name.chars().count() > 60 {
         return None;
     }
@@ -97,7 +97,7 @@ fn nearest<'k>(name: &str, known: &'k [String]) -> Option<&'k str> {
 mod tests {
     use super::*;
 
-    fn told(query: &str, known: &[&str]) -> Vec<(String, String)> {
+    fn errors(query: &str, known: &[&str]) -> Vec<(String, String)> {
         let known: Vec<_> = known.iter().map(|name| (*name).to_owned()).collect();
         let found = among(&form::pairs(query).unwrap(), &known);
         found.into_iter().map(|one| (one.pointer, one.detail.into_owned())).collect()
@@ -110,19 +110,19 @@ mod tests {
             [("Page", "page"), ("lmit", "limit"), ("start_date", "startDate"), ("startdate", "startDate")]
         {
             let detail = format!("is not a parameter of this operation; did you mean `{near}`?");
-            assert_eq!(told(&format!("{sent}=1&limit=2"), &known), [(format!("?{sent}"), detail)]);
+            assert_eq!(errors(&format!("{sent}=1&limit=2"), &known), [(format!("?{sent}"), detail)]);
         }
         let others = "is not a parameter of this operation, which takes page, limit or startDate";
-        assert_eq!(told("colour=1&colour=2", &known), [("?colour".into(), others.to_owned())]);
-        assert_eq!(told("page=1&limit=1&startDate=1", &known), []);
+        assert_eq!(errors("colour=1&colour=2", &known), [("?colour".into(), others.to_owned())]);
+        assert_eq!(errors("page=1&limit=1&startDate=1", &known), []);
         let none = "is not a parameter of this operation, which takes none";
-        assert_eq!(told("=1", &[]), [("?".into(), none.to_owned())]);
+        assert_eq!(errors("=1", &[]), [("?".into(), none.to_owned())]);
     }
 
     #[test]
     fn reported_unknown_parameters_are_limited() {
         let query: Vec<_> = (0..5000).map(|number| format!("{number:0>70}=1")).collect();
-        let found = told(&query.join("&"), &["page"]);
+        let found = errors(&query.join("&"), &["page"]);
         assert_eq!(found.len(), MOST_UNKNOWN);
         assert_eq!(found[0].0.len(), 61);
     }

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{limits::RequestLimits, problem::Problem};
 
-/// The bytes of a file of at most `MAX` bytes: an image, or whatever says nothing about itself.
+/// A file of at most `MAX` bytes: an image, `application/octet-stream`, or a body without a media type.
 pub struct Upload<const MAX: usize>(pub Bytes);
 
 impl<S: Sync, const MAX: usize> FromRequest<S> for Upload<MAX> {

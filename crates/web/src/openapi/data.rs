@@ -1,4 +1,4 @@
-//! Rules that hold for data of every service, written into the schemas that say nothing else.
+//! The general rules for text and numbers, written into the schemas that have no others.
 
 use utoipa::{
     Number,
@@ -12,18 +12,18 @@ use utoipa::{
 
 use super::operations;
 
-/// What [`rules::text`](crate::input::rules::text) refuses: control characters but line breaks and tabs, and what XML has no
-/// way to write.
-const REFUSED: &str = r"\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\uFFFE\uFFFF";
+/// The characters that [`rules::text`](crate::input::rules::text) rejects: control characters except line breaks and tabs, and
+/// characters that XML cannot carry.
+const REJECTED: &str = r"\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\uFFFE\uFFFF";
 
-/// The pattern of text without the characters that no text has and those of a class, and with something to see in it if it
-/// must not be blank.
+/// The pattern of text without the rejected characters and those of a class. Text that must not be blank needs one character
+/// that is not a blank.
 pub fn text_pattern(but: &str, blank: bool) -> String {
-    let any = format!("[^{but}{REFUSED}]*");
-    if blank { format!("^{any}$") } else { format!("^{any}[^\\s{but}{REFUSED}]{any}$") }
+    let any = format!("[^{but}{REJECTED}]*");
+    if blank { format!("^{any}$") } else { format!("^{any}[^\\s{but}{REJECTED}]{any}$") }
 }
 
-/// Adds the pattern of text and the range of whole numbers wherever a schema has none.
+/// Adds the pattern of text and the range of whole numbers to schemas that have none.
 pub(super) fn describe(document: &mut OpenApi) {
     for item in document.paths.paths.values_mut() {
         for operation in operations(item) {
@@ -42,7 +42,7 @@ pub(super) fn describe(document: &mut OpenApi) {
     document.components.iter_mut().flat_map(|all| all.schemas.values_mut()).for_each(describe_schema);
 }
 
-/// What stands here itself; what a reference leads to has its turn where it stands.
+/// The schema itself, or `None` for a reference: the component that it names is completed on its own.
 pub(super) fn here<T>(value: &mut RefOr<T>) -> Option<&mut T> {
     match value {
         RefOr::T(value) => Some(value),

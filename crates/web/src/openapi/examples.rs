@@ -1,11 +1,11 @@
-//! Examples that only a running service knows, such as days to come and ids of the demo.
+//! Examples that only a running service knows, such as future days and ids of the demo.
 
 use serde_json::Value;
 use utoipa::openapi::{OpenApi, content::Content, example::ExampleBuilder, path::ParameterBuilder};
 
 use super::{data::here, operations};
 
-/// Gives the parameters of this name their example.
+/// Adds an example to the parameters of this name.
 pub fn parameter_example(document: &mut OpenApi, name: &str, example: impl Into<Value>) {
     let example = example.into();
     for item in document.paths.paths.values_mut() {
@@ -16,14 +16,14 @@ pub fn parameter_example(document: &mut OpenApi, name: &str, example: impl Into<
     }
 }
 
-/// Gives the JSON body of an operation its example.
+/// Adds an example to the JSON body of an operation.
 pub fn body_example(document: &mut OpenApi, operation: &str, example: Value) {
     if let Some(body) = json_body(document, operation) {
         body.example = Some(example);
     }
 }
 
-/// Gives the JSON body of an operation several examples, each with its name.
+/// Adds several named examples to the JSON body of an operation.
 pub fn body_examples(
     document: &mut OpenApi,
     operation: &str,

@@ -1,7 +1,7 @@
-//! The formats of bodies and answers, written where they are used.
+//! Adds the formats of bodies and answers to the operations.
 //!
-//! `#[derive(Resource)]` notes them in the schema of a type, from the constants by which the server reads and writes it, so
-//! that an operation names the type once. [`complete`](super::complete) takes the notes out of the document.
+//! `#[derive(Resource)]` notes the formats in the schema of a type, from the constants by which the server reads and writes it,
+//! so that an operation names the type once. [`complete`](super::complete) removes the notes from the document.
 
 use std::collections::BTreeMap;
 
@@ -21,17 +21,17 @@ use crate::{
     problem::UNPROCESSABLE,
 };
 
-/// How a type is taken as a body, and the element that holds several of a type.
+/// The extensions that note the formats of a body, and the XML element of a list.
 const BODY: &str = "x-body";
 const LIST: &str = "x-list";
 
-/// Notes in the schema of a body how it is taken.
-pub fn taken<T: Input>(schema: RefOr<Schema>) -> RefOr<Schema> {
+/// Notes in the schema of a body the formats in which it is accepted.
+pub fn accepted_formats<T: Input>(schema: RefOr<Schema>) -> RefOr<Schema> {
     let unprocessable = T::BROKEN == &UNPROCESSABLE;
     noted(schema, BODY, json!({"types": media_types::<T>(), "unprocessable": unprocessable}))
 }
 
-/// Notes in the schema of an answer which element holds several of it.
+/// Notes in the schema of an answer the XML element of a list of it.
 pub fn listed(schema: RefOr<Schema>, list: &'static str) -> RefOr<Schema> {
     noted(schema, LIST, list.into())
 }
@@ -43,7 +43,7 @@ fn noted(mut schema: RefOr<Schema>, name: &str, note: Value) -> RefOr<Schema> {
     schema
 }
 
-/// Adds XML to the answers of operations that answer in the format that the client asks for
+/// Adds XML to the answers of operations that answer in the format of the `Accept` header
 /// ([`ResponseFormat`](crate::reply::ResponseFormat)), where the document has their type in JSON.
 pub fn answer_in_xml(document: &mut OpenApi) {
     let Some(components) = document.components.clone() else { return };
@@ -72,7 +72,7 @@ pub fn answer_in_xml(document: &mut OpenApi) {
     }
 }
 
-/// Adds to each body the formats in which its type is taken, and the answer to one that breaks a rule.
+/// Adds to each body the formats in which its type is accepted, and to its operation the answer to validation errors.
 pub(super) fn describe_bodies(document: &mut OpenApi) {
     let mut notes = BTreeMap::new();
     for (name, schema) in document.components.iter_mut().flat_map(|all| &mut all.schemas) {
@@ -99,7 +99,7 @@ pub(super) fn describe_bodies(document: &mut OpenApi) {
     }
 }
 
-/// The name of the component that a reference leads to.
+/// The name of the component that a reference names.
 fn name(reference: &Ref) -> &str {
     reference.ref_location.rsplit('/').next().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Lists whose length the data decides, written while they are read.
+//! Streamed lists: each page is fetched, written and sent before the next one.
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
@@ -11,15 +11,14 @@ use crate::{
     problem::{Problem, Result},
 };
 
-/// A page of rows on the way into a [`list`], and where the next one starts, if there is one.
+/// One page of a [`list`], and the cursor of the next page, if there is one.
 pub struct Batch<T, C> {
     pub items: Vec<T>,
     pub next: Option<C>,
 }
 
-/// A list whose length the data decides, written page by page as the client reads it: at no time is more than
-/// one page in memory, and a client that goes away ends the work. The first page is fetched before the answer
-/// starts, so that its failure is still a [`Problem`].
+/// A list of any length, streamed page by page as the client reads it. Only one page is in memory, and no page is fetched
+/// after the client disconnects. The first page is fetched before the answer starts, so that its error is still a [`Problem`].
 pub async fn list<T, C, F, Fut>(first: C, fetch: F) -> Result<Response>
 where
     T: Serialize + Send + 'static,
@@ -30,11 +29,11 @@ where
     written(InJson, first, fetch).await
 }
 
-/// How a list is written down.
+/// The format of a list.
 pub(super) trait ListFormat<T>: Copy + Send + 'static {
     fn media_type(self) -> &'static str;
     fn start(self, page: &mut Vec<u8>);
-    /// Writes one item; `first` says whether none came before it.
+    /// Writes one item; `first` is true for the first item of the list.
     fn item(self, page: &mut Vec<u8>, item: &T, first: bool) -> Result<()>;
     fn end(self, page: &mut Vec<u8>);
 }
@@ -63,7 +62,7 @@ impl<T: Serialize> ListFormat<T> for InJson {
     }
 }
 
-/// The list in a format: whole if it is one page, else page by page.
+/// The list in a format: a single page at once, several pages as a stream.
 pub(super) async fn written<N, T, C, F, Fut>(format: N, first: C, fetch: F) -> Result<Response>
 where
     N: ListFormat<T>,
@@ -85,16 +84,16 @@ where
     Ok(answer(format.media_type(), Body::from_stream(start.chain(rest))))
 }
 
-/// How far a list has been written.
+/// The state of a streamed list between two pages.
 struct Progress<N, C, F> {
     format: N,
     next: Option<C>,
-    /// Whether there has been no item yet.
+    /// Whether no item was written yet.
     empty: bool,
     fetch: F,
 }
 
-fn rest<N, T, C, F, Fut>(progress: Progress<N, C, F>) -> impl Stream<Item = Result<Bytes, Broken>>
+fn rest<N, T, C, F, Fut>(progress: Progress<N, C, F>) -> impl Stream<Item = Result<Bytes, Aborted>>
 where
     N: ListFormat<T>,
     F: Fn(C) -> Fut,
@@ -107,8 +106,8 @@ where
             format.end(&mut page);
             return Ok(Some((Bytes::from(page), None)));
         };
-        let Batch { items, next } = fetch(cursor).await.map_err(|problem| Broken::new(&problem))?;
-        write_items(format, &mut page, &items, &mut empty).map_err(|problem| Broken::new(&problem))?;
+        let Batch { items, next } = fetch(cursor).await.map_err(|problem| Aborted::new(&problem))?;
+        write_items(format, &mut page, &items, &mut empty).map_err(|problem| Aborted::new(&problem))?;
         Ok(Some((Bytes::from(page), Some(Progress { format, next, empty, fetch }))))
     })
 }
@@ -125,16 +124,16 @@ fn write_items<N: ListFormat<T>, T>(
     Ok(())
 }
 
-/// An answer that broke off in the middle: the connection is closed without the list's end, so that no client
-/// takes a part for the whole.
+/// An error after the answer has started. The connection is closed without the end of the list, so that the client sees that
+/// the list is incomplete.
 #[derive(Debug, thiserror::Error)]
 #[error("a streamed list broke off: {0}")]
-struct Broken(String);
+struct Aborted(String);
 
-impl Broken {
+impl Aborted {
     fn new(problem: &Problem) -> Self {
         let cause = problem.cause().map_or_else(|| problem.status().to_string(), ToString::to_string);
         tracing::error!(cause, "a streamed list broke off");
-        Broken(cause)
+        Aborted(cause)
     }
 }

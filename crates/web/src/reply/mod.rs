@@ -1,4 +1,4 @@
-//! Answers that are not problems.
+//! Successful answers.
 
 mod list;
 mod response_format;
@@ -27,7 +27,7 @@ impl<T: Serialize> IntoResponse for Reply<T> {
     }
 }
 
-/// An answer to a request that made something new: 201, and where it is.
+/// An answer to a request that created a resource: 201, with its `Location`.
 pub struct Created<T> {
     pub location: Option<String>,
     pub body: T,
@@ -39,7 +39,7 @@ impl<T: Serialize> IntoResponse for Created<T> {
     }
 }
 
-/// The answer as one to a request that made something new, unless it has become a refusal.
+/// Changes a 200 to 201 with a `Location`. A problem is not changed.
 fn created(location: Option<String>, mut response: Response) -> Response {
     if response.status() == StatusCode::OK {
         *response.status_mut() = StatusCode::CREATED;

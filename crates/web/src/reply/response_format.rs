@@ -1,4 +1,4 @@
-//! Answers in the form that the client likes best: JSON or XML.
+//! Answers in JSON or XML, by the `Accept` header.
 
 use axum::{
     extract::FromRequestParts,
@@ -17,11 +17,11 @@ use crate::{
     xml::{DECLARATION, Listed, ToXml, Xml},
 };
 
-/// How the client wants to be answered, by its `Accept` header. Taken by an operation, it refuses a client that
-/// reads neither JSON nor XML before the operation runs.
+/// The response format by the client's `Accept` header. As an argument of an operation, it rejects a client that accepts
+/// neither JSON nor XML before the operation runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseFormat {
-    /// In XML, under this name; else in JSON.
+    /// The media type of XML, or `None` for JSON.
     xml: Option<&'static str>,
 }
 
@@ -31,7 +31,7 @@ impl<S: Sync> FromRequestParts<S> for ResponseFormat {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
         let xml = match negotiate::choose(&parts.headers, &[JSON, XML, TEXT_XML])? {
             JSON => None,
-            // Old readers take text to be ASCII unless they are told.
+            // Without a charset, old clients read `text/*` as ASCII.
             TEXT_XML => Some("text/xml; charset=utf-8"),
             other => Some(other),
         };
@@ -40,7 +40,7 @@ impl<S: Sync> FromRequestParts<S> for ResponseFormat {
 }
 
 impl ResponseFormat {
-    /// 200, and this.
+    /// 200 with this body.
     pub fn reply<T: Serialize + ToXml>(self, value: &T) -> Response {
         let mut response = match self.xml {
             None => Reply(value).into_response(),
@@ -53,12 +53,12 @@ impl ResponseFormat {
         response
     }
 
-    /// 201, where it is, and this.
+    /// 201 with this `Location` and body.
     pub fn created<T: Serialize + ToXml>(self, location: Option<String>, value: &T) -> Response {
         created(location, self.reply(value))
     }
 
-    /// A list whose length the data decides, as [`super::list`] writes it.
+    /// A streamed list, as [`super::list`] writes it.
     pub async fn list<T, C, F, Fut>(self, first: C, fetch: F) -> Result<Response>
     where
         T: Serialize + Listed + Send + 'static,
@@ -102,7 +102,7 @@ impl<T: ToXml> ListFormat<T> for InXml {
     }
 }
 
-/// Text may have come in as JSON, which carries any character; XML does not.
+/// JSON carries characters that XML cannot, so that stored text may have some.
 fn cannot_carry() -> Problem {
     Problem::new(&NOT_ACCEPTABLE, "This answer has text that XML cannot carry; ask for application/json.")
 }

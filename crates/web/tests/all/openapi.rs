@@ -5,7 +5,7 @@ use utoipa::{
     OpenApi as _,
     openapi::{OpenApi, Ref},
 };
-use web::openapi::{Speaks, complete};
+use web::openapi::{ProblemFormats, complete};
 
 #[utoipa::path(
     post, path = "/pet", request_body = String,
@@ -44,8 +44,8 @@ fn get() {}
 #[openapi(paths(add, get))]
 struct Document;
 
-fn document(speaks: Speaks) -> Value {
-    serde_json::from_str(&web::document_text(&complete(Document::openapi(), speaks))).unwrap()
+fn document(problem_formats: ProblemFormats) -> Value {
+    serde_json::from_str(&web::document_text(&complete(Document::openapi(), problem_formats))).unwrap()
 }
 
 fn media_types(response: &Value) -> Vec<&str> {
@@ -56,8 +56,8 @@ fn media_types(response: &Value) -> Vec<&str> {
 fn problems_are_described_in_each_media_type_of_the_service() {
     let json = ["application/problem+json"].as_slice();
     let both = ["application/problem+json", "application/problem+xml"].as_slice();
-    for (speaks, expected) in [(Speaks::Json, json), (Speaks::Xml, both)] {
-        let document = document(speaks);
+    for (problem_formats, expected) in [(ProblemFormats::Json, json), (ProblemFormats::JsonAndXml, both)] {
+        let document = document(problem_formats);
         let shared = document["components"]["responses"].as_object().unwrap();
         assert!(shared.len() > 5);
         let own = &document["paths"]["/pet"]["post"]["responses"]["422"];
@@ -75,7 +75,7 @@ fn problems_are_described_in_each_media_type_of_the_service() {
 #[test]
 fn text_and_whole_numbers_have_the_rules_of_the_server() {
     let text = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\uFFFE\uFFFF]*$";
-    let document = document(Speaks::Json);
+    let document = document(ProblemFormats::Json);
     let properties = &document["components"]["schemas"]["Sample"]["properties"];
     assert_eq!(properties["text"], json!({"type": "string", "pattern": text}));
     let visible = properties["visible"]["pattern"].as_str().unwrap();
@@ -97,8 +97,8 @@ fn text_and_whole_numbers_have_the_rules_of_the_server() {
 
 #[test]
 fn only_operations_that_declare_422_have_it() {
-    for speaks in [Speaks::Json, Speaks::Xml] {
-        let document = document(speaks);
+    for problem_formats in [ProblemFormats::Json, ProblemFormats::JsonAndXml] {
+        let document = document(problem_formats);
         let responses = |method: &str| &document["paths"]["/pet"][method]["responses"];
         assert!(responses("get")["422"].is_null());
         assert!(responses("post")["422"].is_object());
@@ -108,19 +108,19 @@ fn only_operations_that_declare_422_have_it() {
 
 #[test]
 fn xml_elements_of_a_problem_are_named() {
-    let xml = document(Speaks::Xml);
+    let xml = document(ProblemFormats::JsonAndXml);
     let schemas = &xml["components"]["schemas"];
     assert_eq!(schemas["Problem"]["xml"], json!({"name": "problem", "namespace": "urn:ietf:rfc:7807"}));
     assert_eq!(schemas["Problem"]["properties"]["errors"]["xml"], json!({"wrapped": true}));
     assert_eq!(schemas["Invalid"]["xml"], json!({"name": "error"}));
     // A service without XML has nothing to say about it.
-    assert!(!document(Speaks::Json).to_string().contains("xml"));
+    assert!(!document(ProblemFormats::Json).to_string().contains("xml"));
 }
 
 /// A document is completed as it is: an empty one stays without operations.
 #[test]
 fn empty_document_stays_without_operations() {
-    let document = complete(OpenApi::default(), Speaks::Xml);
+    let document = complete(OpenApi::default(), ProblemFormats::JsonAndXml);
     assert!(document.paths.paths.is_empty());
 }
 
@@ -158,7 +158,7 @@ fn books(answers_in_xml: bool) -> Value {
     if answers_in_xml {
         web::openapi::answer_in_xml(&mut document);
     }
-    serde_json::to_value(complete(document, Speaks::Xml)).unwrap()
+    serde_json::to_value(complete(document, ProblemFormats::JsonAndXml)).unwrap()
 }
 
 #[test]
@@ -209,5 +209,5 @@ fn operations_that_need_a_scope_describe_403() {
 
 #[test]
 fn document_without_scopes_does_not_describe_403() {
-    assert_eq!(document(Speaks::Xml)["components"]["responses"].get("Forbidden"), None);
+    assert_eq!(document(ProblemFormats::JsonAndXml)["components"]["responses"].get("Forbidden"), None);
 }

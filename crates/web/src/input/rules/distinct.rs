@@ -1,4 +1,4 @@
-//! The rule of a list's objects that differ in a member.
+//! The rule for objects of a list with a unique member.
 
 use std::{cell::RefCell, collections::HashSet, hash::Hash};
 
@@ -15,12 +15,12 @@ pub struct Distinct<R, M: Rule> {
     member: &'static str,
     rule: M,
     message: &'static str,
-    /// The values of the objects before. A rule is made for each list that is read.
+    /// The values of the previous objects. Each list that is read has its own rule.
     seen: RefCell<HashSet<M::Value>>,
 }
 
-/// The rule of a list's objects of which no two may have the same value of a member. The message says what is wrong with the
-/// second.
+/// The rule for objects of a list that must not have equal values of a member. The message is the validation error of the
+/// second object.
 pub fn distinct<R: Rule, M: Rule<Value: Eq + Hash>>(
     object: R,
     member: &'static str,
@@ -31,7 +31,7 @@ pub fn distinct<R: Rule, M: Rule<Value: Eq + Hash>>(
 }
 
 impl<R, M: Rule> Distinct<R, M> {
-    /// The member's value. What is wrong with it has been noted when the object was read.
+    /// The member's value. Its validation errors were added when the object was read.
     fn value(&self, field: &Field<'_>) -> Option<M::Value> {
         let mut noted = Validation { context: field.validation.context.clone(), ..Validation::default() };
         let mut object = Field { raw: field.raw, pointer: field.pointer.clone(), validation: &mut noted };

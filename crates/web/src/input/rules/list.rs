@@ -14,7 +14,7 @@ use super::super::{
     rule::{Arity, Components, Describe, MOST_VALUES, Rule},
 };
 
-/// A list of so many items, each by a rule; every item that breaks it is noted. XML has no lists: see [`List::of`].
+/// A list with a limited number of items. Each item that breaks the rule is a validation error. For XML see [`List::of`].
 pub fn list<R: Describe>(length: RangeInclusive<usize>, item: R) -> List<R> {
     List { length, item, element: None }
 }
@@ -26,7 +26,7 @@ pub struct List<R> {
 }
 
 impl<R> List<R> {
-    /// The same, and in XML the elements of this name: `photoUrls` that holds `photoUrl`.
+    /// The same list; in XML, its items are the elements of this name, such as `photoUrl` in `photoUrls`.
     #[must_use]
     pub fn of(self, element: &'static str) -> Self {
         List { element: Some(element), ..self }
@@ -94,13 +94,13 @@ impl<R: Rule> List<R> {
                 self.item.read(&mut Field { raw, pointer, validation: field.validation })
             })
             .collect();
-        // Only now, since `None` ends it: every item has been read.
+        // Collected after all items were read, since collecting stops at the first `None`.
         read.into_iter().collect()
     }
 }
 
-/// All values of a parameter that may be repeated, may have several values with commas between them
-/// (`?status=sold,pending`), or both. An absent or empty one has none.
+/// All values of a parameter that may be repeated, may have several values separated by commas (`?status=sold,pending`), or
+/// both. An absent or empty parameter has no values.
 pub fn values<R: Rule>(each: R) -> Values<R> {
     Values { each, named: None }
 }
@@ -111,7 +111,7 @@ pub struct Values<R> {
 }
 
 impl<R> Values<R> {
-    /// So many of them, repeated ones not counted, called by this name in messages.
+    /// Limits the number of different values; messages call a value by this name.
     #[must_use]
     pub fn named(self, length: RangeInclusive<usize>, name: &'static str) -> Self {
         Values { named: Some((length, name)), ..self }
@@ -149,7 +149,7 @@ impl<R: Rule> Rule for Values<R> {
                 _ => {}
             }
         }
-        // All of them have the same pointer, so the first that is wrong stands for the others.
+        // All values have the same pointer, so that only the first error is reported.
         let pointer = &field.pointer;
         let validation = &mut *field.validation;
         values

@@ -1,8 +1,8 @@
-//! Rules for members. A rule turns what was sent into a value or notes what to change, and describes in the OpenAPI document
-//! what it takes.
+//! Rules for members. A rule reads a sent value or adds a validation error, and describes the accepted values in the OpenAPI
+//! document.
 //!
 //! The rules are values: `text(1..=200)`, `integer(1..=20)`, `list(0..=100, uuid())`. [`Rule::then`] adds a check or a
-//! conversion, [`Rule::described_as`] states the schema of a rule that says more than the one it is made of.
+//! conversion, [`Rule::described_as`] replaces the schema of a rule.
 
 mod distinct;
 mod list;

@@ -119,7 +119,7 @@ impl HasSchema for i32 {
     }
 }
 
-/// An id: any whole number of 64 bits. What is none cannot name anything, and so is malformed rather than broken.
+/// An id: any whole number of 64 bits. Any other value makes the body malformed.
 pub fn id() -> Id {
     Id
 }
@@ -176,8 +176,8 @@ pub(in super::super) fn whole(text: &str) -> Option<i64> {
     if plain { text.parse().ok() } else { None }
 }
 
-/// A JSON number without a fractional part, however it is written: JSON Schema counts `4.0` and `4e0` as integers. It is computed
-/// from the digits, so that no rounding makes an integer of what is none.
+/// The value of a JSON number without a fractional part in any notation: by JSON Schema `4.0` and `4e0` are integers. It is
+/// computed from the digits, so that rounding does not turn a fraction into an integer.
 fn integral(number: &Number) -> Option<i64> {
     if let Some(integer) = number.as_i64() {
         return Some(integer);
@@ -192,10 +192,10 @@ fn integral(number: &Number) -> Option<i64> {
     if significant.is_empty() {
         return Some(0);
     }
-    // How many zeros follow the significant digits; fewer than none is a fraction.
+    // The number of zeros after the significant digits; a negative number means a fraction.
     let shift = i64::try_from(digits.len() - significant.len()).ok()? - i64::try_from(fraction.len()).ok()?;
     let zeros = usize::try_from(exponent.parse::<i64>().ok()?.checked_add(shift)?).ok()?;
-    // The largest has 19 digits.
+    // An i64 has at most 19 digits.
     if zeros > 18 {
         return None;
     }
@@ -238,7 +238,7 @@ impl Rule for Decimals {
             RawValue::Json(_) => return field.fail("must be a number"),
             _ => {
                 let text = field.word(DIGITS)?;
-                // As JSON would write it: the library would also take a plus, underscores, a bare point.
+                // Only the notation of JSON: the library also accepts a plus sign, underscores and a bare point.
                 if text.parse::<Number>().is_err() {
                     return field.fail(DIGITS);
                 }
@@ -246,7 +246,7 @@ impl Rule for Decimals {
             }
         };
         let parsed = match literal.split_once(['e', 'E']) {
-            // The exponent's reader rounds digits that are too many, where they are to be refused.
+            // The parser for exponents rounds extra digits, which must be rejected instead.
             Some((digits, _)) => {
                 Decimal::from_str_exact(digits).and_then(|_| Decimal::from_scientific(literal))
             }
@@ -254,7 +254,7 @@ impl Rule for Decimals {
         };
         let (least, most) = (self.range.start(), self.range.end());
         match parsed {
-            // JSON has a zero with a minus sign, which means the same.
+            // JSON has a negative zero, which equals zero.
             Ok(number) if number.is_zero() && self.range.contains(&number) => Some(number.abs()),
             Ok(number) if self.range.contains(&number) => Some(number),
             Ok(_) if most == &Decimal::MAX => field.fail(format!("must be a number, {least} or more")),
@@ -264,7 +264,7 @@ impl Rule for Decimals {
     }
 }
 
-/// A bound as a schema has it.
+/// A bound in the form of a schema.
 fn bound(bound: &(impl Display + Clone)) -> utoipa::Number {
     let text = bound.to_string();
     text.parse::<isize>()
@@ -272,7 +272,7 @@ fn bound(bound: &(impl Display + Clone)) -> utoipa::Number {
         .unwrap_or_else(|_| utoipa::Number::Float(text.parse().unwrap_or(f64::MAX)))
 }
 
-/// A number with a fraction, in a range. It is answered only.
+/// The description of a floating-point number in a range, for answers.
 pub fn number(range: RangeInclusive<f64>) -> Fraction {
     Fraction(range)
 }

@@ -15,7 +15,7 @@ use super::super::{
     rule::{Components, Describe, Rule},
 };
 
-/// An object that is described by a component. In a form it is the text of a JSON object, as OpenAPI has it.
+/// An object that is described by a component. In a form it is the text of a JSON object, as in OpenAPI.
 pub fn nested<T: Input + ToSchema>() -> Nested<T> {
     Nested(PhantomData)
 }
@@ -51,7 +51,7 @@ impl<T: Input + ToSchema> Rule for Nested<T> {
     }
 }
 
-/// The description of a type that is answered and never read.
+/// The description of a type by its component.
 pub fn component<T: ToSchema>() -> Component<T> {
     Component(PhantomData)
 }

@@ -1,4 +1,4 @@
-//! Rules for text, and for what is written as one word.
+//! Rules for text, and for values that are written as one word.
 
 use std::ops::{Bound, RangeBounds};
 
@@ -18,8 +18,8 @@ use super::super::{
 };
 use crate::xml::is_allowed;
 
-/// Text of so many characters, without control characters and what XML has no way to write: what is taken here can be answered
-/// in every format.
+/// Text with a limited number of characters, without control characters and characters that XML cannot carry, so that it can
+/// be answered in every format.
 pub fn text(length: impl RangeBounds<usize>) -> Text {
     let least = match length.start_bound() {
         Bound::Included(least) => *least,
@@ -101,7 +101,7 @@ impl Rule for Text {
     }
 }
 
-/// One of a few words.
+/// One of a list of words.
 pub fn one_of<T: Copy>(words: &'static [(&'static str, T)]) -> OneOf<T> {
     OneOf(words)
 }
@@ -210,12 +210,12 @@ impl HasSchema for Uuid {
 
 pub(in super::super) const NOT_A_UUID: &str = "must be a UUID like 3be6453c-03eb-4357-ae5a-984a0e574a54";
 
-/// Only the hyphenated form: the library would also take braces, a URN, and bare digits.
+/// Accepts only the hyphenated form: the library also accepts braces, a URN, and bare digits.
 pub(in super::super) fn parse_uuid(text: &str) -> Option<Uuid> {
     if text.len() == 36 { Uuid::try_parse(text).ok() } else { None }
 }
 
-/// An email address: one `@`, something before it, a domain after it, nothing that would need quoting.
+/// An email address: a local part without characters that need quotes, one `@`, and a domain.
 pub fn email() -> Email {
     Email
 }

@@ -69,7 +69,7 @@ pub fn timestamp() -> Timestamps {
     Timestamps { read: read_timestamp }
 }
 
-/// The same, and one without an offset is UTC.
+/// The same; a time without an offset is UTC.
 pub fn timestamp_or_utc() -> Timestamps {
     Timestamps { read: read_timestamp_or_utc }
 }
@@ -129,11 +129,11 @@ fn moment(field: &mut Field<'_>, sent: &str, text: &str, wanted: &'static str) -
     }
 }
 
-/// The first moment that can be told back in UTC: with an offset, one can be named that lies before it.
+/// The earliest time that can be written in UTC; a time with an offset can be before it.
 const YEAR_ZERO: i64 = -62_167_219_200;
 
-/// Whether text has the shape that RFC 3339 asks for: the library would also take a time without seconds, an
-/// offset without minutes, a zone's name in brackets.
+/// Whether text has the form of RFC 3339: the library also accepts a time without seconds, an offset without minutes, and the
+/// name of a zone in brackets.
 fn is_date_time(text: &[u8]) -> bool {
     fn fits(text: &[u8], shape: &[u8]) -> bool {
         let one = |(found, wanted): (&u8, &u8)| match wanted {

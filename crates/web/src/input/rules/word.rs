@@ -1,4 +1,4 @@
-//! The rule of enumerations.
+//! The rule for enumerations.
 
 use std::marker::PhantomData;
 
@@ -28,7 +28,7 @@ pub struct WordRule<T> {
 }
 
 impl<T> WordRule<T> {
-    /// The same, described where it stands.
+    /// The same rule with an inline schema instead of a component.
     #[must_use]
     pub fn inline(self) -> Self {
         WordRule { inline: true, ..self }

@@ -33,13 +33,13 @@ pub(in crate::input) fn parse(text: &str, root: &str) -> Result<Element, Message
         return Err(invalid(text, at, format!("the character U+{:04X} is not allowed", u32::from(odd))));
     }
     if text.starts_with('\u{feff}') {
-        // The library would take it for another mark of the encoding.
+        // The library would read it as a second byte order mark.
         return Err(invalid(text, 0, OUTSIDE));
     }
     let mut reader = Reader::from_str(text);
     let config = reader.config_mut();
     config.check_comments = true;
-    // It is done here, where no name of any length ends up in a message.
+    // End tags are compared here, where long names are shortened in messages.
     config.check_end_names = false;
     let mut document = Document::default();
     loop {
@@ -54,7 +54,7 @@ pub(in crate::input) fn parse(text: &str, root: &str) -> Result<Element, Message
             Ok(false) => {}
             Ok(true) => break,
             Err(XmlError::Syntax(what)) => return Err(invalid(text, at, what)),
-            Err(XmlError::Refused(why)) => return Err(why),
+            Err(XmlError::Rejected(why)) => return Err(why),
         }
     }
     match document.root {
@@ -69,10 +69,10 @@ pub(in crate::input) fn parse(text: &str, root: &str) -> Result<Element, Message
 
 /// Why a document is rejected.
 enum XmlError {
-    /// It is not well formed; where, is added.
+    /// It is not well formed; the caller adds the position.
     Syntax(Message),
-    /// It exceeds a limit.
-    Refused(Message),
+    /// It exceeds a limit or uses a forbidden feature.
+    Rejected(Message),
 }
 
 impl<T: Into<Message>> From<T> for XmlError {
@@ -81,8 +81,8 @@ impl<T: Into<Message>> From<T> for XmlError {
     }
 }
 
-fn refused(why: impl Into<Message>) -> XmlError {
-    XmlError::Refused(why.into())
+fn rejected(why: impl Into<Message>) -> XmlError {
+    XmlError::Rejected(why.into())
 }
 
 fn invalid(text: &str, at: usize, what: impl Into<Message>) -> Message {
@@ -92,14 +92,14 @@ fn invalid(text: &str, at: usize, what: impl Into<Message>) -> Message {
     format!("is not valid XML: {} at line {line} column {column}", what.into()).into()
 }
 
-/// What the library says, where it says something that a client can use.
+/// The library's error, as a message for the client.
 fn syntax(error: &Error) -> XmlError {
     match error {
         Error::Syntax(error) => error.to_string().replace('`', "").into(),
         Error::IllFormed(IllFormedError::UnmatchedEndTag(_)) => {
             "there is no element that this tag could end".into()
         }
-        Error::IllFormed(IllFormedError::MissingDoctypeName) => refused(DOCTYPE),
+        Error::IllFormed(IllFormedError::MissingDoctypeName) => rejected(DOCTYPE),
         Error::IllFormed(IllFormedError::DoubleHyphenInComment) => "a comment must not contain --".into(),
         Error::IllFormed(IllFormedError::UnclosedReference) => UNCLOSED.into(),
         _ => "it cannot be read".into(),
@@ -108,10 +108,10 @@ fn syntax(error: &Error) -> XmlError {
 
 const DOCTYPE: &str = "must not have a DOCTYPE";
 
-/// A document as far as it has been read.
+/// The part of a document that was read so far.
 #[derive(Default)]
 struct Document {
-    /// The elements that are open, each with its name as it was written.
+    /// The open elements, each with its name including the prefix.
     open: Vec<(Box<str>, Element)>,
     root: Option<Element>,
     scope: Scope,
@@ -119,7 +119,7 @@ struct Document {
 }
 
 impl Document {
-    /// Takes the next piece of the document; says whether it was the last.
+    /// Reads the next event of the document; returns whether it was the last.
     fn take(&mut self, event: Event<'_>, start: usize) -> Result<bool, XmlError> {
         match event {
             Event::Start(tag) => {
@@ -167,7 +167,7 @@ impl Document {
                 }
             }
             Event::Comment(_) => {}
-            Event::DocType(_) => return Err(refused(DOCTYPE)),
+            Event::DocType(_) => return Err(rejected(DOCTYPE)),
             Event::Eof => {
                 return match self.open.last() {
                     Some((name, _)) => Err(format!("it ends before </{}>", shortened(name)).into()),
@@ -183,11 +183,11 @@ impl Document {
             return Err("there must be one root element only".into());
         }
         if self.open.len() == DEEPEST {
-            return Err(refused(format!("must not be nested deeper than {DEEPEST} elements")));
+            return Err(rejected(format!("must not be nested deeper than {DEEPEST} elements")));
         }
         self.elements += 1;
         if self.elements > MOST_ELEMENTS {
-            return Err(refused(format!("must have at most {MOST_ELEMENTS} elements")));
+            return Err(rejected(format!("must have at most {MOST_ELEMENTS} elements")));
         }
         let name = tag.name();
         if !is_name(name.as_ref()) {
@@ -221,7 +221,7 @@ impl Document {
 
 const OUTSIDE: &str = "there must be no text outside of the root element";
 
-/// Looks at the declaration: `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>`, the last two optional.
+/// Checks the declaration: `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>`, the last two optional.
 fn declared(declaration: &str) -> Result<(), XmlError> {
     let attributes = attributes(declaration.strip_prefix("xml").unwrap_or(declaration))?;
     let mut rest = attributes.as_slice();
@@ -235,11 +235,11 @@ fn declared(declaration: &str) -> Result<(), XmlError> {
     let (version, encoding, standalone) = (next("version"), next("encoding"), next("standalone"));
     match version {
         Some("1.0") => {}
-        Some(other) => return Err(refused(format!("must be XML 1.0, not {}", shortened(other)))),
+        Some(other) => return Err(rejected(format!("must be XML 1.0, not {}", shortened(other)))),
         None => return Err("an XML declaration must start with its version".into()),
     }
     if let Some(other) = encoding.filter(|encoding| !is_utf8(encoding)) {
-        return Err(refused(format!("must be sent in UTF-8, not in {}", shortened(other))));
+        return Err(rejected(format!("must be sent in UTF-8, not in {}", shortened(other))));
     }
     if !matches!(standalone, None | Some("yes" | "no")) || !rest.is_empty() {
         return Err("the XML declaration has something that does not belong there".into());

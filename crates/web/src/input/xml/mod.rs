@@ -1,7 +1,7 @@
-//! XML, read: a document as a small tree, within limits.
+//! Reads XML: a document as a small tree, within limits.
 //!
-//! The library finds the markup; that the document is well formed beyond that is looked at here. Nothing is ever
-//! fetched or expanded: a `DOCTYPE` is refused, and with it every entity but the five that XML itself has.
+//! The library finds the markup; this module checks the other rules of well-formed documents. Nothing is fetched or expanded:
+//! a `DOCTYPE` is rejected, and with it all entities except the five that XML defines.
 
 mod build;
 mod name;
@@ -12,25 +12,25 @@ mod tests;
 
 pub(super) use build::parse;
 
-/// An element. Its namespace and its attributes mean nothing to us, but for `xsi:nil`.
+/// An element. Its namespace and its attributes are ignored, except `xsi:nil`.
 #[derive(Debug)]
 pub(super) struct Element {
     /// The name without its prefix.
     pub(super) name: Box<str>,
-    /// The text right within it, put together, as it was meant.
+    /// The text directly in this element, with references resolved.
     pub(super) text: String,
     pub(super) children: Vec<Element>,
     pub(super) nil: bool,
 }
 
 impl Element {
-    /// Whether it has text of its own, beyond what sets its children apart.
+    /// Whether it has text besides the blanks between its children.
     pub(super) fn has_text(&self) -> bool {
         !trim(&self.text).is_empty()
     }
 }
 
-/// Text without the blanks around it, as XML has them.
+/// Text without the blanks around it, by the definition of XML.
 pub(super) fn trim(text: &str) -> &str {
     text.trim_matches(is_blank)
 }

@@ -1,13 +1,13 @@
-//! The prefixes of namespaces.
+//! Namespace prefixes.
 
 use super::{tag::Attribute, trim};
 
-/// How many prefixes may be declared at one place; each name is looked for among them.
+/// How many prefixes may be in scope; each name is searched among them.
 const MOST_PREFIXES: usize = 64;
 
 const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
-/// The prefixes that are declared where the reader is.
+/// The prefixes in scope of the current element.
 #[derive(Default)]
 pub(super) struct Scope(Vec<Prefix>);
 
@@ -18,7 +18,7 @@ struct Prefix {
 }
 
 impl Scope {
-    /// Comes to a tag that stands so deep: what its siblings declared is over, what it declares begins.
+    /// Enters an element at this depth: removes the prefixes of its siblings and adds its own.
     pub(super) fn enter(&mut self, depth: usize, attributes: &[Attribute<'_>]) -> Result<(), &'static str> {
         while self.0.pop_if(|prefix| prefix.depth >= depth).is_some() {}
         for attribute in attributes {
@@ -31,12 +31,12 @@ impl Scope {
         Ok(())
     }
 
-    /// A name without its prefix, which must have been declared.
+    /// A name without its prefix, which must be declared.
     pub(super) fn local_name<'n>(&self, name: &'n str) -> Result<&'n str, &'static str> {
         self.resolve(name).map(|(_, local)| local)
     }
 
-    /// Whether the attributes say that the element stands for nothing, rather than for empty text.
+    /// Whether the attributes make the element null (`xsi:nil`), rather than empty text.
     pub(super) fn is_nil(&self, attributes: &[Attribute<'_>]) -> Result<bool, &'static str> {
         let mut nil = false;
         for Attribute { name, value } in attributes {
@@ -53,7 +53,7 @@ impl Scope {
     fn resolve<'n>(&self, name: &'n str) -> Result<(Option<&Prefix>, &'n str), &'static str> {
         match name.split_once(':') {
             None => Ok((None, name)),
-            // Declared for ever: `xml:lang`, `xml:space`.
+            // Always declared: `xml:lang`, `xml:space`.
             Some(("xml", local)) => Ok((None, local)),
             Some((prefix, local)) => match self.0.iter().rev().find(|declared| *declared.name == *prefix) {
                 Some(declared) => Ok((Some(declared), local)),

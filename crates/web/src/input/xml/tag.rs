@@ -1,11 +1,11 @@
-//! What stands within a tag: attributes, and the references that they and text may have.
+//! The content of a tag: attributes, and references in attributes and text.
 
 use std::borrow::Cow;
 
 use super::{is_blank, name::is_name};
 use crate::{sentence::shortened, xml::is_allowed};
 
-/// Each is compared with each to find repeats.
+/// How many attributes an element may have; all pairs are compared to find repeats.
 const MOST_ATTRIBUTES: usize = 64;
 
 pub(super) const UNCLOSED: &str = "an & must start a reference like &amp;, which ends with a semicolon";
@@ -17,8 +17,8 @@ pub(super) struct Attribute<'a> {
 
 type Message = Cow<'static, str>;
 
-/// The attributes of a tag, from what stands after its name. Ours rather than the library's, which lets pass what
-/// is not well formed.
+/// Parses the attributes of a tag from the text after its name. The library's parser accepts attributes that are not well
+/// formed.
 pub(super) fn attributes(text: &str) -> Result<Vec<Attribute<'_>>, Message> {
     let mut found: Vec<Attribute<'_>> = Vec::new();
     let mut rest = text;
@@ -68,7 +68,7 @@ fn resolved(value: &str) -> Result<Cow<'_, str>, Message> {
     Ok(whole.into())
 }
 
-/// What a reference stands for, given what is between its `&` and its `;`.
+/// The character of a reference, from the text between its `&` and its `;`.
 pub(super) fn resolve(reference: &str) -> Result<char, Message> {
     let number = |digits: &str, radix| {
         let plain = !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));

@@ -1,12 +1,12 @@
-//! What we write we read back, and no text at all does harm. Broken documents, each with its fault, are in
-//! `tests/xml_bodies.rs`.
+//! Properties of the reader and the writer for random documents. Malformed documents with their errors are in
+//! `tests/all/xml_bodies.rs`.
 
 use proptest::prelude::*;
 
 use super::{Element, parse};
 use crate::xml::{ToXml, Xml, is_allowed};
 
-/// A tree to be written; the names are a choice, since only ours are written.
+/// A tree to write; the names are from a fixed list, since element names come from the code.
 #[derive(Debug, Clone)]
 enum Tree {
     Text(String),
@@ -48,7 +48,7 @@ impl ToXml for Tree {
     }
 }
 
-/// Text of characters that are likely to be mistaken for markup, and of any others.
+/// Text of characters that occur in markup, and of any others.
 fn text() -> impl Strategy<Value = String> {
     let markup =
         prop::sample::select("<>&;'\"]/!-?=: \t\r\n#x0aé\u{85}\u{2028}\u{feff}".chars().collect::<Vec<_>>());
@@ -65,7 +65,7 @@ fn tree() -> impl Strategy<Value = Tree> {
     })
 }
 
-/// Pieces of documents, put together in any order: most are nearly well formed.
+/// Pieces of documents, joined in any order: most are nearly well formed.
 fn nearly_xml() -> impl Strategy<Value = String> {
     let pieces = [
         "<root>",
@@ -136,7 +136,6 @@ proptest! {
 
     #[test]
     fn malformed_document_is_rejected_with_a_short_reason(document in nearly_xml()) {
-        // What is taken is made of elements; what is not, has a reason that can be told.
         if let Err(why) = parse(&document, "root") {
             prop_assert!(!why.is_empty() && why.len() < 500, "{}", why);
         }
