@@ -144,7 +144,7 @@ pub(crate) enum Known<T> {
     /// The key is new and now taken: do the work.
     New,
     Answered(Answer<T>),
-    /// The work is being done, or the key came with another body.
+    /// The work is being done, or the key was used with another body.
     Refused(Rejection),
 }
 
@@ -188,7 +188,7 @@ fn known<T: for<'a> Deserialize<'a>>(
     Ok(match found {
         Some((kept, _)) if kept != fingerprint => Known::Refused(Rejection::new(
             &KEY_REUSED,
-            "This Idempotency-Key came with another body before; take a new key for another request.",
+            "This Idempotency-Key was used with another body before; use a new key for another request.",
         )),
         Some((_, Some(Json(answer)))) => {
             let answer = serde_json::from_str(&answer).map_err(|error| Error::Fault(error.to_string()))?;

@@ -140,8 +140,7 @@ testkit::on_one_engine! {
                 assert_eq!(allowed(&answer), expected, "{method} {path}");
                 if *method != "HEAD" {
                     let detail = answer.is_problem(405, "method-not-allowed");
-                    let said = "There is something at this address, but it does not take this method. \
-                                The Allow header lists the methods it takes.";
+                    let said = "This address exists, but does not support this method. The Allow header lists the supported methods.";
                     assert_eq!(detail, said);
                 }
             }

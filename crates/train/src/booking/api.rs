@@ -79,7 +79,7 @@ pub(crate) async fn list(
         (status = 404, description = "There is no such trip."),
         (status = 409, description = "The trip has departed, is sold out, or does not take the bicycle or the dog; or the \
             caller holds too many seats that are not paid for."),
-        (status = 422, description = "The Idempotency-Key came with another body before."),
+        (status = 422, description = "The Idempotency-Key was used with another body before."),
     ),
     security(("OAuth2" = ["write"])),
 )]

@@ -53,7 +53,7 @@ enum Started {
             body = PaymentAnswer),
         (status = 404, description = "The caller has no such booking."),
         (status = 409, description = "The booking has expired, is paid for, or is being paid for; or its train has left or no longer runs."),
-        (status = 422, description = "The Idempotency-Key came with another body before."),
+        (status = 422, description = "The Idempotency-Key was used with another body before."),
     ),
     security(("OAuth2" = ["write"])),
 )]

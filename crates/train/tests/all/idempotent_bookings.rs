@@ -22,7 +22,7 @@ async fn book(person: &Person, key: &str, body: &Value) -> Answer {
 fn is_reused(answer: &Answer) {
     assert_eq!(
         answer.is_problem(422, "idempotency-key-reused"),
-        "This Idempotency-Key came with another body before; take a new key for another request."
+        "This Idempotency-Key was used with another body before; use a new key for another request."
     );
     assert_eq!(answer.json()["title"], "Idempotency-Key reused");
 }

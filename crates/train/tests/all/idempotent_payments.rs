@@ -21,7 +21,7 @@ async fn pay(person: &Person, key: &str, booking: &Value, body: &Value) -> Answe
 fn is_reused(answer: &Answer) {
     assert_eq!(
         answer.is_problem(422, "idempotency-key-reused"),
-        "This Idempotency-Key came with another body before; take a new key for another request."
+        "This Idempotency-Key was used with another body before; use a new key for another request."
     );
 }
 

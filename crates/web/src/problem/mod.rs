@@ -1,4 +1,4 @@
-//! The one error that leaves a service: a problem document by RFC 9457.
+//! The error of all operations: a problem document by RFC 9457.
 //!
 //! A [`Problem`] has two halves. The public one (kind, detail, errors) is what the client reads; the cause is
 //! for the log. Nothing can print the cause: only the edge takes it out, once, to log it.
@@ -16,7 +16,7 @@ pub use kinds::*;
 pub use render::ProblemDocument;
 pub(crate) use render::{Format, NAMESPACE, PROBLEM_JSON, PROBLEM_XML, document};
 
-/// What sort of problem it is: a stable name with a page of its own at `/problems/{name}`.
+/// The kind of a problem: a stable name with a page at `/problems/{name}`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Kind {
     pub name: &'static str,
@@ -26,7 +26,7 @@ pub struct Kind {
     pub help: &'static str,
 }
 
-/// One thing that is wrong with a request, and where.
+/// A validation error: what is wrong with one part of a request, with its pointer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Invalid {
     /// Where it is: `#/dates/0` in the body, `?limit` in the query, `{eventId}` in the path, or a header's name.
@@ -52,7 +52,7 @@ struct Parts {
 
 type Cause = Box<dyn Error + Send + Sync>;
 
-/// What a handler answers.
+/// The result of a handler.
 pub type Result<T, E = Problem> = std::result::Result<T, E>;
 
 impl Problem {
@@ -71,7 +71,7 @@ impl Problem {
         Problem::broken(&INVALID_REQUEST, errors)
     }
 
-    /// The same, as another kind: a service may tell what is malformed from what breaks a rule.
+    /// The same as another kind, for services that distinguish malformed bodies from those that break a rule.
     pub fn broken(kind: &'static Kind, errors: Vec<Invalid>) -> Self {
         let detail = match errors.as_slice() {
             [one] => {
@@ -110,7 +110,7 @@ impl Problem {
         Problem::invalid(vec![Invalid { pointer: pointer.into(), detail: detail.into() }])
     }
 
-    /// A failure of ours. The client learns that it is not at fault, the log learns the cause.
+    /// An internal error. The answer says that the client is not at fault; the cause is only logged.
     pub fn internal(cause: impl Into<Cause>) -> Self {
         Problem::new(
             &INTERNAL,
@@ -126,7 +126,7 @@ impl Problem {
         self
     }
 
-    /// Says something else to the client.
+    /// Replaces the detail.
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<Cow<'static, str>>) -> Self {
         self.0.detail = detail.into();
@@ -139,7 +139,7 @@ impl Problem {
         self
     }
 
-    /// Says when trying again makes sense.
+    /// Adds a `Retry-After` header.
     #[must_use]
     pub fn retry_after(self, seconds: u64) -> Self {
         self.with_header(header::RETRY_AFTER, seconds.into())
@@ -153,7 +153,7 @@ impl Problem {
         self.0.kind
     }
 
-    /// What the client reads.
+    /// The detail that the client gets.
     pub fn detail(&self) -> &str {
         &self.0.detail
     }
@@ -177,8 +177,8 @@ impl Problem {
 }
 
 impl IntoResponse for Problem {
-    /// Only the status and headers: the edge writes the document, since it knows the request's id and what
-    /// the client accepts.
+    /// Only the status and headers: the edge writes the document, since it knows the request's id and the client's `Accept`
+    /// header.
     fn into_response(self) -> Response {
         let mut response = self.status().into_response();
         response.headers_mut().extend(self.0.headers.clone());

@@ -1,4 +1,4 @@
-//! A problem as the document that a client reads.
+//! Writes a problem as a document.
 
 use askama::Template;
 use bytes::Bytes;
@@ -37,7 +37,7 @@ pub struct ProblemDocument<'a> {
     /// The id of the request, as in `X-Request-Id`.
     #[schema(value_type = String)]
     instance: &'a str,
-    /// Everything that is wrong with the request, each with its place.
+    /// All validation errors of the request, each with its pointer.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(value_type = Vec<Invalid>, required = false)]
     errors: &'a [Invalid],
@@ -95,6 +95,6 @@ fn xml(document: &ProblemDocument<'_>) -> Vec<u8> {
         });
     }
     xml.close("problem");
-    // What a client sent may be told back to it, and may be anything.
+    // The detail may repeat text of the request, which may have any characters.
     xml.finish_replaced()
 }

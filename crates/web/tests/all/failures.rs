@@ -127,8 +127,7 @@ async fn problem_document_has_all_its_members() {
     assert_eq!(answer.header("content-length"), answer.body.len().to_string());
     assert_eq!(answer.header("x-content-type-options"), "nosniff");
     assert_eq!(answer.status, 405);
-    let detail = "There is something at this address, but it does not take this method. The Allow header lists the \
-                  methods it takes.";
+    let detail = "This address exists, but does not support this method. The Allow header lists the supported methods.";
     assert_eq!(
         answer.json(),
         json!({

@@ -106,8 +106,7 @@ async fn every_problem_is_written_in_xml() {
         405,
         "method-not-allowed",
         "Method not allowed",
-        "There is something at this address, but it does not take this method. The Allow header lists the methods \
-         it takes.",
+        "This address exists, but does not support this method. The Allow header lists the supported methods.",
     );
     let wanted = "must be a whole number from -9223372036854775808 to 9223372036854775807";
     is_xml_problem(
@@ -131,7 +130,7 @@ async fn every_problem_is_written_in_xml() {
         409,
         "conflict",
         "Conflict",
-        "The request is in conflict with the state of what it is about.",
+        "The request conflicts with the current state of the resource.",
     );
     for _ in 0..2 {
         is_xml_problem(
