@@ -1,4 +1,4 @@
-//! Who is calling: an account that signed in, and has calls left this hour.
+//! The caller: an account that signed in and has a call left in this hour.
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
@@ -8,7 +8,7 @@ use web::Problem;
 
 use crate::Museum;
 
-/// A caller who signed in. An operation that takes one in its signature cannot be reached without.
+/// A caller who signed in. An operation with this argument cannot be reached without sign-in.
 pub(crate) struct Caller {
     pub(crate) account: Uuid,
 }

@@ -1,4 +1,4 @@
-//! Demo data: an account, and events whose dates lie around today, whenever that is.
+//! Demo data: an account, and events with dates around today.
 
 use db::{Error, WriteTx, to_json};
 use jiff::{Timestamp, ToSpan, civil::Date};
@@ -107,7 +107,7 @@ const EVENTS: &[DemoEvent] = &[
     },
 ];
 
-/// An event of the demo, and its days, for the document's examples.
+/// An event of the demo and its days, for the examples of the document.
 pub(crate) fn example(today: Date, hours: &Hours) -> (Uuid, Vec<Date>) {
     let event = &EVENTS[6];
     (event.id, dates_around(today, event.days, hours))
@@ -141,7 +141,7 @@ impl Museum {
             .await
     }
 
-    /// Keeps the demo events fresh for as long as the service runs.
+    /// Gives new dates to past demo events every day while the service runs.
     pub(crate) async fn keep_demo_fresh_for_ever(self) {
         loop {
             self.clock.wait_until(self.hours.next_midnight(self.clock.now())).await;
@@ -153,7 +153,7 @@ impl Museum {
 }
 
 impl Hours {
-    /// When the next day begins where the museum is.
+    /// When the next day begins in the zone of the museum.
     fn next_midnight(&self, now: Timestamp) -> Timestamp {
         let tomorrow = self.today(now).tomorrow().ok().and_then(|day| self.start_of(day));
         tomorrow.unwrap_or(Timestamp::MAX)

@@ -1,4 +1,4 @@
-//! Examples in the OpenAPI document that work when they are sent to a demo as they stand: days to come, and a demo event.
+//! Examples in the OpenAPI document that work when they are sent to a demo: future days, and a demo event.
 
 use jiff::{Timestamp, ToSpan};
 use serde_json::json;

@@ -1,8 +1,8 @@
 //! The museum: opening hours, special events, tickets.
 //!
 //! A folder per resource: [`hours`], [`event`], [`ticket`], each with the type and its rules (`mod.rs`), the
-//! operations (`api.rs`) and the SQL (`store.rs`). [`service`] describes the museum to
-//! the program that runs it, and [`Museum::open`] puts it together.
+//! operations (`api.rs`) and the SQL (`store.rs`). [`service`] describes the museum to the program that runs it, and
+//! [`Museum::open`] opens it.
 
 mod caller;
 mod demo;
@@ -32,10 +32,10 @@ pub use hours::SettingsError;
 pub use service::{MIGRATIONS, SERVICE};
 pub use settings::{Settings, WeekSettings};
 
-/// The name of this version of the museum's description.
+/// The version of the museum's public description.
 const VERSION_LABEL: &str = "@yummy-bear";
 
-/// The running service: what its operations share. Cloning it is cheap.
+/// The running service: the state that its operations share. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Museum {
     address: std::sync::Arc<str>,
@@ -79,7 +79,7 @@ impl Museum {
         Ok(museum)
     }
 
-    /// Works in the background until `stop` ends, if there is work.
+    /// Runs the background work until `stop` ends, if there is any.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         if self.demo {
             let work = |_| self.clone().keep_demo_fresh_for_ever();
@@ -94,12 +94,12 @@ impl Museum {
         &self.accounts
     }
 
-    /// What day it is where the museum is.
+    /// Today in the zone of the museum.
     pub(crate) fn today(&self) -> jiff::civil::Date {
         self.hours.today(self.clock.now())
     }
 
-    /// Where something below the API's prefix is.
+    /// The address of a path below the API's prefix.
     pub(crate) fn location(&self, path: &str) -> String {
         format!("{}{}{path}", self.address, SERVICE.prefix)
     }
@@ -128,7 +128,7 @@ impl Museum {
     }
 }
 
-/// The OpenAPI document of the service at an address; without one, wherever the document comes from.
+/// The OpenAPI document of the service at an address; without an address, its server is relative to the document.
 pub fn openapi(address: &str) -> utoipa::openapi::OpenApi {
     routes_and_document(address).1
 }

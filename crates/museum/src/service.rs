@@ -1,4 +1,4 @@
-//! The museum as the program that runs it sees it.
+//! The description of the museum for the program that runs it.
 
 use std::net::SocketAddr;
 
@@ -16,7 +16,7 @@ use crate::{DEMO_ACCOUNT, Museum, Settings, examples, hours::Hours, routes_and_d
 pub const MIGRATIONS: &[Migrations] =
     &[identity::MIGRATIONS, identity::quota::MIGRATIONS, model::migrations!("museum")];
 
-/// What is the same for every instance.
+/// The properties that all instances share.
 pub const SERVICE: Description = Description {
     name: "museum",
     title: "Museum",
@@ -41,7 +41,7 @@ impl Service for Settings {
         &self.address
     }
 
-    /// Without an address from the operator, links are paths.
+    /// Without an address in the settings, links are paths.
     fn instance_address(&self, _: SocketAddr) -> String {
         self.address.clone()
     }

@@ -1,4 +1,4 @@
-//! What an operator can set about the museum.
+//! The settings of the museum.
 
 use std::net::{Ipv4Addr, SocketAddr};
 

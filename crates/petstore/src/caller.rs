@@ -1,4 +1,4 @@
-//! Who is calling: each rule of the store's is an extractor, so that an operation cannot be reached past it.
+//! The callers: each kind of credential is an extractor, so that an operation cannot be reached without it.
 //!
 //! Users who logged in are in [`crate::user::logged_in`].
 
@@ -20,10 +20,10 @@ use web::{
 
 use crate::Petstore;
 
-/// Both scopes: the store's document asks for the two wherever it asks for one.
+/// Both scopes: the public description requires both for every operation that needs one.
 const PETS: &[&str] = &["write:pets", "read:pets"];
 
-/// The headers that an API key may come in: the documented one, and one that proxies do not drop for its underscore.
+/// The headers of an API key: the documented one, and one without an underscore, which some proxies drop.
 const KEY_HEADERS: [&str; 2] = ["api_key", "x-api-key"];
 
 /// A caller with an access token for pets.
@@ -40,7 +40,7 @@ impl FromRequestParts<Petstore> for PetsCaller {
     }
 }
 
-/// A caller with an API key, or with an access token for pets. One valid credential suffices, even if the other is not valid.
+/// A caller with an API key, or with an access token for pets. One valid credential is enough, also if the other is not valid.
 pub(crate) struct KeyOrPetsCaller;
 
 impl FromRequestParts<Petstore> for KeyOrPetsCaller {
@@ -82,8 +82,8 @@ impl FromRequestParts<Petstore> for KeyCaller {
     }
 }
 
-/// For operations that take an API key: caches know by themselves that an answer to `Authorization` is not for others, and have
-/// to be told about a header of our own.
+/// The cache headers of operations with an API key: caches do not share answers to `Authorization`, but do not know our own
+/// header.
 pub(crate) async fn not_shared(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
@@ -92,7 +92,7 @@ pub(crate) async fn not_shared(request: Request, next: Next) -> Response {
     response
 }
 
-/// Whether there is an access token for pets; one that is not valid is refused.
+/// Whether there is an access token for pets; an invalid token is rejected.
 async fn authorized(parts: &Parts, store: &Petstore) -> Result<bool> {
     let token = bearer::bearer_token(parts).map_err(|fault| fault.problem(&store.sign_in.verifier))?;
     let Some(token) = token else { return Ok(false) };
@@ -102,7 +102,7 @@ async fn authorized(parts: &Parts, store: &Petstore) -> Result<bool> {
     Ok(true)
 }
 
-/// What a request has for an API key.
+/// The API key of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Key {
     Absent,
@@ -110,7 +110,7 @@ enum Key {
     Valid,
 }
 
-/// The API key of a request; a call with a valid one is counted. Of two, one in each header, a valid one suffices.
+/// Reads the API key of a request, and counts the call if it is valid. Of two keys, one in each header, one valid key is enough.
 async fn sent_key(parts: &Parts, store: &Petstore) -> Result<Key> {
     let mut found = Key::Absent;
     for name in KEY_HEADERS {

@@ -55,7 +55,7 @@ const PETS: &[DemoPet] = &[
 ];
 
 impl Petstore {
-    /// Brings the demo data, once. To be called at every start.
+    /// Adds the demo data once. Call it at every start.
     pub(crate) async fn add_demo_data(&self) -> Result<(), OpenError> {
         let brought =
             self.db.read(|tx| tx.row("SELECT 1 FROM demo_brought", &[], |row| row.get::<i64>(0))).await?;
@@ -103,7 +103,7 @@ impl Petstore {
     }
 }
 
-/// A user of the demo, about to come.
+/// A user of the demo, before it is added.
 struct DemoUser {
     name: Name,
     hash: PasswordHash,
@@ -127,7 +127,7 @@ impl DemoUser {
     }
 }
 
-/// The first ids that are given out follow those of the demo.
+/// Assigned ids start after those of the demo.
 fn start_ids_after_demo(tx: &mut WriteTx<'_>) -> Result<(), Error> {
     for (kind, next) in [("pet", 11_i64), ("order", 11), ("user", 11)] {
         tx.execute("UPDATE next_id SET id = $2 WHERE kind = $1 AND id < $2", &[kind.into(), next.into()])?;
@@ -135,7 +135,7 @@ fn start_ids_after_demo(tx: &mut WriteTx<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The users' ids and what they say of themselves.
+/// The users' ids and profiles.
 fn profiles() -> [User; 3] {
     let profile = |id: i64, first: &str, last: &str, email: &str, phone: &str| User {
         id,

@@ -1,11 +1,11 @@
-//! Examples in the OpenAPI document that work when they are sent to a demo as they stand: pets, an order and users of the demo.
+//! Examples in the OpenAPI document that work when they are sent to a demo: pets, an order and users of the demo.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use utoipa::openapi::OpenApi;
 use web::openapi::{body_example, parameter_example};
 
-/// The document with examples for this moment.
+/// The document with examples for this time.
 pub(crate) fn with_examples(mut document: OpenApi, now: Timestamp) -> OpenApi {
     parameter_example(&mut document, "petId", 10);
     parameter_example(&mut document, "orderId", 10);

@@ -1,8 +1,8 @@
-//! Ids for what comes without one.
+//! Assigns ids to resources that are sent without one.
 //!
-//! Clients may choose ids of their own, so an id that is given out may turn out to be taken: the insert decides, and the next
-//! one is tried. A process takes a block of ids from the database at a time, so that an insert is one transaction and inserts do
-//! not wait for one another on PostgreSQL; what is left of a block when the process ends is never given out.
+//! Clients may choose ids, so an assigned id may be taken: the insert decides, and then the next id is tried. A process takes a
+//! block of ids from the database at a time, so that an insert is one transaction, and inserts do not wait for each other on
+//! PostgreSQL. The rest of a block is not used after the process ends.
 
 use std::{
     ops::Range,
@@ -15,17 +15,17 @@ use web::Random;
 /// How many ids a process takes at once.
 const BLOCK: i64 = 100;
 
-/// Ids that are given out stay below this: JavaScript's numbers are exact up to here.
+/// Assigned ids are below this: JavaScript's numbers are exact up to here.
 const END: i64 = 1 << 53;
 
-/// Who gives out the ids of one kind. Cloning it is cheap.
+/// Assigns the ids of one kind of resource. Cloning it is cheap.
 #[derive(Clone)]
 pub(crate) struct Ids {
     kind: &'static str,
     db: Db,
     random: Random,
     block: Arc<Mutex<Range<i64>>>,
-    /// Held while a block is taken. One at a time: else each of many callers who find the block empty takes one of its own.
+    /// Locked while a block is taken, so that of many callers that find the block empty only one takes a new block.
     taking: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -34,7 +34,7 @@ impl Ids {
         Ids { kind, db, random, block: Arc::new(Mutex::new(0..0)), taking: Arc::default() }
     }
 
-    /// Calls `insert` with so many ids, and with others until all were free, which is when it answers with something.
+    /// Calls `insert` with `count` ids, and with others until all are free, which it reports by `Some`.
     pub(crate) async fn assign<T, E, Fut>(
         &self,
         count: usize,
@@ -54,7 +54,7 @@ impl Ids {
             if let Some(done) = insert(ids).await? {
                 return Ok(done);
             }
-            // Past a run of taken ids in a number of tries that hardly grows with its length.
+            // The step doubles, so that a long run of taken ids is skipped in few tries.
             if let Some(last) = last {
                 self.skip(last, step).await?;
             }
@@ -67,7 +67,7 @@ impl Ids {
             return Ok(id);
         }
         let _turn = self.taking.lock().await;
-        // The one before may have taken a block meanwhile.
+        // The previous holder of the lock may have taken a block.
         if let Some(id) = self.next_of_block() {
             return Ok(id);
         }
@@ -88,7 +88,7 @@ impl Ids {
     /// Continues `step` ids after one that was taken.
     async fn skip(&self, taken: i64, step: i64) -> Result<(), Error> {
         if step < BLOCK {
-            // Never back: others may have been given what lies between, or this may be another block by now.
+            // Never backwards: the ids between may be assigned, or this may be another block by now.
             let mut block = self.lock();
             block.start = block.start.max((taken + step).min(block.end));
             return Ok(());
@@ -111,7 +111,7 @@ impl Ids {
     }
 }
 
-/// Somewhere in the whole range, where counting has come to its end.
+/// A random id of the whole range, after the last block.
 pub(crate) fn random(random: &Random) -> i64 {
     (u64::from_be_bytes(random.bytes()) >> 11).max(1) as i64
 }

@@ -1,8 +1,8 @@
 //! The pet store: pets, orders, users.
 //!
 //! A folder per resource: [`pet`], [`image`], [`order`], [`user`], each with the type and its rules (`mod.rs`), the operations
-//! (`api.rs`), and the SQL (`store.rs`). [`caller`] is who may do what. [`service`] describes the store
-//! to the program that runs it, and [`Petstore::open`] puts it together.
+//! (`api.rs`), and the SQL (`store.rs`). [`caller`] checks credentials. [`service`] describes the store to the program that runs
+//! it, and [`Petstore::open`] opens it.
 
 mod caller;
 mod demo;
@@ -32,7 +32,7 @@ use web::{Background, Clock, Problem, Random, RequestLimits};
 pub use demo::{API_KEY as DEMO_API_KEY, USERS as DEMO_USERS};
 pub use service::{MIGRATIONS, SERVICE, Settings};
 
-/// The running service: what its operations share. Cloning it is cheap.
+/// The running service: the state that its operations share. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Petstore {
     address: Arc<str>,
@@ -52,7 +52,7 @@ pub struct Petstore {
     user_ids: Ids,
 }
 
-/// Who may make users by the list without logging in.
+/// Who may create users by the list without logging in.
 #[derive(Debug, Clone, Copy)]
 enum SignUp {
     /// Any caller, as this is a demo.
@@ -136,7 +136,7 @@ impl Petstore {
         &self.accounts
     }
 
-    /// A path of the API as clients of this instance have it.
+    /// The public address of a path of the API.
     fn path(&self, path: &str) -> String {
         format!("{}{}{path}", web::path_of(&self.address), SERVICE.prefix)
     }

@@ -1,4 +1,4 @@
-//! The pet store as the program that runs it sees it.
+//! The description of the pet store for the program that runs it.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -33,13 +33,13 @@ pub const MIGRATIONS: &[Migrations] =
 /// The security scheme of access tokens in the OpenAPI document.
 pub(crate) const OAUTH: &str = "petstore_auth";
 
-/// What access tokens can be for.
+/// The scopes of access tokens.
 pub(crate) const SCOPES: &[Scope] = &[
     Scope { name: "write:pets", words: "modify pets in your account" },
     Scope { name: "read:pets", words: "read your pets" },
 ];
 
-/// What is the same for every instance.
+/// The properties that all instances share.
 pub const SERVICE: Description = Description {
     name: "petstore",
     title: "Pet store",
@@ -107,7 +107,7 @@ impl Service for Settings {
     }
 
     fn needs_address(&self) -> bool {
-        // Tokens are valid for the address, unless they are an external issuer's and have an audience of their own.
+        // The address is the audience of tokens, unless an external issuer with another audience is set.
         self.oauth.issuer.is_empty() || self.oauth.audience.is_empty()
     }
 
@@ -140,8 +140,8 @@ impl Service for Settings {
         add_user(instance, name, password).boxed()
     }
 
-    /// Removes a user with all that the store keeps about one: sessions, grants and the profile go with the account, and neither
-    /// pets nor orders know of users.
+    /// Removes a user with all data about the user: sessions, grants and the profile are deleted with the account, and pets and
+    /// orders do not refer to users.
     fn remove_user<'a>(
         &'a self,
         instance: &'a Instance,
@@ -156,7 +156,7 @@ impl Running for Petstore {
         self.router()
     }
 
-    /// There is no work in the background.
+    /// The pet store has no background work.
     fn run(self: Box<Self>, _: BoxFuture<'static, ()>) -> BoxFuture<'static, ()> {
         async {}.boxed()
     }

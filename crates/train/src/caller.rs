@@ -1,4 +1,4 @@
-//! Who is calling: an access token with the scope that the operation needs, and calls left this hour.
+//! The caller: an access token with the scope of the operation, and a call left in this hour.
 
 use std::{
     marker::PhantomData,
@@ -29,9 +29,9 @@ impl Scopes for Write {
     const NEEDED: &'static [&'static str] = &["write"];
 }
 
-/// A caller that may do what `S` stands for.
+/// A caller with the scope `S`.
 pub(crate) struct Caller<S> {
-    /// Whom the caller speaks for; what belongs to one subject no other sees.
+    /// The subject of the token. Resources are visible only to the subject that owns them.
     pub(crate) subject: String,
     scopes: PhantomData<S>,
 }

@@ -1,4 +1,4 @@
-//! Cancelling a booking: its seat becomes free, and what was paid for it goes back.
+//! Cancels a booking: its seat becomes free, and its payment is refunded.
 
 use axum::{
     extract::State,
@@ -21,7 +21,7 @@ use crate::{
 
 /// Delete a booking
 ///
-/// The seat is free at once. What was paid for it goes back; a booking that is paid for stays once its train has left.
+/// The seat is free at once, and the payment is refunded. A paid booking of a departed trip cannot be deleted.
 #[utoipa::path(
     delete, path = "/bookings/{bookingId}", operation_id = "delete-booking", tag = "Bookings",
     params(("bookingId" = Uuid, Path, description = "The booking's id.")),
@@ -52,11 +52,11 @@ pub(crate) async fn delete(
     Ok(cached(StatusCode::NO_CONTENT.into_response(), NOT_CACHED))
 }
 
-/// What became of cancelling a booking.
+/// The result of cancelling a booking.
 pub(crate) enum Cancelled {
     Done,
     Unknown,
-    /// It is paid for, and its train has left.
+    /// The booking is paid for, and its train has departed.
     Departed,
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn complete(document: utoipa::openapi::OpenApi, hold: SignedDuration)
     document
 }
 
-/// A length of time as a person says it: "an hour", "90 seconds".
+/// A duration in words: "an hour", "90 seconds".
 fn in_words(time: SignedDuration) -> String {
     let (number, unit) = match time.as_secs() {
         seconds if seconds % 3600 == 0 => (seconds / 3600, "hour"),
@@ -89,7 +89,7 @@ fn complete_operation(operation: &mut Operation) {
         // A header can be left out, and is never null.
         if parameter.name == "Idempotency-Key" {
             let text = ObjectBuilder::new().schema_type(Type::String).max_length(Some(255));
-            // Visible ASCII, with blanks only between: HTTP takes them away at the ends.
+            // Visible ASCII, with blanks only between characters: HTTP removes them at the ends.
             parameter.schema = Some(text.pattern(Some("^[!-~]([ -~]*[!-~])?$")).into());
         }
     }

@@ -1,4 +1,4 @@
-//! Examples in the OpenAPI document that work when they are sent to a service as they stand: a trip of the days to come.
+//! Examples in the OpenAPI document that work when they are sent to a service: a trip of one of the next days.
 
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::timetable::{Run, Timetable};
 const ORIGIN: Uuid = uuid!("efdbb9d1-02c2-4bc3-afb7-6788d8782b1e");
 const DESTINATION: Uuid = uuid!("b2e783e1-c824-4d63-b37a-d8d698862f1d");
 
-/// The document with examples for this moment.
+/// The document with examples for this time.
 pub(crate) fn with_examples(mut document: OpenApi, timetable: &Timetable, now: Timestamp) -> OpenApi {
     let today = now.to_zoned(TimeZone::UTC).date();
     parameter_example(&mut document, "stationId", ORIGIN.to_string());
@@ -27,7 +27,7 @@ pub(crate) fn with_examples(mut document: OpenApi, timetable: &Timetable, now: T
             "has_dog": service.dogs,
         });
         body_example(&mut document, "create-booking", booking);
-        // Digit for digit, as it is written everywhere else.
+        // With the same digits as in answers.
         let price = serde_json::from_str(&service.price.to_string()).unwrap_or(Value::Null);
         let payment =
             |source: Value| json!({"amount": price, "currency": service.currency, "source": source});

@@ -1,8 +1,8 @@
-//! `Idempotency-Key`: a request that is sent twice does its work once.
+//! `Idempotency-Key`: a repeated request has one effect.
 //!
-//! The row of a key commits with the work that it stands for. It is found by a hash of caller, operation and key; the body is
-//! known by a fingerprint made with the key and the installation's secret, neither of which is kept with it. So what is kept
-//! tells neither key nor body, even where the key can be guessed: bodies may hold the numbers of cards.
+//! The row of a key is committed in the transaction of the work. It is found by a hash of caller, operation and key; the body is
+//! compared by a fingerprint, keyed with the key and the installation secret, which are not stored with it. So the row reveals
+//! neither key nor body, even if the key can be guessed: bodies may have card numbers.
 
 use axum::extract::FromRequestParts;
 use db::{Error, Json, Tx, WriteTx, to_json};
@@ -20,7 +20,7 @@ const HEADER: &str = "Idempotency-Key";
 /// How long an answer is kept.
 const KEPT: SignedDuration = SignedDuration::from_hours(24);
 
-/// The key that a request came with, if it did.
+/// The key of a request, if it has one.
 pub(crate) struct Key(Option<String>);
 
 impl<S: Sync> FromRequestParts<S> for Key {
@@ -71,7 +71,7 @@ impl Key {
             hash.update(part);
         }
         let body = serde_json::to_vec(body).map_err(Problem::internal)?;
-        // Any length of key will do for an HMAC.
+        // An HMAC accepts a key of any length.
         let mut mac = Hmac::<Sha256>::new_from_slice(secret).map_err(Problem::internal)?;
         mac.update(&(key.len() as u64).to_be_bytes());
         mac.update(key.as_bytes());
@@ -84,7 +84,7 @@ impl Key {
     }
 }
 
-/// An answer that can be given again.
+/// A stored answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Answer<T> {
@@ -97,7 +97,7 @@ pub(crate) enum Answer<T> {
 pub(crate) struct Rejection {
     kind: String,
     detail: String,
-    /// In how many seconds the request may pass, where a limit was reached. Such a refusal is not kept.
+    /// After how many seconds the request may pass, if a limit was reached. Such a rejection is not stored.
     #[serde(skip)]
     retry_after: Option<u64>,
 }
@@ -107,7 +107,7 @@ impl Rejection {
         Rejection { kind: kind.name.into(), detail: detail.into(), retry_after: None }
     }
 
-    /// A request that is rejected because of a limit, until a moment.
+    /// A request that is rejected because of a limit, until a time.
     pub(crate) fn limit(
         kind: &'static Kind,
         detail: impl Into<String>,
@@ -118,7 +118,7 @@ impl Rejection {
     }
 }
 
-/// How many whole seconds to wait until a moment is reached; 1 at the least.
+/// The number of whole seconds until a time, at least 1.
 pub(crate) fn seconds_until(moment: Timestamp, now: Timestamp) -> u64 {
     let left = moment.duration_since(now);
     let whole = left.as_secs() + i64::from(left.subsec_nanos() > 0);
@@ -139,23 +139,23 @@ impl From<Rejection> for Problem {
     }
 }
 
-/// What is known about a request with a key.
+/// The state of a request with a key.
 pub(crate) enum Known<T> {
-    /// The key is new and now taken: do the work.
+    /// The key was new and is now stored: do the work.
     New,
     Answered(Answer<T>),
     /// The work is being done, or the key was used with another body.
     Refused(Rejection),
 }
 
-/// Takes a request's key, or says what became of it.
+/// Stores a request's key, or returns the state of the key.
 pub(crate) fn take<T: for<'a> Deserialize<'a>>(
     tx: &mut WriteTx<'_>,
     request: Option<&Request>,
     now: Timestamp,
 ) -> Result<Known<T>, Error> {
     let Some(Request { owner, hash, fingerprint }) = request else { return Ok(Known::New) };
-    // A few old ones go with every new one, so that they cannot pile up; and this one, if it is old.
+    // Each new key deletes a few expired ones, so that they do not accumulate, and its own row if that is expired.
     tx.execute(
         db::delete_some!("idempotency", "hash", "expires_at <= $1 ORDER BY expires_at LIMIT 10"),
         &[now.into()],
@@ -201,7 +201,7 @@ fn known<T: for<'a> Deserialize<'a>>(
     })
 }
 
-/// Keeps the answer to a request.
+/// Stores the answer to a request.
 pub(crate) fn keep<T: Serialize>(
     tx: &mut WriteTx<'_>,
     request: Option<&Request>,
@@ -218,13 +218,13 @@ pub(crate) fn keep<T: Serialize>(
     .map(drop)
 }
 
-/// Lets a key go, since nothing was done.
+/// Deletes a key whose request had no effect.
 pub(crate) fn forget(tx: &mut WriteTx<'_>, request: Option<&Request>) -> Result<(), Error> {
     let Some(Request { hash, .. }) = request else { return Ok(()) };
     tx.execute("DELETE FROM idempotency WHERE hash = $1", &[hash.as_slice().into()]).map(drop)
 }
 
-/// Forgets all requests of an owner.
+/// Deletes all requests of an owner.
 pub(crate) fn forget_all(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
     tx.execute("DELETE FROM idempotency WHERE owner = $1", &[owner.into()]).map(drop)
 }

@@ -1,9 +1,8 @@
 //! Train travel: stations, trips, bookings, payments.
 //!
 //! A folder per resource: [`station`], [`trip`], [`booking`], [`payment`], each with the type and its rules (`mod.rs`), the
-//! operations (`api.rs`) and the SQL (`store.rs`). The [`timetable`] says which trains there are; [`sweep`] brings holds and
-//! payments to their end. [`service`] describes the
-//! service to the program that runs it, and [`Train::open`] puts it together.
+//! operations (`api.rs`) and the SQL (`store.rs`). The [`timetable`] has the trains; [`sweep`] releases expired holds and
+//! settles payments. [`service`] describes the service to the program that runs it, and [`Train::open`] opens it.
 
 mod booking;
 mod cache;
@@ -53,11 +52,11 @@ use webhooks::{Destinations, Webhooks};
 /// The demo's users: name and password.
 pub const DEMO_USERS: &[(&str, &str)] = &[("demo", "demo"), ("alice", "alice")];
 
-/// The running service: what its operations share. Cloning it is cheap.
+/// The running service: the state that its operations share. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Train(Arc<Inner>);
 
-/// What its operations share.
+/// The state that the operations share.
 pub struct Inner {
     address: String,
     request_limits: RequestLimits,
@@ -128,7 +127,7 @@ impl Train {
         }
         let webhooks = webhooks::Settings {
             destinations: Destinations {
-                // Stricter than the demo, which other machines may reach: a subscriber would have the service call its own ports.
+                // Stricter than the demo, which may be reachable from other machines: a subscriber could have the service call its own ports.
                 loopback: demo && is_local,
                 networks: settings.webhook_networks.clone(),
             },
@@ -185,7 +184,7 @@ impl Train {
     }
 }
 
-/// The OpenAPI document of an instance at an address, where seats are held so long.
+/// The OpenAPI document of an instance at an address, with its length of a hold.
 pub fn openapi(address: &str, hold: SignedDuration) -> utoipa::openapi::OpenApi {
     routes_and_document(address, hold).1
 }

@@ -1,4 +1,4 @@
-//! Lists as this service answers them: a page of data, and links to itself and its neighbours.
+//! Pages of lists: the items, and links to this page, the previous and the next one.
 
 use axum::extract::{FromRequestParts, OriginalUri};
 use http::request::Parts;
@@ -71,7 +71,7 @@ impl<T: Listed + ToSchema> ToSchema for Page<T> {
     }
 }
 
-/// Where a page and its neighbours are.
+/// The addresses of a page, the previous and the next one.
 #[derive(Resource)]
 #[resource(xml = "links")]
 pub(crate) struct PageLinks {
@@ -83,7 +83,7 @@ pub(crate) struct PageLinks {
     prev: Option<String>,
 }
 
-/// The address of a request as its client knows it, to make links from.
+/// The public address of a request, for links.
 pub(crate) struct PageAddress {
     path: String,
     parameters: Vec<(String, String)>,
@@ -103,7 +103,7 @@ impl<S: Sync + Send> FromRequestParts<S> for PageAddress {
 }
 
 impl PageAddress {
-    /// This page of a list at `address`, of which more follows or not.
+    /// The links of this page of a list at `address`; `more` is whether another page follows.
     pub(crate) fn links(&self, address: &str, paging: Paging, more: bool) -> PageLinks {
         let page = paging.page();
         PageLinks {

@@ -1,4 +1,4 @@
-//! Removing a user: what belongs to the user ends, and what must stay loses the personal data.
+//! Removes a user: the user's data is deleted, and rows that must stay lose their personal data.
 
 use db::{Error, WriteTx};
 use identity::{Accounts, ChangeError};
@@ -6,14 +6,14 @@ use uuid::Uuid;
 
 use crate::{booking, idempotency, payment, traveller};
 
-/// Removes a user, in one transaction: the account with its sessions and grants, webhook subscriptions and what is on its way to
-/// them, holds and remembered answers. Bookings and payments stay without an owner and without names.
+/// Removes a user, in one transaction: the account with its sessions and grants, webhook subscriptions with their pending
+/// deliveries, holds and stored answers. Bookings and payments stay without an owner and without names.
 pub(crate) async fn remove_user(accounts: &Accounts, name: &str) -> Result<(), ChangeError> {
     accounts.remove_with(name, |tx, account: Uuid| remove(tx, &account.to_string())).await
 }
 
 pub(crate) fn remove(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
-    // First, as wherever a user's bookings are made: what is under way is committed and found, and nothing new begins.
+    // First, as for every booking of a user: running bookings are committed before it and found, and no new one begins.
     traveller::close(tx, owner)?;
     // Lock order: trips, bookings, payments.
     booking::store::release_all(tx, owner)?;

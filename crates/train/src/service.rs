@@ -1,4 +1,4 @@
-//! The train service as the program that runs it sees it.
+//! The description of the train service for the program that runs it.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -29,13 +29,13 @@ pub const MIGRATIONS: &[Migrations] = &[
 /// The security scheme of access tokens in the OpenAPI document.
 pub(crate) const OAUTH: &str = "OAuth2";
 
-/// What access tokens can be for.
+/// The scopes of access tokens.
 pub(crate) const SCOPES: &[Scope] = &[
     Scope { name: "read", words: "see stations, trips and your bookings" },
     Scope { name: "write", words: "book, pay and cancel for you" },
 ];
 
-/// What is the same for every instance.
+/// The properties that all instances share.
 pub const SERVICE: Description = Description {
     name: "train",
     title: "Train travel",
@@ -131,7 +131,7 @@ impl Service for Settings {
     }
 
     fn needs_address(&self) -> bool {
-        // With an external issuer too: webhooks carry tokens of the service's own.
+        // Also with an external issuer: webhooks carry tokens that the service signs.
         true
     }
 

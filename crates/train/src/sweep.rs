@@ -6,13 +6,14 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{Train, payment, payment::settle::SettleError, trip};
 
-/// How often to look at the least; no request waits for it, since a booking that needs a seat takes it from an expired hold.
+/// The longest time between two sweeps. No request waits for one, since a booking that needs a seat takes it from an expired
+/// hold.
 const AT_LEAST_EVERY: SignedDuration = SignedDuration::from_secs(30);
 
-/// How long to wait when something went wrong.
-const AFTER_A_FAILURE: SignedDuration = SignedDuration::from_secs(1);
+/// How long to wait after an error.
+const RETRY_AFTER: SignedDuration = SignedDuration::from_secs(1);
 
-/// How many holds are looked at in one go.
+/// How many holds are read at once.
 const BATCH: i64 = 500;
 
 impl Train {
@@ -28,13 +29,13 @@ impl Train {
 
     async fn do_due_work_forever(&self) {
         loop {
-            // Before the work: what becomes due while it is done is found by the next look.
+            // Read before the work: the next sweep finds the work that becomes due during this one.
             let began = self.clock.now();
             let until = match self.do_due_work().await {
-                Ok(()) => self.next_look(began).await,
+                Ok(()) => self.next_sweep(began).await,
                 Err(error) => {
                     tracing::warn!(%error, "expired holds or open payments could not be settled; trying again");
-                    self.clock.now() + AFTER_A_FAILURE
+                    self.clock.now() + RETRY_AFTER
                 }
             };
             let wait = self.clock.wait_until(until);
@@ -51,7 +52,7 @@ impl Train {
         self.settle_due().await
     }
 
-    /// There is something to do.
+    /// Wakes the sweeper.
     pub(crate) fn wake(&self) {
         self.woken.notify_one();
     }
@@ -63,14 +64,14 @@ impl Train {
             if trips.is_empty() {
                 return Ok(());
             }
-            // One transaction a trip, so that a booking waits for one trip at most.
+            // One transaction for each trip, so that a booking waits for one trip at most.
             for trip in trips {
                 self.db.write(move |tx| trip::store::expire(tx, trip, now)).await?;
             }
         }
     }
 
-    async fn next_look(&self, began: Timestamp) -> Timestamp {
+    async fn next_sweep(&self, began: Timestamp) -> Timestamp {
         let latest = began + AT_LEAST_EVERY;
         match self.db.read(payment::store::next_check).await {
             Ok(Some(due)) => due.min(latest),

@@ -5,8 +5,8 @@ use web::{Problem, problem::FORBIDDEN};
 
 /// Locks a user's row until this transaction ends, before trips, bookings and payments. `false` when the user was removed.
 ///
-/// Of two bookings at once the second counts the first, and none begins while the user is being removed: an access token may
-/// be accepted for some seconds after that.
+/// Of two concurrent bookings the second counts the first, and no booking begins during a removal of the user: an access token
+/// may be accepted for some seconds after it.
 pub(crate) fn enter(tx: &mut WriteTx<'_>, owner: &str) -> Result<bool, Error> {
     let removed = tx.row(
         "INSERT INTO traveller (owner, removed) VALUES ($1, FALSE)
@@ -17,7 +17,7 @@ pub(crate) fn enter(tx: &mut WriteTx<'_>, owner: &str) -> Result<bool, Error> {
     Ok(removed != Some(true))
 }
 
-/// Marks a user as removed. The row stays; it has nothing but an id that no account has any more.
+/// Marks a user as removed. The row stays; it has only the id of the removed account.
 pub(crate) fn close(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
     tx.execute(
         "INSERT INTO traveller (owner, removed) VALUES ($1, TRUE) ON CONFLICT (owner) DO UPDATE SET removed = TRUE",

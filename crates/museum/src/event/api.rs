@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{Museum, caller::Caller};
 
-/// How many events are read at once while a list is written.
+/// How many events of a streamed list are read at once.
 const BATCH: i64 = 64;
 
 /// Create a special event
@@ -47,13 +47,13 @@ pub(crate) async fn create(
 #[derive(Parameters)]
 #[resource(case = "camelCase", check = is_a_range)]
 pub(crate) struct EventQuery {
-    /// The first day of the range. Today, where the museum is, if absent.
+    /// The first day of the range. The default is today in the zone of the museum.
     #[field(example = "2026-09-11")]
     start_date: Option<Date>,
-    /// The last day of the range. Seven days after `startDate` if absent.
+    /// The last day of the range. The default is seven days after `startDate`.
     #[field(example = "2026-09-18")]
     end_date: Option<Date>,
-    /// Which page, from 1: page *p* covers the *p*-th stretch of `limit` days of the range.
+    /// Which page, from 1: page *p* covers the *p*-th period of `limit` days of the range.
     #[field(rule = page(), default = 1)]
     page: i64,
     /// How many days a page covers.
@@ -86,15 +86,14 @@ impl EventQuery {
     }
 }
 
-/// So many days, unless there are not that many.
+/// A span of days; `None` if it is longer than the calendar.
 fn days_span(days: i64) -> Option<jiff::Span> {
     jiff::Span::new().try_days(days).ok()
 }
 
 /// List special events
 ///
-/// The events that take place in the range, those of one page: the stretch of `limit` days that the page covers.
-/// They come in order of their first date on the page, then by name.
+/// Lists the events of one page of the range, which covers `limit` days, in order of their first date on the page, then by name.
 #[utoipa::path(
     get, path = "/special-events", operation_id = "listSpecialEvents", tag = "Events",
     params(EventQuery),

@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 use web::input::rules::{Rule, date, list};
 
-/// A special event of the museum's.
+/// A special event of the museum.
 #[derive(Debug, Clone, PartialEq, Resource)]
 #[resource(case = "camelCase", table)]
 #[resource(new = NewSpecialEvent, new_doc = "A special event to be.")]
@@ -28,7 +28,7 @@ pub(crate) struct SpecialEvent {
     #[field(input_doc = "The days on which it takes place. Repeats count once, and any order will do.")]
     #[field(rule = dates(), json)]
     pub(crate) dates: Vec<Date>,
-    /// What a ticket costs: a decimal of at most 28 digits, digit for digit as it was given.
+    /// The price of a ticket: a decimal of at most 28 digits, returned with the same digits.
     #[field(input_doc = "What a ticket costs: a decimal of at most 28 digits.")]
     #[field(rule = decimal(Decimal::ZERO..=Decimal::MAX).float(), example = 25.50)]
     pub(crate) price: Decimal,

@@ -11,7 +11,7 @@ pub(crate) fn by_id(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<SpecialEvent>, E
     tx.record(sql!("SELECT {SpecialEvent} FROM special_event WHERE id = $1"), &[id.into()])
 }
 
-/// Where a listing has got to: after this event on this date.
+/// The position of a list: after this event on this date.
 #[derive(Debug, Clone)]
 pub(crate) struct Position {
     pub(crate) date: Date,
@@ -69,7 +69,7 @@ pub(crate) fn change(
     id: Uuid,
     changes: &SpecialEventChanges,
 ) -> Result<Option<SpecialEvent>, Error> {
-    // Takes the row before it is read, so that of two changes at once the second sees the first.
+    // Locks the row before it is read, so that of two concurrent changes the second sees the first.
     tx.lock("SELECT 1 FROM special_event WHERE id = $1 FOR NO KEY UPDATE", &[id.into()])?;
     let Some(before) = by_id(tx, id)? else { return Ok(None) };
     let mut event = before.clone();
@@ -78,7 +78,7 @@ pub(crate) fn change(
     Ok(Some(event))
 }
 
-/// Gives an event other dates.
+/// Replaces the dates of an event.
 pub(crate) fn set_dates(tx: &mut WriteTx<'_>, before: &SpecialEvent, dates: &[Date]) -> Result<(), Error> {
     replace(tx, before, &SpecialEvent { dates: dates.to_vec(), ..before.clone() })
 }

@@ -41,7 +41,7 @@ impl Serialize for HoursAndMinutes {
 #[derive(Parameters)]
 #[resource(case = "camelCase")]
 pub(crate) struct HoursQuery {
-    /// The first day to list. Today, where the museum is, if absent.
+    /// The first day to list. The default is today in the zone of the museum.
     #[field(example = "2026-09-11")]
     start_date: Option<Date>,
     /// Which page, from 1.
@@ -54,8 +54,8 @@ pub(crate) struct HoursQuery {
 
 /// List opening hours
 ///
-/// The days on which the museum is open, from `startDate` on, `limit` of them on a page. Days on which it is
-/// closed are left out. It needs no sign-in.
+/// Lists the days on which the museum is open, from `startDate` on, `limit` of them on a page. Closed days are skipped. No
+/// credentials are needed.
 #[utoipa::path(
     get, path = "/museum-hours", operation_id = "getMuseumHours", tag = "Operations",
     security(()),

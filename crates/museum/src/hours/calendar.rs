@@ -1,4 +1,4 @@
-//! The open days in order, from any day on, however far.
+//! The open days in order, from any day of the calendar.
 
 use jiff::civil::Date;
 
@@ -13,8 +13,7 @@ impl Hours {
         open.skip(usize::try_from(left).unwrap_or(usize::MAX))
     }
 
-    /// Goes year by year while a whole year is to be skipped, so that no page is far away: at worst some
-    /// ten thousand years, each by a handful of sums.
+    /// Skips whole years first, so that a far page is fast: at most ten thousand years, each with a few additions.
     fn skip_years(&self, start: Date, mut skipped: i64) -> (Option<Date>, i64) {
         let mut from = start;
         loop {

@@ -1,4 +1,4 @@
-//! When the museum is open: weekly hours, closures, and the zone they are meant in.
+//! The opening hours: weekly hours, closures, and their time zone.
 
 pub(crate) mod api;
 mod calendar;
@@ -11,7 +11,7 @@ use jiff::{
 
 use crate::Settings;
 
-/// The museum's hours, checked and ready to be asked.
+/// The museum's hours, parsed from the settings.
 #[derive(Debug, Clone)]
 pub(crate) struct Hours {
     zone: TimeZone,
@@ -20,7 +20,7 @@ pub(crate) struct Hours {
     closures: Vec<Closure>,
 }
 
-/// From when to when the museum is open on a day.
+/// The opening and the closing time of a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OpenFrom {
     pub(crate) open: Time,
@@ -33,7 +33,7 @@ enum Closure {
     Once(Date),
 }
 
-/// A setting of the museum's that makes no sense: one line for the operator.
+/// An invalid setting of the museum: one line for the operator.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("museum.{0}")]
 pub struct SettingsError(pub(crate) String);
@@ -67,12 +67,12 @@ impl Hours {
         Ok(Hours { zone, week, closures: closures.collect::<Result<_, _>>()? })
     }
 
-    /// Today, where the museum is.
+    /// Today in the zone of the museum.
     pub(crate) fn today(&self, now: Timestamp) -> Date {
         self.zone.to_datetime(now).date()
     }
 
-    /// The moment at which a day begins where the museum is.
+    /// The time at which a day begins in the zone of the museum.
     pub(crate) fn start_of(&self, date: Date) -> Option<Timestamp> {
         date.to_zoned(self.zone.clone()).ok().map(|zoned| zoned.timestamp())
     }
@@ -84,10 +84,10 @@ impl Hours {
         (!closed).then_some(hours)
     }
 
-    /// The moment at which the museum opens on a day; `None` when it is closed, or past the end of all calendars.
+    /// The time at which the museum opens on a day; `None` when it is closed, or after the end of the calendar.
     pub(crate) fn opening(&self, date: Date) -> Option<Timestamp> {
         let open = self.on(date)?.open;
-        // A time that the clocks skip is the moment they skip it; one that comes twice is the first.
+        // A local time that the clocks skip is the time of the change; of a repeated one, the first counts.
         self.zone.to_ambiguous_zoned(date.to_datetime(open)).compatible().ok().map(|zoned| zoned.timestamp())
     }
 }
@@ -132,7 +132,7 @@ fn parse_closure(text: &str) -> Option<Closure> {
     }
     let (month, day) = text.split_once('-')?;
     let (month, day) = (month.parse().ok()?, day.parse().ok()?);
-    // In a leap year, so that 29 February can be one too.
+    // In a leap year, so that 29 February is valid.
     Date::new(2024, month, day).ok().map(|_| Closure::Yearly { month, day })
 }
 

@@ -17,15 +17,15 @@ use crate::{Museum, caller::Caller, event};
 pub(crate) struct MuseumTicketsConfirmation {
     #[field(rule = text(1..))]
     message: String,
-    /// The name of the event, where the ticket is for one.
+    /// The name of the event, if the ticket is for one.
     #[field(rule = text(1..=200))]
     event_name: Option<String>,
     ticket_id: Uuid,
     ticket_type: TicketType,
     ticket_date: Date,
-    /// The event, where the ticket is for one.
+    /// The event, if the ticket is for one.
     event_id: Option<Uuid>,
-    /// Shows that the ticket was bought.
+    /// Proves the purchase.
     #[field(rule = text(..).pattern(r"^ticket-(general|event)-[0-9a-z]{6}-[0-9a-z]{5}$"))]
     #[field(example = "ticket-event-a98c8f-7eb12")]
     confirmation_code: String,
@@ -52,7 +52,7 @@ impl From<Ticket> for MuseumTicketsConfirmation {
 
 /// Buy a ticket
 ///
-/// For general entry on a day, or for a special event on one of its dates.
+/// Buys a ticket for general entry on a day, or for a special event on one of its dates.
 #[utoipa::path(
     post, path = "/tickets", operation_id = "buyMuseumTickets", tag = "Tickets",
     request_body = Purchase,
@@ -113,7 +113,7 @@ fn name_of_event_on(tx: &mut WriteTx<'_>, id: Uuid, date: Date) -> Result<String
     Ok(event.name)
 }
 
-/// What a wallet application shows of a ticket.
+/// A ticket for a wallet application.
 #[derive(Resource)]
 #[resource(case = "camelCase")]
 pub(crate) struct DigitalTicket {

@@ -1,4 +1,4 @@
-//! Tickets: what can be bought, and what one says.
+//! Tickets: the purchase and the sold ticket.
 
 pub(crate) mod api;
 pub(crate) mod store;
@@ -23,7 +23,7 @@ use web::{
 
 use crate::Museum;
 
-/// What a ticket is for.
+/// The kind of a ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Words)]
 pub(crate) enum TicketType {
     /// Regular entry to the museum.
@@ -32,7 +32,7 @@ pub(crate) enum TicketType {
     Event,
 }
 
-/// A ticket to be bought: for an event, or for general entry.
+/// A purchase: a ticket for an event, or for general entry.
 #[derive(Debug, Clone, Input)]
 #[resource(name = "BuyMuseumTickets", case = "camelCase", check = has_its_event, described = one_of_two)]
 pub(crate) struct Purchase {
@@ -42,11 +42,11 @@ pub(crate) struct Purchase {
     ticket_date: Visit,
     #[field(rule = email(), example = "todd@example.com")]
     email: String,
-    /// Which event the ticket is for.
+    /// The event of the ticket.
     event_id: Option<Uuid>,
 }
 
-/// A ticket for an event names it; one for general entry names none.
+/// Checks that a ticket for an event names it, and that a ticket for general entry names none.
 fn has_its_event(purchase: &PartialPurchase<'_>, fields: &mut Fields<'_>) {
     match (purchase.ticket_type, purchase.event_id) {
         (Some(TicketType::Event), Some(None)) => {
@@ -59,7 +59,7 @@ fn has_its_event(purchase: &PartialPurchase<'_>, fields: &mut Fields<'_>) {
     }
 }
 
-/// The two kinds of purchase, each as a schema of its own: only an object cannot say when `eventId` is required.
+/// The two kinds of purchase as two schemas: one schema cannot express when `eventId` is required.
 fn one_of_two(mut purchase: Object) -> Schema {
     let description = purchase.description.take();
     let kind = |title: &str, word: &'static [&'static str]| {
@@ -81,7 +81,7 @@ fn one_of_two(mut purchase: Object) -> Schema {
     OneOfBuilder::new().description(description).item(event).item(general).into()
 }
 
-/// A day on which a visitor can be let in.
+/// A day for which a ticket can be sold.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Visit {
     date: Date,
@@ -114,7 +114,7 @@ pub(crate) struct Ticket {
     /// The event's name when the ticket was sold.
     pub(crate) event_name: Option<String>,
     pub(crate) date: Date,
-    /// When the museum opens on that day, as it stood when the ticket was sold.
+    /// When the museum opens on that day, by the hours at the time of the sale.
     pub(crate) opens_at: Timestamp,
     pub(crate) email: String,
     pub(crate) confirmation_code: String,

@@ -19,12 +19,12 @@ pub(crate) fn insert(tx: &mut WriteTx<'_>, ticket: &Ticket) -> Result<bool, Erro
     Ok(added == 1)
 }
 
-/// Takes the email addresses out of the tickets that an account bought.
+/// Removes the email addresses from the tickets that an account bought.
 pub(crate) fn strip_emails(tx: &mut WriteTx<'_>, account: Uuid) -> Result<(), Error> {
     tx.execute("UPDATE ticket SET email = '' WHERE account_id = $1", &[account.into()]).map(drop)
 }
 
-/// What a wallet shows of a ticket: the event's name, if it is for one, and when the museum opens.
+/// The data of a ticket for a wallet: the event's name, if it is for one, and when the museum opens.
 pub(crate) fn pass_of(
     tx: &mut Tx<'_>,
     id: Uuid,

@@ -1,4 +1,4 @@
-//! Sending an image of a pet, and getting it back.
+//! The operations on images of pets.
 
 use axum::{
     body::Body,
@@ -26,12 +26,12 @@ use crate::{
     pet::{self, photos::IMAGES},
 };
 
-/// What became of an upload.
+/// The result of an upload.
 #[derive(Resource)]
 pub(crate) struct ApiResponse {
     #[field(example = 200)]
     code: i32,
-    /// The media type that the bytes were found to be of.
+    /// The media type that was detected from the bytes.
     #[field(name = "type", example = MediaType::Png)]
     media_type: MediaType,
     #[field(rule = text(1..))]
@@ -41,7 +41,7 @@ pub(crate) struct ApiResponse {
 #[derive(Parameters)]
 #[resource(case = "camelCase")]
 pub(crate) struct Metadata {
-    /// What there is to say about the image; the answer repeats it.
+    /// A note about the image, which the answer repeats.
     #[field(rule = text(0..=1000))]
     additional_metadata: Option<String>,
 }
@@ -51,8 +51,8 @@ type File = Upload<LARGEST>;
 
 /// Send an image of a pet
 ///
-/// The image's address joins the pet's `photoUrls`. A pet has at most 20 images of 50 MiB together; those whose address is
-/// no longer among its `photoUrls` when it is replaced are removed.
+/// The address of the image is added to the pet's `photoUrls`. A pet has at most 20 images with 50 MiB together. When the pet is
+/// replaced, images whose address is not among the new `photoUrls` are deleted.
 #[utoipa::path(
     post, path = "/pet/{petId}/uploadImage", operation_id = "uploadFile", tag = "pet",
     params(("petId" = i64, Path, description = "The pet's id."), Metadata),
@@ -99,7 +99,7 @@ pub(crate) async fn upload(
 
 /// Get an image of a pet
 ///
-/// Its address is among the pet's `photoUrls`, and all that is needed, so that pages can show it.
+/// The address is among the pet's `photoUrls`. No credentials are needed, so that pages can show the image.
 #[utoipa::path(
     get, path = "/images/{imageId}", operation_id = "getImage", tag = "pet",
     params(("imageId" = Uuid, Path, description = "The image's id.")),
@@ -129,7 +129,7 @@ pub(crate) async fn get(State(petstore): State<Petstore>, Path(id): Path<Uuid>) 
         (header::CONTENT_DISPOSITION, HeaderValue::from_static(disposition)),
         // No browser may run any part of the file.
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox")),
-        // The address is that of these bytes for ever.
+        // The bytes at this address never change.
         (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable")),
     ];
     Ok((headers, Body::from_stream(parts)).into_response())

@@ -1,11 +1,11 @@
-//! Images of pets: kept in pieces, served so that no browser runs them.
+//! Images of pets: stored in pieces, and served so that browsers do not run them.
 
 pub(crate) mod api;
 pub(crate) mod store;
 
 use model::Words;
 
-/// How large an image may be, and how many a pet may have of what size in all.
+/// The maximum size of an image, and the maximum number and total size of a pet's images.
 pub(crate) const LARGEST: usize = 10 * 1024 * 1024;
 pub(crate) const MOST: i64 = 20;
 pub(crate) const LARGEST_TOGETHER: i64 = 50 * 1024 * 1024;
@@ -26,13 +26,13 @@ pub(crate) enum MediaType {
     Avif,
     #[words(word = "image/bmp")]
     Bmp,
-    /// What is not known to be an image is offered as a download.
+    /// Bytes of an unknown type are offered as a download.
     #[words(word = "application/octet-stream")]
     Unknown,
 }
 
 impl MediaType {
-    /// The media type of bytes, by how they begin.
+    /// The media type of bytes, by their beginning.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         match bytes {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => MediaType::Png,

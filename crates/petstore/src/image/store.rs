@@ -14,11 +14,11 @@ const PART: usize = 256 * 1024;
 pub(crate) enum Insertion {
     Yes,
     NoPet,
-    /// The pet has as many images as it may.
+    /// The pet has the maximum number or size of images.
     Full,
 }
 
-/// An image without its bytes, which are in parts of their own.
+/// An image without its bytes, which are in the table of parts.
 #[derive(Clone, Record)]
 pub(crate) struct Image {
     pub(crate) id: Uuid,
@@ -27,7 +27,7 @@ pub(crate) struct Image {
     pub(crate) size: i64,
 }
 
-/// Keeps an image, and adds its address to the pet's photos.
+/// Stores an image, and adds its address to the pet's photos.
 pub(crate) fn insert(
     tx: &mut WriteTx<'_>,
     image: &Image,

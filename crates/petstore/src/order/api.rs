@@ -13,12 +13,12 @@ use super::{
 };
 use crate::Petstore;
 
-/// Orders above this can be read, not deleted: the store's document says so.
+/// Orders above this id can be read, but not deleted, by the public description.
 const LAST_TO_DELETE: i64 = 1000;
 
 /// Place an order
 ///
-/// An order without an id is given one. An id that exists replaces the order that has it.
+/// An order without an id gets one. An existing id replaces the order with this id.
 #[utoipa::path(
     post, path = "/store/order", operation_id = "placeOrder", tag = "store",
     request_body = NewOrder,
@@ -51,7 +51,7 @@ pub(crate) async fn place(
 }
 
 impl Petstore {
-    /// Places an order under an id that no other has.
+    /// Places an order with a free id.
     async fn place_order(&self, order: Order) -> Result<Placed> {
         self.order_ids
             .assign(1, |ids| {

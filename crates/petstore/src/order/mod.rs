@@ -29,12 +29,12 @@ pub(crate) struct Order {
     pub(crate) complete: bool,
 }
 
-/// As exactly as it is kept, so that the answer is what a later one says.
+/// Rounded to the precision of the database, so that later answers are equal.
 fn ship_date() -> impl Rule<Value = Timestamp> {
     timestamp_or_utc().then(|_, time| time.round(Unit::Microsecond).ok())
 }
 
-/// How far an order has come.
+/// The status of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Words)]
 pub(crate) enum OrderStatus {
     Placed,

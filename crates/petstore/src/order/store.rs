@@ -5,10 +5,10 @@ use model::sql;
 
 use super::Order;
 
-/// What became of an order.
+/// The result of placing an order.
 pub(crate) enum Placed {
     Yes(Order),
-    /// Its id is taken by another.
+    /// Another order has its id.
     Taken,
     NoPet,
 }
@@ -29,7 +29,7 @@ pub(crate) fn insert(tx: &mut WriteTx<'_>, order: Order) -> Result<Placed, Error
     Ok(if added == 1 { Placed::Yes(order) } else { Placed::Taken })
 }
 
-/// Places an order if its pet exists, in place of the one that has its id.
+/// Places an order if its pet exists, and replaces an order with the same id.
 pub(crate) fn put(tx: &mut WriteTx<'_>, order: Order) -> Result<Placed, Error> {
     if !pet_exists(tx, order.pet_id)? {
         return Ok(Placed::NoPet);
@@ -44,7 +44,7 @@ pub(crate) fn put(tx: &mut WriteTx<'_>, order: Order) -> Result<Placed, Error> {
     Ok(Placed::Yes(order))
 }
 
-/// Deletes an order; `false` when there is none of this id.
+/// Deletes an order; `false` when there is none with this id.
 pub(crate) fn delete(tx: &mut WriteTx<'_>, id: i64) -> Result<bool, Error> {
     Ok(tx.execute("DELETE FROM store_order WHERE id = $1", &[id.into()])? == 1)
 }

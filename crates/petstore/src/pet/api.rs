@@ -13,7 +13,7 @@ use crate::{
 
 /// Add a pet
 ///
-/// A pet without an id is given one. An id that exists replaces the pet that has it.
+/// A pet without an id gets one. An existing id replaces the pet with this id.
 #[utoipa::path(
     post, path = "/pet", operation_id = "addPet", tag = "pet",
     request_body = NewPet,

@@ -1,4 +1,4 @@
-//! Finding pets: lists as long as the data makes them, written page by page.
+//! Finds pets: streamed lists.
 
 use axum::{extract::State, response::Response};
 use db::{Error, Tx};
@@ -13,15 +13,15 @@ use web::{
 use super::{LONGEST_NAME, Pet, Status, store};
 use crate::{Petstore, caller::PetsCaller};
 
-/// How many pets are on a page while a list is written: so many, or fewer if they are so many bytes.
+/// The maximum number of pets and bytes of a page of a streamed list.
 const PAGE: usize = 64;
 const PAGE_BYTES: usize = 256 * 1024;
-/// How many tags can be asked for at once: each is a look-up of its own.
+/// How many tags a search may have: each is a separate query.
 const MOST_TAGS: usize = 100;
 
 #[derive(Parameters)]
 pub(crate) struct ByStatus {
-    /// The statuses to find, with commas between them or each as a parameter of its own. Available ones if absent.
+    /// The statuses to find, separated by commas or as repeated parameters. The default is `available`.
     #[field(rule = values(word::<Status>().inline()), default = vec![Status::Available],
         example = [Status::Available, Status::Pending])]
     status: Vec<Status>,
@@ -29,7 +29,7 @@ pub(crate) struct ByStatus {
 
 /// Find pets by status
 ///
-/// In order of their ids.
+/// Lists the pets in order of their ids.
 #[utoipa::path(
     get, path = "/pet/findByStatus", operation_id = "findPetsByStatus", tag = "pet",
     params(ByStatus),
@@ -51,12 +51,12 @@ pub(crate) async fn by_status(
 
 #[derive(Parameters)]
 pub(crate) struct ByTags {
-    /// The tags to find, with commas between them or each as a parameter of its own.
+    /// The tags to find, separated by commas or as repeated parameters.
     #[field(rule = values(tag()).named(1..=MOST_TAGS, "tag"), example = ["tag1", "tag2"])]
     tags: Vec<String>,
 }
 
-/// One tag: a comma is the end of it.
+/// One tag, without commas.
 fn tag() -> impl Rule<Value = String> {
     let described = text_object().max_length(Some(LONGEST_NAME)).pattern(Some(text_pattern(",", false)));
     text(1..=LONGEST_NAME).described_as(described)
@@ -64,7 +64,7 @@ fn tag() -> impl Rule<Value = String> {
 
 /// Find pets by tags
 ///
-/// Those with any of the tags, each once, in order of their ids.
+/// Lists the pets with any of the tags, each once, in order of their ids.
 #[utoipa::path(
     get, path = "/pet/findByTags", operation_id = "findPetsByTags", tag = "pet",
     params(ByTags),
@@ -104,7 +104,7 @@ async fn list<K: Ord + Send + Sync + 'static>(
         .await
 }
 
-/// A page: the ids first, of all keys, and then each pet once, as long as there is room.
+/// Reads a page: first the ids for all keys, then each pet once, up to the limits of a page.
 fn page<K>(
     tx: &mut Tx<'_>,
     keys: &[K],
@@ -114,7 +114,7 @@ fn page<K>(
     let mut ids = Vec::new();
     for key in keys {
         ids.extend(next(tx, key, after)?);
-        // No more than a page at any time, however many keys there are.
+        // At most one page of ids in memory, for any number of keys.
         ids.sort_unstable();
         ids.dedup();
         ids.truncate(PAGE);

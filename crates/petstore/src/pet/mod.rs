@@ -51,7 +51,7 @@ pub(crate) struct Tag {
     pub(crate) name: Option<String>,
 }
 
-/// Where a pet stands in the store.
+/// The status of a pet in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Words)]
 pub(crate) enum Status {
     Available,

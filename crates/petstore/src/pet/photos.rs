@@ -1,6 +1,6 @@
-//! The photos of a pet: addresses, of which some are of images that the store serves.
+//! The photos of a pet: addresses, some of them of images that the store serves.
 //!
-//! Images depend on pets and not the other way round: a pet that is replaced deletes the images that it no longer lists.
+//! Images depend on pets: a replaced pet deletes the images that it no longer lists.
 
 use db::{Error, Tx, WriteTx, to_json};
 use uuid::Uuid;

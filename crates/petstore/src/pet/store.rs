@@ -21,7 +21,7 @@ pub(crate) fn insert(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<bool, Error> {
     Ok(added == 1)
 }
 
-/// Replaces a pet; `false` when there is none of its id.
+/// Replaces a pet; `false` when there is none with its id.
 pub(crate) fn replace(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<bool, Error> {
     let changed = tx.execute(sql!("UPDATE pet SET {Pet.set} WHERE id = $1"), &pet.values()?)?;
     if changed == 1 {
@@ -32,7 +32,7 @@ pub(crate) fn replace(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<bool, Error> {
     Ok(changed == 1)
 }
 
-/// Adds a pet, or replaces the one that has its id.
+/// Adds a pet, or replaces the pet with its id.
 pub(crate) fn put(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<(), Error> {
     // Another process may delete the pet between the two statements; the loop then adds it.
     while !insert(tx, pet)? && !replace(tx, pet)? {}
@@ -54,7 +54,7 @@ pub(crate) fn change(
     )
 }
 
-/// Deletes a pet with its images; `false` when there is none of this id.
+/// Deletes a pet with its images; `false` when there is none with this id.
 pub(crate) fn delete(tx: &mut WriteTx<'_>, id: i64) -> Result<bool, Error> {
     Ok(tx.execute("DELETE FROM pet WHERE id = $1", &[id.into()])? == 1)
 }
@@ -108,7 +108,7 @@ pub(crate) const SOME: usize = 8;
 /// The pets of up to [`SOME`] ids in order, and how many bytes they are.
 pub(crate) fn some(tx: &mut Tx<'_>, ids: &[i64]) -> Result<(Vec<Pet>, usize), Error> {
     let Some(last) = ids.last() else { return Ok((Vec::new(), 0)) };
-    // The same one again, where there are fewer.
+    // If there are fewer ids, the last one is repeated.
     let mut params = [(); SOME].map(|()| Value::from(*last));
     for (param, id) in params.iter_mut().zip(ids) {
         *param = (*id).into();

@@ -1,4 +1,4 @@
-//! A check on a resource with an assigned member runs for each view: what creates it, replaces it and changes it.
+//! The check of a resource with an assigned member runs for each view: creation, replacement and change.
 
 use axum::{
     Router,
@@ -65,7 +65,7 @@ async fn check_of_a_new_resource_gets_an_absent_assigned_member() {
     client.post("/").json(&json!({"size": 2})).send().await.is(200, &made);
     is_invalid(client.post("/"), json!({"size": 2, "sold": 3}), &[TOO_MANY]).await;
     is_invalid(client.post("/"), json!({"id": 0, "size": 2, "sold": 3}), &[TOO_MANY, NO_NAME]).await;
-    // A member that is wrong is noted by its own rule only.
+    // An invalid member is reported only by its own rule.
     let errors = [("#/size", "must be a whole number from 1 to 20")];
     is_invalid(client.post("/"), json!({"size": 21, "sold": 3}), &errors).await;
 }

@@ -47,8 +47,8 @@ pub(crate) async fn create(
 
 /// Create several users
 ///
-/// All of them or none. The answer is the last one. It needs a user who has logged in, unless the service is a demo or its
-/// operator opened it. Outside of a demo an address can make a limited number of users an hour.
+/// Creates all users or none, and returns the last one. It needs a user who has logged in, unless the service is a demo or its
+/// settings open it. Without the demo, an address can create a limited number of users an hour.
 #[utoipa::path(
     post, path = "/user/createWithList", operation_id = "createUsersWithListInput", tag = "user",
     request_body = inline(NewUsers),
@@ -65,7 +65,7 @@ pub(crate) async fn create_list(
     origin: Origin,
     Body(NewUsers(new)): Body<NewUsers>,
 ) -> Result<Response> {
-    // After the rules of the body: this one is the address's limit, which only the store knows.
+    // After the rules of the body: the limit of the address is in the settings of the store.
     if let Some(SignUps { per_hour, .. }) = petstore.counted(&origin)
         && new.len() > per_hour as usize
     {
@@ -79,8 +79,8 @@ pub(crate) async fn create_list(
 }
 
 impl Petstore {
-    /// What users are counted under, unless this is a demo: the address that they are made from. A session does not change
-    /// that, since every user could make another.
+    /// The address under which created users are counted; none in a demo. A session does not change that, since each user could
+    /// create another.
     fn counted(&self, origin: &Origin) -> Option<SignUps> {
         match self.sign_up {
             SignUp::Demo => None,
@@ -90,7 +90,7 @@ impl Petstore {
         }
     }
 
-    /// Makes users, all or none, and gives the last one.
+    /// Creates users, all or none, and returns the last one.
     async fn create_users(&self, new: Vec<NewUser>, maker: Creator, origin: &Origin) -> Result<User> {
         let rows = new.into_iter().map(|user| {
             let (name, assigned) = (checked(&user.username)?, user.id.is_none());
@@ -180,8 +180,8 @@ pub(crate) async fn get(
 
 /// Update a user
 ///
-/// Only the user can. The password stays if there is none in the body. A new one ends all other sessions of the user's, and
-/// what the user allowed clients to do.
+/// Only the user can change the account. Without a password in the body, the password stays. A new password ends all other
+/// sessions of the user, and all grants to clients.
 #[utoipa::path(
     put, path = "/user/{username}", operation_id = "updateUser", tag = "user",
     params(("username" = inline(Username), Path, description = "The user's name.")),
@@ -220,7 +220,7 @@ pub(crate) async fn update(
 
 /// Delete a user
 ///
-/// Only the user can.
+/// Only the user can delete the account.
 #[utoipa::path(
     delete, path = "/user/{username}", operation_id = "deleteUser", tag = "user",
     params(("username" = inline(Username), Path, description = "The user's name.")),
@@ -249,7 +249,7 @@ pub(crate) async fn delete(
 }
 
 impl Petstore {
-    /// Whether the caller is the user of this name.
+    /// Whether the caller is the user with this name.
     async fn is_own(&self, caller: &LoggedIn, Username(name): &Username) -> Result<()> {
         let name = name.clone();
         let user = self.db.read(move |tx| store::by_name(tx, &name)).await?;

@@ -1,5 +1,5 @@
-//! A user who logged in: by a session, as a bearer token or as its cookie. An access token is not one: it was given to a
-//! client for pets, and says nothing about the user's password or account.
+//! A user who logged in: a session, sent as a bearer token or as a cookie. An access token is not accepted: it allows a client
+//! to work with pets, not to change the user's account.
 
 use axum::extract::FromRequestParts;
 use http::{HeaderValue, header, request::Parts, uri::Authority};
@@ -48,7 +48,7 @@ impl FromRequestParts<Petstore> for LoggedIn {
     }
 }
 
-/// A caller who may make users by the list: one who has logged in, or any where that is open.
+/// A caller who may create users by the list: a user who has logged in, or any caller if that is open.
 pub(crate) struct ListCreator(pub(crate) Creator);
 
 impl FromRequestParts<Petstore> for ListCreator {
@@ -66,7 +66,7 @@ impl FromRequestParts<Petstore> for ListCreator {
     }
 }
 
-/// The session that a request was sent with as a bearer token, valid or not.
+/// The session that a request has as its bearer token, valid or not.
 pub(crate) fn bearer(parts: &Parts) -> Option<&str> {
     bearer::bearer_token(parts).ok().flatten().filter(|token| !is_access_token(token))
 }
@@ -74,7 +74,7 @@ pub(crate) fn bearer(parts: &Parts) -> Option<&str> {
 /// The name of the cookie that holds a session.
 pub(crate) const COOKIE: &str = "petstore_session";
 
-/// The session that a request was sent with as its cookie, valid or not.
+/// The session that a request has as its cookie, valid or not.
 pub(crate) fn cookie(parts: &Parts) -> Option<&str> {
     let cookies = parts.headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs =
@@ -82,13 +82,13 @@ pub(crate) fn cookie(parts: &Parts) -> Option<&str> {
     pairs.find(|(name, _)| *name == COOKIE).map(|(_, secret)| secret)
 }
 
-/// Whether a browser says that a page of another site caused this request. A cookie goes along with such requests, too, and
-/// the page is not the user. Programs say nothing, and have no cookies that they do not know of.
+/// Whether a browser reports that a page of another site caused this request. Such requests also have the cookie, without the
+/// intent of the user. Other programs do not report a site, and send cookies only on purpose.
 pub(crate) fn is_from_another_site(parts: &Parts, store: &Petstore) -> bool {
     let text = |name: &str| parts.headers.get(name).map(|value| value.to_str().unwrap_or("unreadable"));
     match text("sec-fetch-site") {
         Some(site) => !matches!(site, "same-origin" | "none"),
-        // Browsers send the above only over connections that they trust.
+        // Browsers send Sec-Fetch-Site only over HTTPS and on loopback.
         None => text("origin").is_some_and(|origin| {
             let host = host(parts);
             let authority = origin.split_once("://").map(|(_, authority)| authority);
@@ -103,8 +103,8 @@ fn host(parts: &Parts) -> Option<&str> {
     sent.or(parts.uri.authority().map(Authority::as_str))
 }
 
-/// Whether the answer to a request may set a session's cookie. A browser that has one must name the site that causes a
-/// request, or a page of another site could log it in or out. Browsers do so over HTTPS and on loopback only.
+/// Whether the answer to a request may set the cookie of a session. A browser with the cookie must report the site that causes
+/// a request, or else a page of another site could log it in or out. Browsers report it only over HTTPS and on loopback.
 pub(crate) fn may_set_cookie(parts: &Parts, store: &Petstore) -> bool {
     let is_loopback = |authority: &str| {
         authority.parse::<Authority>().is_ok_and(|authority| is_loopback_host(authority.host()))
@@ -124,7 +124,7 @@ pub(crate) fn cookie_from_another_site() -> Problem {
     )
 }
 
-/// Access tokens are three parts with dots between them; the secrets of sessions have none.
+/// Whether a bearer token is an access token: these have three parts separated by dots; secrets of sessions have no dots.
 fn is_access_token(token: &str) -> bool {
     token.contains('.')
 }

@@ -29,12 +29,12 @@ use crate::ids::Ids;
 use store::{Creator, NewRow, UserError};
 
 const LONGEST: usize = 200;
-/// The longest password, and the longest name that a log-in looks for.
+/// The maximum length of a password, and of a name in a log-in.
 const LONGEST_CREDENTIAL: usize = 1000;
-/// How many users can be made at once: each password costs as much as a log-in.
+/// How many users a list may have: hashing each password takes as long as a log-in.
 const MOST: usize = 50;
 
-/// A user of the store, as any caller may see it: the password is in no answer.
+/// A user of the store. No answer has the password.
 #[derive(Debug, Clone, Default, Resource)]
 #[resource(case = "camelCase", xml = "user", form, broken = UNPROCESSABLE, table)]
 #[resource(new = NewUser, new_name = "UserInput", new_doc = "A user as a client sends one.")]
@@ -63,10 +63,10 @@ pub(crate) struct User {
     pub(crate) user_status: Option<i32>,
 }
 
-/// Several users to be made at once.
+/// A list of new users.
 pub(crate) struct NewUsers(pub(crate) Vec<NewUser>);
 
-/// The database would see one user of a list at a time only, so that names and ids are compared here.
+/// Names and ids within the list are compared here, since the database sees one user at a time.
 fn new_users() -> impl Rule<Value = Vec<NewUser>> {
     let username = "is the username of another user in the list";
     let user = distinct(nested::<NewUser>(), "username", new_username(), username);
@@ -97,17 +97,17 @@ impl Input for NewUsers {
     }
 }
 
-/// How a user can be called, as far as a schema can say it: characters beyond U+FFFF that cannot be seen are refused too, but
-/// not every tool has patterns with them.
+/// The pattern of a username in the schema. Invisible characters above U+FFFF are also rejected, but not all tools support them
+/// in patterns.
 fn username_schema() -> ObjectBuilder {
     const UNFIT: &str = r":\t\n\r\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B-\u200F\u2028-\u202E\u2060-\u206F\u3164\uFEFF\uFFA0\uFFF0-\uFFFB";
     text_object().max_length(Some(LONGEST_NAME)).pattern(Some(text_pattern(UNFIT, false)))
 }
 
-/// Names that no path leads to: other operations are there, or clients leave them out of an address.
+/// Names that no path can reach: other operations have these paths, or clients normalize them away.
 pub(crate) const UNREACHABLE: &[&str] = &["login", "logout", "createWithList", ".", ".."];
 
-/// What a user can be called from now on.
+/// The rule for a new username.
 fn new_username() -> impl Rule<Value = String> {
     let mut reachable = Extensions::default();
     reachable.insert("not".into(), json!({"enum": UNREACHABLE}));
@@ -121,7 +121,7 @@ fn new_username() -> impl Rule<Value = String> {
     })
 }
 
-/// Any password but an empty one: the store's own examples have short ones.
+/// Any password except an empty one: the public examples have short ones.
 fn password() -> impl Rule<Value = SecretString> {
     text(1..=LONGEST_CREDENTIAL).format("password").then(|field, password| {
         let password = SecretString::from(password);
@@ -132,7 +132,7 @@ fn password() -> impl Rule<Value = SecretString> {
     })
 }
 
-/// Adds users, all or none, and gives the last one. Those whose ids are ours to choose get others until all are free.
+/// Adds users, all or none, and returns the last one. Assigned ids are replaced until all are free.
 pub(crate) async fn insert(
     db: &Db,
     ids: &Ids,

@@ -1,4 +1,4 @@
-//! Logging in and out.
+//! The operations to log in and out.
 
 use axum::{
     extract::State,
@@ -44,8 +44,8 @@ pub(crate) struct Login {
 
 /// Log in
 ///
-/// The answer is the session: send it back as a bearer token, or let a browser send it as the cookie it is in, too. There is no
-/// cookie for a call by a page of another site, nor over plain HTTP from another machine.
+/// The answer is the session: send it as a bearer token, or let the browser send its cookie. Calls by a page of another site, and
+/// calls over plain HTTP from another machine, get no cookie.
 #[utoipa::path(
     get, path = "/user/login", operation_id = "loginUser", tag = "user",
     params(Login),
@@ -138,8 +138,8 @@ fn refused(error: SignInError) -> Problem {
 
 /// Log out
 ///
-/// Ends the session that it is called with, if there is one. A call by a page of another site ends one that comes as a bearer
-/// token only.
+/// Ends the session of the request, if there is one. A call by a page of another site can only end a session that is sent as a
+/// bearer token.
 #[utoipa::path(
     get, path = "/user/logout", operation_id = "logoutUser", tag = "user",
     responses(

@@ -15,7 +15,7 @@ use super::{User, UserChanges};
 #[derive(Clone)]
 pub(crate) struct NewRow {
     pub(crate) user: User,
-    /// Whether we chose the id, so that another will do.
+    /// Whether the id was assigned, so that another one can be used.
     pub(crate) assigned: bool,
     pub(crate) name: Name,
     pub(crate) hash: Option<PasswordHash>,
@@ -26,7 +26,7 @@ pub(crate) struct Change {
     pub(crate) user: UserChanges,
     pub(crate) name: Option<Name>,
     pub(crate) hash: Option<PasswordHash>,
-    /// The session that asks for it, which stays when the password is another.
+    /// The session of the request, which stays when the password changes.
     pub(crate) session: String,
 }
 
@@ -34,10 +34,10 @@ pub(crate) struct Change {
 pub(crate) enum UserError {
     NameTaken(Name),
     IdTaken(i64),
-    /// An id that we chose is taken; another will do.
+    /// An assigned id is taken; another one can be used.
     AssignedTaken,
     Unknown,
-    /// The session that asked for it was ended meanwhile.
+    /// The session of the request has ended.
     SessionEnded,
     Db(Error),
 }
@@ -59,14 +59,14 @@ pub(crate) fn by_name(tx: &mut Tx<'_>, name: &Name) -> Result<Option<User>, Erro
     Ok(found.map(|user| User { username: name.to_string(), ..user }))
 }
 
-/// Who makes users.
+/// Who creates users.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Creator {
-    /// The operator, or a visitor whom the operator's settings let make them.
+    /// The operator, or a visitor if the settings allow it.
     Operator,
-    /// A user who has logged in. Users that one of a demo makes are the demo's, too.
+    /// A user who has logged in. Users that a demo user creates are demo users too.
     User(Uuid),
-    /// A visitor of a demo: they work as long as it is one.
+    /// A visitor of a demo: these users work only in the demo.
     Demo,
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn insert_all(
     Ok(())
 }
 
-/// Adds what the store knows of an account; `false` when the id is taken.
+/// Adds the profile of an account; `false` when the id is taken.
 pub(crate) fn insert_profile(tx: &mut WriteTx<'_>, user: &User) -> Result<bool, Error> {
     let added = tx.execute(
         sql!("INSERT INTO store_user ({User}) VALUES ({User.values}) ON CONFLICT DO NOTHING"),
@@ -103,7 +103,7 @@ pub(crate) fn insert_profile(tx: &mut WriteTx<'_>, user: &User) -> Result<bool, 
     Ok(added == 1)
 }
 
-/// Changes a user: the id, the name and the password if there are others, and everything else to what the client sent.
+/// Changes a user: the id, the name and the password if they differ, and all other members to the sent ones.
 pub(crate) fn change(
     tx: &mut WriteTx<'_>,
     account: Uuid,
@@ -139,7 +139,7 @@ pub(crate) fn change(
     Ok(())
 }
 
-/// Deletes a user with the account and all that hangs on it.
+/// Deletes a user with the account and all rows that belong to it.
 pub(crate) fn delete(tx: &mut WriteTx<'_>, id: Uuid) -> Result<bool, Error> {
     account::remove(tx, id)
 }

@@ -51,7 +51,7 @@ pub(crate) async fn list(
     let now = train.clock.now();
     let paging = Paging::new(page, limit);
     let mut found = match paging.skipped() {
-        // One more than is shown tells whether more follow.
+        // One more than a page has, to see whether more follow.
         Some(skipped) => {
             train.db.read(move |tx| store::list(tx, &caller.subject, skipped, limit + 1, now)).await?
         }
@@ -66,7 +66,7 @@ pub(crate) async fn list(
 
 /// Create a booking
 ///
-/// It holds a seat for a while; paying for it confirms it.
+/// The booking holds a seat until `expires_at`. A payment confirms it.
 #[utoipa::path(
     post, path = "/bookings", operation_id = "create-booking", tag = "Bookings",
     params(("Idempotency-Key" = Option<String>, Header,
@@ -150,7 +150,7 @@ impl Train {
                 format!("There can be {most} bookings that are not paid for; pay for one or cancel it.");
             return Ok(Answer::Refused(Rejection::limit(&TOO_MANY_HOLDS, detail, now, expires_at)));
         }
-        // There is nothing left to pay for once the train has left.
+        // A departed trip cannot be paid for any more.
         let expires_at = self.held_until(now).min(run.departure);
         let booking = new
             .clone()
@@ -167,13 +167,13 @@ impl Train {
             return refused(&SOLD_OUT, "Every seat of the trip is taken.");
         }
         let told = serde_json::to_string(&booking).map_err(|error| db::Error::Fault(error.to_string()))?;
-        // An id of its own: a booking may come to have more kinds of events than this one.
+        // Not the id of the booking: a booking may have other kinds of events later.
         let event = self.random.uuid(now);
         self.webhooks.write(tx, owner, event, NEW_BOOKING, &told, now)?;
         Ok(Answer::Done(booking))
     }
 
-    /// Until when a seat is held that is taken now, as exactly as it is kept.
+    /// When a hold that starts now expires, in the precision of the database.
     pub(crate) fn held_until(&self, now: Timestamp) -> Timestamp {
         let until = now.checked_add(self.settings.hold()).unwrap_or(Timestamp::MAX);
         until.round(Unit::Microsecond).unwrap_or(until)

@@ -1,4 +1,4 @@
-//! Bookings: a hold on a seat until it is paid for, or its time runs out.
+//! Bookings: a hold on a seat until it is paid for or expires.
 
 pub(crate) mod api;
 pub(crate) mod store;
@@ -30,18 +30,18 @@ pub(crate) struct Booking {
     pub(crate) has_dog: bool,
     #[field(read_only)]
     pub(crate) status: Status,
-    /// Until when it is held, if it is.
+    /// When the hold expires, if the booking is held.
     #[field(read_only)]
     pub(crate) expires_at: Option<Timestamp>,
     #[field(read_only, computed)]
     pub(crate) links: BookingLinks,
 }
 
-/// What becomes of a booking. A cancelled one is not answered any more.
+/// The status of a booking. A cancelled booking gets 404.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Words)]
 #[words(name = "BookingStatus")]
 pub(crate) enum Status {
-    /// The seat is kept until `expires_at`, and waits to be paid for.
+    /// The seat is held until `expires_at`, for a payment.
     Held,
     /// It is paid for.
     Confirmed,
@@ -61,7 +61,7 @@ pub(crate) struct BookingLinks {
 }
 
 impl Booking {
-    /// The booking as it stands at a moment: a hold whose time has run out is expired, and nothing but a hold runs out.
+    /// The booking at a time: a hold past its time is expired. A confirmed booking does not expire.
     pub(crate) fn at(mut self, now: Timestamp) -> Self {
         if self.status == Status::Held && self.expires_at.is_none_or(|end| end <= now) {
             self.status = Status::Expired;
@@ -72,8 +72,8 @@ impl Booking {
         self
     }
 
-    /// The booking with its links. Those that it has stay as they were answered first; an answer that an earlier version stored
-    /// lacks the one to its trip.
+    /// The booking with its links. Links of a stored answer stay as they were sent first; an answer that an earlier version
+    /// stored has no link to its trip.
     pub(crate) fn linked(mut self, address: &str) -> Self {
         let BookingLinks { this, trip } = &mut self.links;
         if this.is_empty() {
@@ -86,8 +86,8 @@ impl Booking {
     }
 }
 
-/// The id of a new booking. Bookings are listed by their ids, so these follow the time more closely than others do: within a
-/// millisecond, several may be made.
+/// The id of a new booking. Bookings are listed by their ids, so the ids are ordered also within a millisecond, in which several
+/// bookings may be made.
 pub(crate) fn new_id(random: &Random, now: Timestamp) -> Uuid {
     let mut bytes = random.uuid(now).into_bytes();
     // RFC 9562, 6.2, method 3: the twelve bits after the version are 4096ths of a millisecond.
@@ -114,7 +114,7 @@ mod tests {
         for id in &ids {
             assert_eq!((id.get_version_num(), id.get_variant()), (7, uuid::Variant::RFC4122));
         }
-        // At one moment, each is still another.
+        // Ids of the same time differ.
         assert_ne!(new_id(&random, start), new_id(&random, start));
     }
 
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(serde_json::to_value(booking.linked("https://new.example")).unwrap(), linked);
     }
 
-    /// The fingerprints of requests that are stored were made of this text.
+    /// The fingerprints of stored requests were computed from this text.
     #[test]
     fn body_has_the_same_text_in_every_version() {
         let new =

@@ -8,10 +8,10 @@ use uuid::Uuid;
 use super::Booking;
 use crate::trip::store::{SeatRequest, free_seats, lock as lock_trip, take_seat};
 
-/// When the first of an owner's unpaid holds expires, if the owner has as many as there can be.
+/// When the first of an owner's unpaid holds expires, if the owner has the maximum number of them.
 ///
-/// The owner's row must be locked, so that of two bookings at once the second counts the first. Other changes to bookings need
-/// no lock, since they only make the number smaller.
+/// The owner's row must be locked, so that of two concurrent bookings the second counts the first. Other changes to bookings
+/// need no lock, since they only make the number smaller.
 pub(crate) fn all_holds_used(
     tx: &mut Tx<'_>,
     owner: &str,
@@ -45,7 +45,7 @@ pub(crate) fn hold(
     Ok(true)
 }
 
-/// A booking as it stands now, if it is this owner's.
+/// A booking of this owner, with its status now.
 pub(crate) fn by_id(
     tx: &mut Tx<'_>,
     owner: &str,
@@ -59,7 +59,7 @@ pub(crate) fn by_id(
     Ok(booking.map(|booking| booking.at(now)))
 }
 
-/// An owner's bookings as they stand now, the newest first.
+/// An owner's bookings with their status now, the newest first.
 pub(crate) fn list(
     tx: &mut Tx<'_>,
     owner: &str,
@@ -77,12 +77,12 @@ pub(crate) fn list(
     Ok(bookings.into_iter().map(|booking| booking.at(now)).collect())
 }
 
-/// Makes others who want to change a booking or its payments wait until this transaction has ended.
+/// Locks a booking and its payments until this transaction ends.
 pub(crate) fn lock(tx: &mut WriteTx<'_>, id: Uuid) -> Result<(), Error> {
     tx.lock("SELECT 1 FROM booking WHERE id = $1 FOR NO KEY UPDATE", &[id.into()]).map(drop)
 }
 
-/// The same, if it is this owner's; `false` when it is not.
+/// The same for a booking of this owner; `false` when the owner has no such booking.
 pub(crate) fn lock_own(tx: &mut WriteTx<'_>, owner: &str, id: Uuid) -> Result<bool, Error> {
     tx.lock(
         "SELECT 1 FROM booking WHERE id = $1 AND owner = $2 FOR NO KEY UPDATE",
@@ -90,7 +90,7 @@ pub(crate) fn lock_own(tx: &mut WriteTx<'_>, owner: &str, id: Uuid) -> Result<bo
     )
 }
 
-/// Confirms a booking that is still held; `false` when it is not any more.
+/// Confirms a held booking; `false` when it is no longer held.
 pub(crate) fn confirm(tx: &mut WriteTx<'_>, id: Uuid, now: Timestamp) -> Result<bool, Error> {
     let confirmed = tx.execute(
         "UPDATE booking SET status = 'confirmed' WHERE id = $1 AND status = 'held' AND expires_at > $2",
@@ -99,7 +99,7 @@ pub(crate) fn confirm(tx: &mut WriteTx<'_>, id: Uuid, now: Timestamp) -> Result<
     Ok(confirmed == 1)
 }
 
-/// Cancels all holds of an owner: their seats are free. A payment that is still being decided is given back when it is.
+/// Cancels all holds of an owner and frees their seats. A pending payment is refunded when it succeeds.
 pub(crate) fn release_all(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
     let mut trips: Vec<Uuid> = tx.rows(
         "SELECT trip_id FROM booking WHERE owner = $1 AND status = 'held'",

@@ -1,4 +1,4 @@
-//! Bank accounts. Their numbers are in memory only, and cannot be printed.
+//! Bank accounts. Their numbers are only in memory, and are not printed.
 
 use std::ops::RangeInclusive;
 
@@ -35,7 +35,7 @@ pub(crate) struct BankAccount {
     pub(super) country: String,
 }
 
-/// A bank account that was paid from, without what could pay again.
+/// A bank account that was used for a payment, without the data that could be used for another.
 #[derive(Debug, Clone, PartialEq, Deserialize, Resource)]
 #[resource(xml = "source")]
 pub(crate) struct MaskedBankAccount {
@@ -53,7 +53,7 @@ pub(crate) struct MaskedBankAccount {
     pub(super) country: String,
 }
 
-/// Whose account it is.
+/// The kind of account holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Words)]
 #[words(inline)]
 pub(crate) enum AccountType {

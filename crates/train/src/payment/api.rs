@@ -1,4 +1,4 @@
-//! Paying for a booking.
+//! Pays for a booking.
 
 use axum::{extract::State, response::Response};
 use db::WriteTx;
@@ -39,7 +39,8 @@ enum Started {
 
 /// Pay for a booking
 ///
-/// A payment that succeeds confirms the booking. One that fails changes nothing: another can be tried while the booking is held.
+/// A payment that succeeds confirms the booking. A failed payment changes nothing: the client can try again while the booking is
+/// held.
 #[utoipa::path(
     post, path = "/bookings/{bookingId}/payment", operation_id = "create-booking-payment", tag = "Payments",
     params(
@@ -98,7 +99,7 @@ struct PaymentRequest {
 }
 
 impl Train {
-    /// Writes an attempt down, if there is anything to pay for.
+    /// Stores an attempt, if the booking can be paid for.
     fn start_payment(&self, tx: &mut WriteTx<'_>, asked: &PaymentRequest, now: Timestamp) -> Result<Started> {
         if !traveller::enter(tx, &asked.owner)? {
             return Err(traveller::gone());
@@ -116,7 +117,7 @@ impl Train {
                 }
             }
             Started::Answer(answer) => idempotency::keep(tx, asked.request.as_ref(), answer)?,
-            // Nothing happened, and the key may come again with a body that fits.
+            // Nothing was done: the key may be used again with a valid body.
             Started::Invalid(_) => idempotency::forget(tx, asked.request.as_ref())?,
         }
         Ok(started)
@@ -211,11 +212,11 @@ impl Train {
 }
 
 impl NewPayment {
-    /// What is not as it is due.
+    /// The validation errors of an amount and currency that differ from the price.
     fn differs(&self, price: rust_decimal::Decimal, currency: &str) -> Vec<Invalid> {
         let mut errors = Vec::new();
         let mut note = |pointer: &str| {
-            let detail = format!("must be what is due, which is {price} {currency}; or leave it out").into();
+            let detail = format!("must be the price, {price} {currency}, or absent").into();
             errors.push(Invalid { pointer: pointer.into(), detail });
         };
         if self.amount.is_some_and(|amount| amount != price) {

@@ -1,4 +1,4 @@
-//! Debit and credit cards. Their numbers are in memory only, and cannot be printed.
+//! Debit and credit cards. Their numbers are only in memory, and are not printed.
 
 use std::ops::RangeInclusive;
 
@@ -18,9 +18,9 @@ const NUMBER: RangeInclusive<usize> = 12..=19;
 
 /// A debit or credit card.
 #[derive(Input)]
-#[resource(name = "CardInput", check = is_still_good)]
+#[resource(name = "CardInput", check = is_not_expired)]
 pub(crate) struct Card {
-    /// Who it belongs to, as it stands on the card.
+    /// The name of the holder, as on the card.
     #[field(rule = holder(), example = "J. Doe")]
     pub(super) name: String,
     /// Without separators; the last digit is a checksum of the others.
@@ -46,7 +46,7 @@ pub(crate) struct Card {
     pub(super) address_post_code: Option<String>,
 }
 
-/// A card that was paid with, without what could pay again.
+/// A card that was used for a payment, without the data that could be used for another.
 #[derive(Debug, Clone, PartialEq, Deserialize, Resource)]
 #[resource(xml = "source")]
 pub(crate) struct MaskedCard {
@@ -112,9 +112,9 @@ fn has_right_checksum(number: &str) -> bool {
     sum.is_multiple_of(10)
 }
 
-/// A card that is expired and nothing else waits until the request is known to be new: one that is sent again may have been paid
-/// with a card that was still good.
-fn is_still_good(card: &PartialCard<'_>, fields: &mut Fields<'_>) {
+/// An expired card is not reported if it is the only validation error: a repeated request may have been paid while the card was
+/// valid. It is reported after the request is known to be new.
+fn is_not_expired(card: &PartialCard<'_>, fields: &mut Fields<'_>) {
     if let (Some(month), Some(year), true) = (card.exp_month, card.exp_year, fields.has_errors())
         && let Some(train) = fields.context::<Train>()
         && has_expired(*year, *month, train.clock.now())
@@ -123,9 +123,9 @@ fn is_still_good(card: &PartialCard<'_>, fields: &mut Fields<'_>) {
     }
 }
 
-pub(super) const EXPIRED: &str = "must be a card that is still good: this one has expired";
+pub(super) const EXPIRED: &str = "must be a card that has not expired";
 
-/// A card is good until the end of its month, anywhere.
+/// A card is valid until its month has ended in all zones.
 fn has_expired(year: i64, month: i64, now: Timestamp) -> bool {
     let today = TimeZone::fixed(jiff::tz::offset(-12)).to_datetime(now).date();
     (year, month) < (today.year().into(), today.month().into())

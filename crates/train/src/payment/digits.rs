@@ -1,4 +1,4 @@
-//! Numbers of cards and accounts: text of digits.
+//! Numbers of cards and accounts, as text of digits.
 
 use std::ops::RangeInclusive;
 
@@ -8,7 +8,7 @@ use web::input::rules::{Describe, Rule, text, text_object};
 /// How many digits of a number are answered.
 const SHOWN: usize = 4;
 
-/// So many digits. What was sent is in no message.
+/// Text of a number of digits. Messages do not repeat the sent text.
 pub(super) fn digits(length: RangeInclusive<usize>) -> impl Rule<Value = SecretString> {
     let (least, most) = (*length.start(), *length.end());
     let times = if least == most { least.to_string() } else { format!("{least},{most}") };
@@ -26,7 +26,7 @@ pub(super) fn digits(length: RangeInclusive<usize>) -> impl Rule<Value = SecretS
     digits.described_as(pattern)
 }
 
-/// What is answered of a number of so many digits.
+/// The schema of a number in an answer.
 pub(super) fn masked_digits(length: RangeInclusive<usize>) -> impl Describe {
     let (least, most) = (length.start() - SHOWN, length.end() - SHOWN);
     text(..).described_as(text_object().pattern(Some(format!(r"^\*{{{least},{most}}}[0-9]{{{SHOWN}}}$"))))

@@ -1,7 +1,8 @@
 //! Payments: attempts to pay for a booking.
 //!
-//! An attempt is written down before the processor is asked, and its outcome after. Whatever happens in between, [`settle`]
-//! finds it and asks the processor what became of it. A payment that succeeds after its booking was lost is given back.
+//! An attempt is stored before the request to the processor, and its outcome after it. If the process stops in between,
+//! [`settle`] finds the attempt and asks the processor for its outcome. A payment that succeeds after its booking expired or was
+//! cancelled is refunded.
 
 mod account;
 pub(crate) mod api;
@@ -39,20 +40,20 @@ pub(crate) struct PaymentAnswer {
     pub(crate) currency: String,
     pub(crate) source: MaskedSource,
     pub(crate) status: Status,
-    /// Why it failed, if it did.
+    /// Why the payment failed, if it did.
     pub(crate) failure: Option<Failure>,
     pub(crate) links: PaymentLinks,
 }
 
-/// How far a payment has come, as clients see it.
+/// The status of a payment in answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Words)]
 #[words(name = "PaymentStatus")]
 pub(crate) enum Status {
-    /// The processor has not decided yet. The booking is confirmed if it does while it is held.
+    /// The processor has not decided yet. If the payment succeeds while the booking is held, the booking is confirmed.
     Pending,
     /// The booking is confirmed.
     Succeeded,
-    /// Nothing was charged; the booking is still held, and another payment can be tried.
+    /// Nothing was charged. The booking is still held, and can be paid for again.
     Failed,
 }
 
@@ -74,14 +75,14 @@ pub(crate) struct PaymentLinks {
     pub(crate) booking: String,
 }
 
-/// A payment to be.
+/// A new payment.
 #[derive(Input)]
 #[resource(name = "PaymentInput", xml = "payment")]
 pub(crate) struct NewPayment {
-    /// What is due, if it is given.
+    /// The amount. It is optional, and must be the price of the trip.
     #[field(rule = amount(), example = 89.00)]
     amount: Option<Decimal>,
-    /// By ISO 4217; what the price is in, if it is given.
+    /// The currency by ISO 4217. It is optional, and must be that of the price.
     #[field(rule = currency(), example = "eur")]
     currency: Option<String>,
     #[field(rule = nested::<Source>())]

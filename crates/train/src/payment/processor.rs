@@ -1,4 +1,4 @@
-//! Who moves the money: a party of its own, asked over a wire that can break at any time.
+//! The payment processor: an external service whose connection can fail at any time.
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{Failure, Source};
 
-/// What is to be charged. Its id names it: a charge that is asked for twice is made once.
+/// A charge. It is identified by its id: a repeated request charges once.
 pub struct Charge<'a> {
     pub payment: Uuid,
     pub amount: Decimal,
@@ -15,28 +15,28 @@ pub struct Charge<'a> {
     pub(crate) source: &'a Source,
 }
 
-/// What became of a charge.
+/// The outcome of a charge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     Succeeded,
-    /// Nothing was charged, and this is why.
+    /// Nothing was charged, for this reason.
     Failed(Failure),
-    /// It is not decided; asking makes sense from then on.
+    /// Not decided yet; ask again from this time on.
     Pending(Timestamp),
 }
 
-/// The processor cannot be reached: whether anything happened is not known.
+/// The processor cannot be reached: it is unknown whether it charged.
 #[derive(Debug, thiserror::Error)]
 #[error("the payment processor cannot be reached: {0}")]
 pub struct ProcessorUnavailable(pub String);
 
 pub trait Processor: Send + Sync {
-    /// Charges, once however often it is asked, unless it was asked to [`find`](Processor::find) it before.
+    /// Charges once, also if repeated. It does not charge after a [`find`](Processor::find) of the same charge.
     fn charge<'a>(&'a self, charge: &'a Charge<'a>) -> BoxFuture<'a, Result<Outcome, ProcessorUnavailable>>;
 
-    /// What became of a charge. One that the processor has not heard of will never be made: it counts as failed from now on.
+    /// The outcome of a charge. A charge that the processor does not know counts as failed from now on, and is never made.
     fn find(&self, payment: Uuid) -> BoxFuture<'_, Result<Outcome, ProcessorUnavailable>>;
 
-    /// Gives back what was charged, once however often it is asked.
+    /// Refunds a charge once, also if repeated.
     fn refund(&self, payment: Uuid) -> BoxFuture<'_, Result<(), ProcessorUnavailable>>;
 }

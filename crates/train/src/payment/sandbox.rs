@@ -1,4 +1,4 @@
-//! The processor that comes with the program: it decides by the number of the card, and moves no money.
+//! The built-in sandbox processor: it decides by the card number, and moves no money.
 
 use db::{Db, Error, Record as _, Word as _, WriteTx};
 use futures_util::future::BoxFuture;
@@ -18,7 +18,7 @@ use super::{
 const DECIDES_AFTER: SignedDuration = SignedDuration::from_secs(5);
 
 const SUCCEEDED: &str = "succeeded";
-/// Asked about before it was asked to charge.
+/// The sandbox was asked for the outcome before it was asked to charge.
 const VOID: &str = "void";
 
 pub struct Sandbox {
@@ -31,7 +31,7 @@ impl Sandbox {
         Sandbox { db, clock }
     }
 
-    /// Writes a charge down unless it is known, and gives what is known.
+    /// Stores a charge unless it is known, and returns the stored one.
     async fn record(&self, charge: Recorded) -> Result<Outcome, ProcessorUnavailable> {
         let now = self.clock.now();
         let recorded = self.db.write(move |tx| record(tx, &charge)).await;
@@ -51,7 +51,7 @@ impl Sandbox {
     }
 }
 
-/// A charge that the sandbox was asked for, or asked about.
+/// A charge that the sandbox knows.
 #[derive(Record)]
 struct Recorded {
     #[field(column = "payment_id")]

@@ -23,7 +23,7 @@ pub enum SettleError {
 }
 
 impl Train {
-    /// Writes down what the processor said of a payment, and returns the answer to the request.
+    /// Stores the outcome of a payment, and returns the answer to the request.
     pub(crate) async fn settle(
         &self,
         id: uuid::Uuid,
@@ -33,7 +33,7 @@ impl Train {
         let (payment, answer) = self
             .db
             .write(move |tx| {
-                // The time of the decision, not of the question: the hold must last until now.
+                // The time now, not that of the request to the processor: the hold must not be expired now.
                 let now = train.clock.now();
                 let payment = store::settle(tx, id, &outcome, now)?;
                 let payment = payment.ok_or_else(|| db::Error::Fault("there is no such payment".into()))?;
@@ -45,7 +45,7 @@ impl Train {
         if payment.stage == Stage::Refunding
             && let Err(error) = self.give_back(id).await
         {
-            // The answer stands all the same, and is written down; the money goes back later.
+            // The answer to the request does not change, and is stored; the refund follows.
             tracing::warn!(%error, payment = %id, "a payment could not be given back; trying again");
         }
         Ok(answer)
@@ -76,7 +76,7 @@ impl Train {
         Ok(())
     }
 
-    /// Looks at the payments that are due again, one after another, until none is.
+    /// Checks the payments that are due, one after another, until none is left.
     pub(crate) async fn settle_due(&self) -> Result<(), SettleError> {
         loop {
             let now = self.clock.now();

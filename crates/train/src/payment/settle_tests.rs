@@ -82,12 +82,12 @@ impl Asked {
         Asked { train, clock, booking, payment, _store: store }
     }
 
-    /// What becomes of the payment when the processor says this now, and whether the client is told of a payment.
+    /// Settles the payment with this outcome; returns whether the answer to the client is a payment.
     async fn settle(&self, outcome: Outcome) -> bool {
         matches!(self.train.settle(self.payment, outcome).await.unwrap(), Answer::Done(_))
     }
 
-    /// How the booking stands, how far the payment has come, and how many seats are taken.
+    /// The status of the booking, the stage of the payment, and the number of taken seats.
     async fn state(&self) -> (Option<booking::Status>, Stage, i64) {
         let (booking, payment, now) = (self.booking, self.payment, self.clock.now());
         let read = self.train.db.snapshot(move |tx| {
@@ -118,7 +118,7 @@ testkit::on_both_engines! {
         assert!(asked.settle(Outcome::Succeeded).await);
         let confirmed = (Some(booking::Status::Confirmed), Stage::Succeeded, 1);
         assert_eq!(asked.state().await, confirmed);
-        // Nothing that is said later changes it.
+        // Later outcomes do not change it.
         for late in [Outcome::Succeeded, Outcome::Failed(Failure::ExpiredCard), Outcome::Pending(asked.clock.now())]
         {
             assert!(asked.settle(late).await);
@@ -200,7 +200,7 @@ testkit::on_both_engines! {
         let ready = async || client.get("/readyz").send().await;
         let running = tokio::spawn(asked.train.clone().run(pending()));
         ready().await.has_status(200);
-        // The sweeper asks what became of the payment.
+        // The sweeper asks for the outcome of the payment.
         asked.move_to("2026-05-13T10:01:00Z");
         let down = loop {
             let answer = ready().await;

@@ -1,4 +1,4 @@
-//! What is paid with: a card or a bank account. The member `object` says which of the two it is.
+//! The source of a payment: a card or a bank account. The member `object` has the kind.
 
 use std::borrow::Cow;
 
@@ -32,7 +32,7 @@ pub(crate) enum Source {
     BankAccount(BankAccount),
 }
 
-/// What was paid with, without what could pay again.
+/// The source of a payment, without the data that could be used for another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "object", rename_all = "snake_case")]
 pub(crate) enum MaskedSource {
@@ -46,7 +46,7 @@ enum Kind {
     BankAccount,
 }
 
-/// The member that says which kind of source it is.
+/// The member with the kind of source.
 const OBJECT: &str = "object";
 
 impl Input for Source {
@@ -66,7 +66,7 @@ impl Source {
         }
     }
 
-    /// Everything in it, to tell one body from another. It must never be stored or printed.
+    /// The whole source as text, to compare bodies. It must not be stored or printed.
     pub(crate) fn fingerprint_text(&self) -> SecretString {
         let parts: Vec<String> = match self {
             Source::Card(card) => vec![
@@ -92,7 +92,7 @@ impl Source {
 }
 
 impl MaskedSource {
-    /// What stands in a payment whose user was removed.
+    /// The source in a payment whose user was removed.
     pub(crate) fn removed() -> Self {
         MaskedSource::Card(MaskedCard {
             name: String::new(),
@@ -121,7 +121,7 @@ impl Element for MaskedSource {
     }
 }
 
-/// The schema of a kind of source: of its members, and of the one that says which it is.
+/// The schema of a kind of source: its members, and the member with the kind.
 fn of_kind<T: PartialSchema>(kind: Kind) -> Object {
     let RefOr::T(Schema::Object(mut object)) = T::schema() else { return Object::new() };
     let word = text_object().enum_values(Some([kind.word()]));
@@ -207,7 +207,7 @@ mod tests {
         assert!(!printed.contains("987"), "{printed}");
     }
 
-    /// The fingerprints of requests that are stored were made of this text.
+    /// The fingerprints of stored requests were computed from this text.
     #[test]
     fn source_has_the_same_text_in_every_version() {
         let card = Source::Card(Card {

@@ -15,7 +15,7 @@ use crate::{
 /// How long the process that asked the processor has to store the outcome before another process asks.
 const ANSWERS_WITHIN: SignedDuration = SignedDuration::from_secs(60);
 
-/// In what time so many payments for a booking, and of a user, may fail.
+/// The period of the limits on failed payments.
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
 /// How long a process that checks a payment again holds its lease.
@@ -35,14 +35,14 @@ pub(crate) struct Payment {
     pub(crate) failure: Option<Failure>,
 }
 
-/// How far a payment has come.
+/// The stage of a payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Words)]
 pub(crate) enum Stage {
     Processing,
     Pending,
     Succeeded,
     Failed,
-    /// It was charged, and is being given back.
+    /// It was charged, and is being refunded.
     Refunding,
     Refunded,
 }
@@ -59,7 +59,7 @@ impl Stage {
     }
 }
 
-/// When a booking may be paid for again, if as many payments for it have failed in the last hour as may.
+/// When a booking may be paid for again, if the limit of failed payments in the last hour is reached.
 ///
 /// The booking's row must be locked: a process that stores a failed payment locks it too, so the number cannot grow between
 /// this and the next attempt.
@@ -69,7 +69,7 @@ pub(crate) fn all_failures_used(
     most: i64,
     now: Timestamp,
 ) -> Result<Option<Timestamp>, Error> {
-    // Of the last so many failures the oldest: when it is an hour ago, one more may follow.
+    // The oldest of the last failures up to the limit: an hour after it, another payment is allowed.
     let oldest = tx.row(
         "SELECT failed_at FROM payment WHERE booking_id = $1 AND status = 'failed' AND failed_at > $2
          ORDER BY failed_at DESC LIMIT 1 OFFSET $3",
@@ -79,10 +79,10 @@ pub(crate) fn all_failures_used(
     Ok(oldest.map(|oldest| oldest + HOUR))
 }
 
-/// When a user may pay again, if as many of the user's payments have failed in the last hour as may. One that is not decided yet
-/// counts as failed now, unless it is for the same booking: only one of those can be under way.
+/// When a user may pay again, if the limit of the user's failed payments in the last hour is reached. A pending payment counts as
+/// failed now, unless it is for the same booking: a booking has only one pending payment.
 ///
-/// The user's row must be locked, so that of two payments at once the second counts the first.
+/// The user's row must be locked, so that of two concurrent payments the second counts the first.
 pub(crate) fn all_failures_of_owner_used(
     tx: &mut WriteTx<'_>,
     owner: &str,
@@ -101,7 +101,7 @@ pub(crate) fn all_failures_of_owner_used(
     Ok(oldest.map(|oldest| oldest + HOUR))
 }
 
-/// Writes an attempt down; `false` when another is under way, or has succeeded.
+/// Stores an attempt; `false` when another is pending or has succeeded.
 pub(crate) fn start(
     tx: &mut WriteTx<'_>,
     owner: &str,
@@ -124,10 +124,10 @@ pub(crate) fn by_id(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Payment>, Error>
     tx.record(sql!("SELECT {Payment} FROM payment WHERE id = $1"), &[id.into()])
 }
 
-/// Writes down what the processor said, unless that has been done, and gives the payment as it is then.
+/// Stores the outcome of a payment unless it has one, and returns the payment.
 ///
-/// Lock order: the booking's row comes first. Cancelling the booking and expiring it wait for the same row, so
-/// exactly one of them finds it held.
+/// Lock order: the booking's row comes first. Cancellation and expiry wait for the same row, so that exactly one of them finds
+/// the booking held.
 pub(crate) fn settle(
     tx: &mut WriteTx<'_>,
     id: Uuid,
@@ -165,7 +165,7 @@ pub(crate) fn settle(
     by_id(tx, id)
 }
 
-/// Leaves the answer to a request to the outcome of a payment.
+/// Marks that the outcome of a payment will be the answer to a request.
 pub(crate) fn leave_answer_to(tx: &mut WriteTx<'_>, request: &Request, payment: Uuid) -> Result<(), Error> {
     tx.execute(
         "UPDATE idempotency SET payment_id = $2 WHERE hash = $1",
@@ -174,7 +174,7 @@ pub(crate) fn leave_answer_to(tx: &mut WriteTx<'_>, request: &Request, payment: 
     .map(drop)
 }
 
-/// Keeps the answer to the request that was left to a payment, unless it has one.
+/// Stores the outcome of a payment as the answer to its request, unless the request has an answer.
 pub(crate) fn keep_answer(
     tx: &mut WriteTx<'_>,
     payment: Uuid,
@@ -187,7 +187,7 @@ pub(crate) fn keep_answer(
     .map(drop)
 }
 
-/// Starts the refund of what was paid for a booking.
+/// Starts the refund of a booking's payment.
 pub(crate) fn give_back(tx: &mut WriteTx<'_>, booking: Uuid, now: Timestamp) -> Result<(), Error> {
     tx.execute(
         "UPDATE payment SET status = 'refunding', check_at = $2 WHERE booking_id = $1 AND status = 'succeeded'",

@@ -19,16 +19,16 @@ use crate::{
     page::{self, MOST, Page, PageAddress, USUAL},
 };
 
-/// Stations change with the program only.
+/// Stations change only with the program.
 const CACHED: HeaderValue = HeaderValue::from_static("private, max-age=3600");
 
 #[derive(Parameters)]
 pub(crate) struct StationQuery {
-    /// A place, as latitude and longitude: stations within 50 km of it, the nearest first.
+    /// Coordinates as latitude and longitude: finds stations within 50 km, the nearest first.
     #[field(rule = coordinates(), example = "52.5200,13.4050")]
     coordinates: Option<Coordinates>,
-    /// What the name or the address has in it, without regard to case and accents: a part of it as it stands, or how its words
-    /// begin, in any order. Names are also known in English.
+    /// Text in the name or the address, without regard to case and accents: a part of it, or the beginnings of its words in any
+    /// order. English names are found too.
     #[field(rule = text(0..=100), example = "Berlin")]
     search: Option<String>,
     /// The country, by ISO 3166-1, two letters.
@@ -55,7 +55,7 @@ fn coordinates() -> impl Rule<Value = Coordinates> {
     })
 }
 
-/// Degrees as people write them: the library would also take `inf`, `NaN` and `1e1`.
+/// Degrees in plain decimal notation: the library also accepts `inf`, `NaN` and `1e1`.
 fn degrees(text: &str, most: f64) -> Option<f64> {
     let text = text.trim();
     let plain = text.chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));

@@ -1,4 +1,4 @@
-//! Stations: the type, and how they are found.
+//! Stations: the type and the search.
 
 pub(crate) mod api;
 mod search;

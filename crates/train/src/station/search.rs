@@ -1,4 +1,4 @@
-//! Finding stations by name, country or place.
+//! Finds stations by name, country or coordinates.
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
@@ -9,7 +9,7 @@ const NEAR: f64 = 50.0;
 
 const EARTH_RADIUS: f64 = 6371.0;
 
-/// A place on the earth, in degrees.
+/// Coordinates in degrees.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Coordinates {
     pub(crate) latitude: f64,
@@ -27,7 +27,7 @@ impl Coordinates {
     }
 }
 
-/// What a station is called, and where it is.
+/// The names and the address of a station.
 #[derive(Clone, Copy)]
 pub(crate) struct Names<'t> {
     pub(crate) name: &'t str,
@@ -45,11 +45,11 @@ impl Names<'_> {
     }
 }
 
-/// What a station is called, and where it is, as it is searched.
+/// The names and the address of a station, normalized for the search.
 pub(super) struct Searched {
-    /// Name and address, in which a search is found as it stands.
+    /// Name and address, for searches of a part of the text.
     pub(super) exact: String,
-    /// All names, and the address: the words of a search are found in one of the two, in any order.
+    /// All names, and the address: one of the two must have all words of a search, in any order.
     parts: [String; 2],
 }
 
@@ -61,13 +61,13 @@ impl Searched {
     }
 }
 
-/// Whether a word of a text begins like this.
+/// Whether a word of a text begins with this.
 fn has_word(text: &str, beginning: &str) -> bool {
     let found = text.match_indices(beginning);
     found.into_iter().any(|(at, _)| !text[..at].ends_with(char::is_alphanumeric))
 }
 
-/// What is searched for.
+/// The text of a search.
 struct Search {
     exact: String,
     words: Vec<String>,
@@ -81,7 +81,7 @@ impl Search {
     }
 }
 
-/// Which stations are wanted.
+/// The conditions of a search.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
     pub(crate) search: Option<String>,
@@ -90,7 +90,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// The stations that fit: the nearest first if a place was given, else by name.
+    /// The stations that match: the nearest first if the search has coordinates, else by name.
     pub(crate) fn of<'t>(&self, stations: &'t [Station]) -> Vec<&'t Station> {
         let search = self.search.as_deref().map(Search::new);
         let fits = |station: &&Station| {
@@ -125,7 +125,7 @@ pub(super) fn folded(text: &str) -> String {
             'đ' | 'ð' => folded.push('d'),
             'ı' => folded.push('i'),
             'þ' => folded.push_str("th"),
-            // What a Turkish capital leaves behind.
+            // The dot that lower case leaves of the Turkish capital İ.
             '\u{307}' => {}
             c => folded.push(c),
         }

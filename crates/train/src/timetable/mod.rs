@@ -21,14 +21,14 @@ pub(crate) const DAYS_AHEAD: i32 = 90;
 
 /// A train that runs on some days of the week.
 pub(crate) struct Service {
-    /// What it is called, everywhere and for ever: `ICE 595`.
+    /// Its permanent name, in all installations: `ICE 595`.
     pub(crate) number: String,
     pub(crate) operator: String,
     pub(crate) origin: usize,
     pub(crate) destination: usize,
-    /// By the clocks at the origin.
+    /// In local time of the origin.
     pub(crate) departs: Time,
-    /// How long it takes, whatever the clocks do meanwhile.
+    /// The duration, also when clocks change on the way.
     pub(crate) travel_time: SignedDuration,
     /// Monday is the lowest bit.
     pub(crate) days: u8,
@@ -49,7 +49,7 @@ pub(crate) struct Run<'t> {
     pub(crate) arrival: Timestamp,
 }
 
-/// Which trains there are, on which days, between which stations.
+/// The trains, their days and their stations.
 pub struct Timetable {
     pub(crate) stations: Vec<Station>,
     services: Vec<Service>,
@@ -60,12 +60,12 @@ pub struct Timetable {
 }
 
 impl Timetable {
-    /// The timetable that comes with the program.
+    /// The built-in timetable.
     pub fn built_in() -> Result<Self, OpenError> {
         Timetable::of_services(include_str!("../../data/services.tsv"))
     }
 
-    /// A timetable of other services between the same stations, as a table like the one that comes with the program.
+    /// A timetable of other services between the same stations, in the format of the built-in table.
     pub fn of_services(services: &str) -> Result<Self, OpenError> {
         let read = read::timetable(include_str!("../../data/stations.tsv"), services);
         read.map_err(|error| OpenError::Timetable(error.to_string()))
@@ -88,7 +88,7 @@ impl Timetable {
         Timetable { stations, services, by_id, by_pair, by_key }
     }
 
-    /// Where a station stands in the list.
+    /// The index of a station.
     pub(crate) fn station_at(&self, id: Uuid) -> Option<usize> {
         self.by_id.get(&id).copied()
     }
@@ -110,8 +110,8 @@ impl Timetable {
         self.run(service, date).filter(|run| run.id == id)
     }
 
-    /// Whether a trip has departed. One that is not in the timetable any more counts as departed when its day is over at every
-    /// station.
+    /// Whether a trip has departed. A trip that is no longer in the timetable counts as departed when its day is over in all zones of
+    /// the stations.
     pub(crate) fn has_departed(&self, trip: Uuid, now: Timestamp) -> bool {
         match self.trip(trip) {
             Some(run) => run.departure <= now,
@@ -132,7 +132,7 @@ impl Timetable {
         Some(Run { id: trip_id::of(&service.number, date), service, date, departure, arrival })
     }
 
-    /// The days on which trips from a station can be booked: what day it is there, and the last.
+    /// The first and the last day on which trips from a station can be booked: the first is today in its zone.
     pub(crate) fn days(zone: &TimeZone, now: Timestamp) -> (Date, Date) {
         let today = zone.to_datetime(now).date();
         (today, today.saturating_add(DAYS_AHEAD.days()))
@@ -140,7 +140,7 @@ impl Timetable {
 }
 
 impl Run<'_> {
-    /// Whether it can be found and booked by its time alone.
+    /// Whether the time of a trip allows to find and book it.
     pub(crate) fn is_offered(&self, timetable: &Timetable, now: Timestamp) -> bool {
         let (_, last) = Timetable::days(&timetable.stations[self.service.origin].zone, now);
         self.departure > now && self.date <= last

@@ -1,4 +1,4 @@
-//! Reads the tables that come with the program.
+//! Reads the built-in tables.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use jiff::{SignedDuration, tz::TimeZone};
 use super::{Service, Timetable, trip_id};
 use crate::station::{Names, Station};
 
-/// A table that cannot be used.
+/// An error in a table.
 #[derive(Debug, thiserror::Error)]
 #[error("{table}, line {line}: {why}")]
 pub(crate) struct TableError {

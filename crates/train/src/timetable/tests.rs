@@ -1,4 +1,4 @@
-//! The timetable that comes with the program: that its tables are sane, and that trains run when they should.
+//! The built-in timetable: its tables are plausible, and trains run on their days and times.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -17,7 +17,7 @@ fn run<'t>(timetable: &'t Timetable, number: &str, date: Date) -> Run<'t> {
     timetable.run(service, date).unwrap_or_else(|| panic!("{number} does not run on {date}"))
 }
 
-/// When a train leaves and when it arrives, by the clocks there.
+/// The departure and the arrival of a train in local times.
 fn by_the_clocks(timetable: &Timetable, number: &str, date: Date) -> (String, String) {
     let run = run(timetable, number, date);
     let there = |station: usize, moment| timetable.stations[station].zone.to_datetime(moment).to_string();
@@ -53,7 +53,7 @@ fn stations_are_real_and_complete() {
     }
 }
 
-/// A zone's clocks follow the sun, more or less: a swapped pair of coordinates or a wrong zone stands out.
+/// The offset of a zone is roughly its longitude: this finds swapped coordinates and wrong zones.
 #[test]
 fn stations_are_within_their_zones() {
     let winter: Timestamp = "2026-01-15T12:00:00Z".parse().unwrap();
@@ -127,7 +127,7 @@ fn ids_of_a_year_of_trips_are_unique_and_find_their_trip() {
     assert!(ids.len() > 200_000, "{}", ids.len());
 }
 
-/// On every installation and in every version: these are in people's calendars.
+/// Ids are equal in all installations and versions, since clients store them.
 #[test]
 fn ids_are_stable() {
     let timetable = timetable();

@@ -5,7 +5,7 @@ use jiff::{ToSpan, civil::Date};
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
-/// What stands for a train in the ids of its trips.
+/// The part of a trip's id that identifies the train.
 pub(super) type Key = [u8; 9];
 
 const EPOCH: Date = jiff::civil::date(1970, 1, 1);
@@ -28,14 +28,14 @@ pub(super) fn of(number: &str, date: Date) -> Uuid {
     Builder::from_custom_bytes(bytes).into_uuid()
 }
 
-/// The train and the day that an id is made of, if it is one of ours.
+/// The train and the day of a trip's id; `None` for any other UUID.
 pub(super) fn parts(id: Uuid) -> Option<(Key, Date)> {
     let bytes = id.as_bytes();
     let mut key = Key::default();
     key[..6].copy_from_slice(&bytes[..6]);
     key[6..].copy_from_slice(&bytes[9..12]);
     let days = i32::from_be_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]);
-    // No trip has a day that is not in the calendar, or one before there were trains.
+    // Rejects days outside of the calendar, or before the epoch.
     let date = (0..3_000_000).contains(&days).then(|| EPOCH.checked_add(days.days()).ok())??;
     Some((key, date))
 }

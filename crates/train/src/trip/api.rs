@@ -28,7 +28,7 @@ use crate::{
     timetable::{Run, Timetable},
 };
 
-/// Seats come and go.
+/// The number of free seats changes often.
 const CACHED: HeaderValue = HeaderValue::from_static("private, max-age=5");
 
 #[derive(Parameters)]
@@ -40,7 +40,7 @@ pub(crate) struct TripQuery {
     /// The station to go to.
     #[field(rule = station(), example = "b2e783e1-c824-4d63-b37a-d8d698862f1d")]
     destination: StationAt,
-    /// A day, or a time from which to the end of its day, where the origin is. A time with an offset is taken as it is.
+    /// A day, or a time (then to the end of its day), in the zone of the origin. A time may have its own offset.
     #[field(rule = when(), example = "2026-12-01")]
     date: When,
     /// Only trips that take bicycles.
@@ -57,7 +57,7 @@ pub(crate) struct TripQuery {
     limit: i64,
 }
 
-/// Where a station stands in the timetable's list.
+/// The index of a station in the timetable.
 type StationAt = usize;
 
 /// A station by its id.
@@ -68,7 +68,7 @@ fn station() -> impl Rule<Value = StationAt> {
     })
 }
 
-/// The stations differ, and the day has not passed where the origin is.
+/// Checks that the stations differ, and that the day is not past in the zone of the origin.
 fn is_a_journey(query: &PartialTripQuery<'_>, fields: &mut Fields<'_>) {
     if query.origin.is_some() && query.origin == query.destination {
         fields.fail::<()>("destination", "must be another station than origin");
@@ -81,7 +81,7 @@ fn is_a_journey(query: &PartialTripQuery<'_>, fields: &mut Fields<'_>) {
 }
 
 impl Train {
-    /// The day on which trips from a station are searched, and from when on it, or what is wrong with it.
+    /// The day and the earliest departure of a search from a station, or the validation error.
     fn day(&self, origin: StationAt, date: When) -> Result<Day, String> {
         let zone = &self.timetable.stations[origin].zone;
         let (today, _) = Timetable::days(zone, self.clock.now());
@@ -100,7 +100,8 @@ type TripPage = Page<TripAnswer<'static>>;
 
 /// Find trips
 ///
-/// Those between two stations on a day that can still be booked, in order of departure. Trips are known for 90 days ahead.
+/// Finds the trips between two stations on a day that can still be booked, in order of departure. Trips can be booked for 90 days
+/// ahead.
 #[utoipa::path(
     get, path = "/trips", operation_id = "get-trips", tag = "Trips",
     params(TripQuery),
@@ -118,7 +119,7 @@ pub(crate) async fn list(
     let timetable = &train.timetable;
     let now = train.clock.now();
     let (origin, destination) = (query.origin, query.destination);
-    // At midnight the day may have passed since it was checked.
+    // At midnight, the day may have ended after the check.
     let day = train.day(origin, query.date);
     let (date, from) = day.map_err(|wrong| Problem::invalid_at("?date", wrong))?;
     let runs: Vec<_> = timetable
@@ -169,7 +170,7 @@ pub(crate) async fn get(
 }
 
 impl Train {
-    /// The trip of an id, unless it is too far ahead to book.
+    /// The trip of an id, unless it is too far ahead to be booked.
     pub(crate) fn known_trip(&self, id: Uuid, now: Timestamp) -> Option<Run<'_>> {
         let run = self.timetable.trip(id)?;
         let (_, last) = Timetable::days(&self.timetable.stations[run.service.origin].zone, now);

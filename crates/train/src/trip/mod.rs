@@ -1,4 +1,4 @@
-//! Trips: a train of the timetable on a day, with what is left of its seats.
+//! Trips: a train of the timetable on a day, with its free seats.
 
 pub(crate) mod api;
 pub(crate) mod store;

@@ -22,7 +22,7 @@ pub(crate) fn taken(tx: &mut Tx<'_>, trip: Uuid, now: Timestamp) -> Result<i64, 
     Ok(taken.unwrap_or(0))
 }
 
-/// How many seats are taken now of each trip of a day between two stations that has any.
+/// The number of taken seats of each trip between two stations on a day, without trips that have none.
 pub(crate) fn taken_on(
     tx: &mut Tx<'_>,
     origin: Uuid,
@@ -54,7 +54,7 @@ pub(crate) fn take_seat(tx: &mut WriteTx<'_>, request: SeatRequest, now: Timesta
     if take_free_seat(tx, request)? {
         return Ok(true);
     }
-    // This trip has no booking yet, or it is full, perhaps of expired holds.
+    // Either this trip has no row yet, or all seats are taken, some perhaps by expired holds.
     tx.execute(
         "INSERT INTO trip_seats (trip_id, origin, destination, date, taken) VALUES ($1, $2, $3, $4, 0)
          ON CONFLICT (trip_id) DO NOTHING",
@@ -64,7 +64,7 @@ pub(crate) fn take_seat(tx: &mut WriteTx<'_>, request: SeatRequest, now: Timesta
     take_free_seat(tx, request)
 }
 
-/// Makes others who want to change a trip's seats or bookings wait until this transaction has ended.
+/// Locks a trip's seats and bookings until this transaction ends.
 pub(crate) fn lock(tx: &mut WriteTx<'_>, trip: Uuid) -> Result<(), Error> {
     tx.lock("SELECT 1 FROM trip_seats WHERE trip_id = $1 FOR NO KEY UPDATE", &[trip.into()]).map(drop)
 }
@@ -77,13 +77,13 @@ fn take_free_seat(tx: &mut WriteTx<'_>, request: SeatRequest) -> Result<bool, Er
     Ok(taken == 1)
 }
 
-/// Gives seats back.
+/// Releases seats.
 pub(crate) fn free_seats(tx: &mut WriteTx<'_>, trip: Uuid, seats: i64) -> Result<(), Error> {
     tx.execute("UPDATE trip_seats SET taken = taken - $2 WHERE trip_id = $1", &[trip.into(), seats.into()])
         .map(drop)
 }
 
-/// Takes back the seats of a trip's holds that have run out, and gives how many.
+/// Expires the holds of a trip that are past their time, and returns how many seats that frees.
 pub(crate) fn expire(tx: &mut WriteTx<'_>, trip: Uuid, now: Timestamp) -> Result<i64, Error> {
     let due: Option<i64> = tx.row(
         "SELECT 1 FROM booking WHERE trip_id = $1 AND status = 'held' AND expires_at <= $2 LIMIT 1",
@@ -105,7 +105,7 @@ pub(crate) fn expire(tx: &mut WriteTx<'_>, trip: Uuid, now: Timestamp) -> Result
     Ok(expired)
 }
 
-/// Trips with holds that have run out, some of them.
+/// Some of the trips with holds past their time.
 pub(crate) fn due(tx: &mut Tx<'_>, now: Timestamp, most: i64) -> Result<Vec<Uuid>, Error> {
     let mut trips: Vec<Uuid> = tx.rows(
         "SELECT trip_id FROM booking WHERE status = 'held' AND expires_at <= $1 ORDER BY expires_at LIMIT $2",

@@ -1,4 +1,4 @@
-//! When a traveller wants to go: a day, or a time on it.
+//! The date of a search: a day, or a time on a day.
 
 use jiff::{
     Timestamp,
@@ -8,16 +8,16 @@ use jiff::{
 use utoipa::openapi::schema::{AnyOfBuilder, KnownFormat, SchemaFormat};
 use web::input::rules::{Rule, text, text_object};
 
-/// When a traveller wants to go.
+/// The date of a search.
 #[derive(Clone, Copy)]
 pub(super) enum When {
     Day(Date),
-    /// By the clocks at the origin.
+    /// In local time of the origin.
     From(DateTime),
     FromInstant(Timestamp),
 }
 
-/// A day, and from when on it.
+/// A day, and the earliest departure on it.
 pub(super) type Day = (Date, Option<Timestamp>);
 
 pub(super) fn when() -> impl Rule<Value = When> {
@@ -33,7 +33,7 @@ pub(super) fn when() -> impl Rule<Value = When> {
     read.described_as(forms.build())
 }
 
-/// Only these forms: the library would take many more.
+/// Accepts only these forms: the library accepts many more.
 fn parse(text: &str) -> Option<When> {
     let digits = |range: std::ops::Range<usize>| {
         text.get(range).is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
@@ -51,7 +51,7 @@ fn parse(text: &str) -> Option<When> {
 }
 
 impl When {
-    /// The day, and from when on it.
+    /// The day, and the earliest departure on it.
     pub(super) fn at(self, zone: &TimeZone) -> Option<Day> {
         match self {
             When::Day(date) => Some((date, None)),

@@ -36,7 +36,8 @@ type WebhookPage = Page<WebhookAnswer>;
 
 /// Subscribe to new bookings
 ///
-/// Each new booking of the caller's is sent to `newBooking` below the address, signed with the secret that the answer tells, once.
+/// Each new booking of the caller is sent to `newBooking` below the address. It is signed with a secret, which only this answer
+/// has.
 #[utoipa::path(
     post, path = "/webhooks", operation_id = "create-webhook", tag = "Webhooks",
     request_body = NewWebhook,
@@ -93,7 +94,7 @@ pub(crate) async fn list(
 
 /// Get a subscription
 ///
-/// With its last 50 attempts to deliver.
+/// The answer has its last 50 attempts.
 #[utoipa::path(
     get, path = "/webhooks/{webhookId}", operation_id = "get-webhook", tag = "Webhooks",
     params(("webhookId" = Uuid, Path, description = "The subscription's id.")),
@@ -137,7 +138,7 @@ pub(crate) async fn delete(
 
 /// Replace the secret
 ///
-/// The new one is told once. For 24 hours events are signed with both.
+/// Only this answer has the new secret. For 24 hours events are signed with both.
 #[utoipa::path(
     post, path = "/webhooks/{webhookId}/secret", operation_id = "rotate-webhook-secret", tag = "Webhooks",
     params(("webhookId" = Uuid, Path, description = "The subscription's id.")),
@@ -168,7 +169,7 @@ pub(crate) async fn rotate(
 
 /// Send a test event
 ///
-/// Sends a booking that does not exist to this subscription alone, even if the subscription is disabled.
+/// Sends an event with a made-up booking only to this subscription, also if it is disabled.
 #[utoipa::path(
     post, path = "/webhooks/{webhookId}/test", operation_id = "test-webhook", tag = "Webhooks",
     params(("webhookId" = Uuid, Path, description = "The subscription's id.")),
@@ -201,7 +202,7 @@ pub(crate) async fn test(
 
 /// Send events again
 ///
-/// One event, or all that did not arrive and were made since a time. A subscription that was disabled is sent to again.
+/// Sends one event again, or all events since a time that did not arrive. This enables a disabled subscription.
 #[utoipa::path(
     post, path = "/webhooks/{webhookId}/redeliver", operation_id = "redeliver-webhook", tag = "Webhooks",
     params(("webhookId" = Uuid, Path, description = "The subscription's id.")),
@@ -231,7 +232,7 @@ pub(crate) async fn redeliver(
 }
 
 impl Train {
-    /// Why an event that the caller asked for is not sent.
+    /// The problem for an event that cannot be sent.
     fn not_sent(&self, error: SendError) -> Problem {
         let most = i64::from(self.settings.test_events_per_hour);
         let (most, whose, until) = match error {

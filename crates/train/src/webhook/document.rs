@@ -1,4 +1,4 @@
-//! What the OpenAPI document says to subscribers: the call that they get.
+//! The description of the webhook call in the OpenAPI document.
 
 use utoipa::openapi::{
     Content, HttpMethod, Paths, PathsBuilder, Ref, Required, ResponseBuilder,

@@ -1,4 +1,4 @@
-//! Webhooks: who is notified of new bookings.
+//! Webhooks: subscriptions to new bookings.
 
 pub(crate) mod api;
 pub(crate) mod document;
@@ -27,15 +27,15 @@ pub(crate) struct WebhookAnswer {
     #[field(rule = uri(), example = "https://app.example.com/hooks")]
     url: String,
     status: Status,
-    /// Why nothing is sent any more: it answered 410 (`gone`), or nothing arrived for five days (`failing`).
+    /// Why the subscription is disabled: it answered 410 (`gone`), or all attempts of five days failed (`failing`).
     disabled_because: Option<DisabledBecause>,
-    /// Since when nothing has arrived, if the last delivery failed.
+    /// Since when all attempts have failed, if the last one failed.
     failing_since: Option<Timestamp>,
-    /// What signs the events. It is told once.
+    /// The secret that signs the events. It is sent once.
     #[field(rule = text(..).pattern("^whsec_[A-Za-z0-9+/]+={0,2}$"))]
     #[field(example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
     secret: Option<String>,
-    /// The last attempts to deliver, the newest first.
+    /// The last attempts, the newest first.
     #[field(items = 0..=MOST_ATTEMPTS as usize)]
     deliveries: Option<Vec<Delivery>>,
     links: WebhookLinks,
@@ -75,7 +75,7 @@ pub(crate) struct Delivery {
     /// The status of the answer, if there was one.
     #[field(rule = integer::<u16>(100..=999))]
     status: Option<u16>,
-    /// Why it failed, if it did.
+    /// Why the attempt failed, if it did.
     #[field(rule = text(1..))]
     error: Option<String>,
 }
@@ -114,17 +114,17 @@ impl WebhookAnswer {
     }
 }
 
-/// A subscription to be.
+/// A new subscription.
 #[derive(Input)]
 #[resource(name = "WebhookInput", xml = "webhook")]
 pub(crate) struct NewWebhook {
-    /// A public address with https; in a demo that only this machine can reach, also one on this machine. Its host in ASCII, no
-    /// user, no query.
+    /// A public address with https; a demo on loopback also accepts loopback addresses. Its host is in ASCII; it has no user name and
+    /// no query.
     #[field(rule = subscribed_url(), example = "https://app.example.com/hooks")]
     url: Url,
 }
 
-/// How long an address can be. It counts as it is stored and sent, with whatever has to be percent-encoded.
+/// The maximum length of an address after percent-encoding.
 const LONGEST_URL: usize = 2000;
 
 fn subscribed_url() -> impl Rule<Value = Url> {
@@ -138,11 +138,11 @@ fn subscribed_url() -> impl Rule<Value = Url> {
     })
 }
 
-/// What to send again: one event, or all that did not arrive and were made since a time.
+/// The events to send again: one event, or all events since a time that did not arrive.
 #[derive(Input)]
 #[resource(name = "RedeliverInput", xml = "redeliver", check = is_one_of_two, described = one_of_two)]
 pub(crate) struct Redeliver {
-    /// An event's id as a delivery tells it, or as the header `webhook-id` of the event has it.
+    /// The id of an event, from an attempt or from the header `webhook-id`.
     #[field(rule = event_id(), example = "msg_0192f3c4a5b67c8d9e0f1a2b3c4d5e6f")]
     event_id: Option<Uuid>,
     since: Option<Timestamp>,

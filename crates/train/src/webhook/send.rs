@@ -1,4 +1,4 @@
-//! What deliveries need of this service: a bearer token each, and whether an owner is still notified.
+//! Functions of this service for deliveries: bearer tokens, and which owners get events.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,11 +10,11 @@ use webhooks::{MaySend, TokenFor};
 
 use crate::traveller;
 
-/// How many tokens for subscribers are remembered: making one costs about as much as a delivery.
+/// How many tokens for subscribers are cached: signing one takes about as long as a delivery.
 const TOKENS: u64 = 10_000;
 const TOKEN_KEPT: Duration = Duration::from_secs(60);
 
-/// Makes the bearer tokens that deliveries carry. One lasts five minutes, and is used for one.
+/// Signs the bearer tokens of deliveries. A token is valid for five minutes and reused for one.
 pub(crate) fn token_for(signer: Signer, db: Db, clock: Clock) -> TokenFor {
     let made: Cache<(String, String, i64), String> =
         Cache::builder().max_capacity(TOKENS).time_to_live(TOKEN_KEPT).build();
@@ -49,7 +49,7 @@ pub(crate) fn token_for(signer: Signer, db: Db, clock: Clock) -> TokenFor {
     })
 }
 
-/// Decides whose events are delivered outside of a demo: those of demo accounts are not.
+/// Decides whose events are delivered: those of demo accounts only in a demo.
 pub(crate) fn outside_a_demo(db: Db) -> MaySend {
     Arc::new(move |owner| {
         let asked = db.clone();

@@ -206,7 +206,7 @@ testkit::on_both_engines! {
             ),
             (
                 format!("<amount>88</amount><source>{card}</source>"),
-                &[("#/amount", "must be what is due, which is 89.00 eur; or leave it out")],
+                &[("#/amount", "must be the price, 89.00 eur, or absent")],
             ),
             (
                 format!("<amount>89,00</amount><source>{card}</source>"),

@@ -124,7 +124,7 @@ testkit::on_both_engines! {
         let made = open.ada.hold(TRIP).await;
         let mut wrong = card(GOOD);
         wrong["amount"] = json!(1);
-        let due = "must be what is due, which is 89.00 eur; or leave it out";
+        let due = "must be the price, 89.00 eur, or absent";
         pay(&open.ada, KEY, &made, &wrong).await.is_invalid(&[("#/amount", due)]);
         pay(&open.ada, KEY, &made, &card("4242424242424241")).await.is_problem(400, "invalid-request");
         pay(&open.ada, KEY, &made, &with("exp_year", json!(2025))).await.is_problem(400, "invalid-request");

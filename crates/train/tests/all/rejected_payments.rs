@@ -15,7 +15,7 @@ testkit::on_both_engines! {
     async fn wrong_amount_or_currency_is_rejected_with_the_right_one(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let before = open.kept().await;
-        let due = "must be what is due, which is 89.00 eur; or leave it out";
+        let due = "must be the price, 89.00 eur, or absent";
         for (given, errors) in [
             (json!({"amount": number("88.99")}), &[("#/amount", due)][..]),
             (json!({"amount": number("89.001")}), &[("#/amount", due)]),
@@ -39,7 +39,7 @@ testkit::on_both_engines! {
         let small = open.ada.hold(SMALL).await;
         let mut body = card(GOOD);
         body["amount"] = json!(89);
-        let due = "must be what is due, which is 40.00 chf; or leave it out";
+        let due = "must be the price, 40.00 chf, or absent";
         let answer = open.ada.pay(&small, &body).await;
         answer.is_invalid(&[("#/amount", due)]);
         assert_eq!(answer.json()["detail"], format!("#/amount {due}."));
@@ -168,7 +168,7 @@ testkit::on_both_engines! {
     }
 
     async fn card_is_valid_to_the_end_of_its_month_in_all_zones(open: Open) {
-        let expired = "must be a card that is still good: this one has expired";
+        let expired = "must be a card that has not expired";
         let until = |year: i32, month: i32| {
             let mut body = card(GOOD);
             body["source"]["exp_year"] = json!(year);
@@ -183,7 +183,7 @@ testkit::on_both_engines! {
         // All that is wrong is said at once.
         let mut body = until(2026, 4);
         body["amount"] = json!(1);
-        let due = "must be what is due, which is 89.00 eur; or leave it out";
+        let due = "must be the price, 89.00 eur, or absent";
         open.ada.pay(&made, &body).await.is_invalid(&[("#/amount", due), ("#/source/exp_year", expired)]);
         assert_eq!(open.kept().await, before);
         // The last place on earth where it is May is twelve hours behind.

@@ -48,7 +48,7 @@ testkit::on_both_engines! {
         let mut body = card(GOOD);
         body["source"]["cvc"] = json!("12");
         body["source"]["exp_year"] = json!(2025);
-        let expired = ("#/source/exp_year", "must be a card that is still good: this one has expired");
+        let expired = ("#/source/exp_year", "must be a card that has not expired");
         let cvc = ("#/source/cvc", "must be 3 to 4 digits, as text");
         open.ada.pay(&made, &body).await.is_invalid(&[cvc, expired]);
         body["amount"] = json!("x");
