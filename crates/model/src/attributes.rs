@@ -18,12 +18,12 @@ pub(crate) struct Resource {
     pub(crate) name: Option<String>,
     pub(crate) case: Option<String>,
     pub(crate) xml: Option<String>,
-    /// The element that holds several of them.
+    /// The XML element of a list of them.
     pub(crate) list: Option<String>,
     pub(crate) new: Option<Ident>,
     pub(crate) new_name: Option<String>,
     pub(crate) new_doc: Option<String>,
-    /// What else is derived for what a client sends to create one.
+    /// Further traits that the view for creation derives.
     #[darling(default)]
     pub(crate) new_derive: PathList,
     pub(crate) replace: Option<Ident>,
@@ -36,7 +36,7 @@ pub(crate) struct Resource {
     pub(crate) described: Option<Path>,
     #[darling(default)]
     pub(crate) table: bool,
-    /// Whether it can be read as it is answered, as a part of another.
+    /// Whether it is read in the form of its answer, as a part of another resource.
     #[darling(default)]
     pub(crate) readable: bool,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Field {
     pub(crate) items: Option<PreservedStrExpr>,
     pub(crate) each: Option<PreservedStrExpr>,
     pub(crate) element: Option<String>,
-    /// The element that holds the items of a list, where that is another than the member's name.
+    /// The element of a list, if its name differs from the member's.
     pub(crate) xml_name: Option<String>,
     pub(crate) example: Option<PreservedStrExpr>,
     pub(crate) default: Option<PreservedStrExpr>,
@@ -63,7 +63,7 @@ pub(crate) struct Field {
     pub(crate) assigned: Flag,
     /// Whether `changes` has it although it is assigned.
     pub(crate) changeable: Flag,
-    /// Whether it is a column and nothing else.
+    /// Whether it is only a column.
     pub(crate) stored: Flag,
     pub(crate) read_only: Flag,
     pub(crate) write_only: Flag,

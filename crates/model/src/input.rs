@@ -52,7 +52,7 @@ pub(crate) fn input(
     }
 }
 
-/// Reads all members before the first that is wrong ends it, so that all validation errors are noted.
+/// Reads all members before it returns, so that all validation errors are reported.
 pub(crate) fn body(
     resource: &Resource,
     members: &[(&Member<'_>, Reading)],
@@ -115,7 +115,7 @@ fn can_be_absent(resource: &Resource, member: &Member<'_>) -> bool {
     member.is_optional() || member.is_assigned() || resource.changes.is_some()
 }
 
-/// What was read of each member, for a check that concerns several: `None` for one that is wrong.
+/// The values of the members for a check of several members: `None` for a member with a validation error.
 pub(crate) fn partial_struct<'m, 'a: 'm>(
     resource: &Resource,
     members: impl IntoIterator<Item = &'m Member<'a>>,

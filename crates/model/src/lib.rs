@@ -27,11 +27,11 @@
 //!
 //! `crates/web/tests/all/model.rs` shows the results of such a declaration.
 //!
-//! - [`Resource`] makes the answer in JSON (`Serialize`), its schema (`ToSchema`), and, where it is asked to: the answer in XML
-//!   (`xml = "root"`), what a client sends to create one (`new = NewPet`), to replace one (`replace = PetUpdate`) or to change
-//!   some members of one (`changes = PetChanges`), and the columns (`table`).
-//! - [`Input`] is for what is read and never answered, [`Parameters`] for a query string, [`Record`] for what is stored and
-//!   never answered, [`Words`] for an enumeration.
+//! - [`Resource`] makes the answer in JSON (`Serialize`) and its schema (`ToSchema`). By attribute, it also makes the answer in
+//!   XML (`xml = "root"`), the views to create one (`new = NewPet`), to replace one (`replace = PetUpdate`) and to change some
+//!   members of one (`changes = PetChanges`), and the columns (`table`).
+//! - [`Input`] is for objects that are only read, [`Parameters`] for a query string, [`Record`] for rows that are only stored,
+//!   [`Words`] for an enumeration.
 //! - [`migrations!`] reads the migrations of a component from the folder of the crate.
 //! - [`sql!`] names the columns of a record in a statement: `sql!("SELECT {Pet} FROM pet WHERE id = $1")`.
 //!
@@ -42,12 +42,12 @@
 //! | `name = "Booking"` | the name of its schema, if that is not the struct's |
 //! | `case = "camelCase"` | the case of member names; as declared if absent |
 //! | `xml = "pet"` | its element in XML |
-//! | `list = "pets"` | the element that holds several of them |
+//! | `list = "pets"` | the element of a list of them |
 //! | `new = NewPet`, `new_name = "PetInput"`, `new_doc = "…"` | what a client sends to create one, the name and the description of its schema |
-//! | `new_derive(Debug, Serialize)` | what else is derived for it, besides `Clone` |
+//! | `new_derive(Debug, Serialize)` | the traits that it derives besides `Clone` |
 //! | `replace = PetUpdate` | the same with the assigned member required: what a client sends to replace one |
 //! | `changes = PetChanges` | all members optional: what a client sends to change some |
-//! | `readable` | it is read as it is answered, as a part of another |
+//! | `readable` | it is read in the form of its answer, as a part of another resource |
 //! | `form` | a body may be a form |
 //! | `broken = UNPROCESSABLE` | the status of a body that is well formed and breaks a rule |
 //! | `check = function` | called with what was read of each member and the [`Fields`](../web/input/struct.Fields.html), for rules that concern several members. A member that a view of the resource can leave out is an `Option` there |

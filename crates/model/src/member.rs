@@ -1,4 +1,4 @@
-//! A member, as all macros see it.
+//! A member, as used by all macros.
 
 use darling::{Error, Result, util::PreservedStrExpr};
 use proc_macro2::TokenStream;
@@ -15,7 +15,7 @@ pub(crate) struct Member<'a> {
     pub(crate) inner: &'a Type,
     pub(crate) name: String,
     pub(crate) field: &'a Field,
-    /// Whether the resource has a form in XML.
+    /// Whether the resource can be written as XML.
     in_xml: bool,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Member<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Read,
-    /// Read, and absent where it stays as it is.
+    /// Read by a change: an absent member is not changed.
     Changed,
     Answered,
 }
@@ -147,7 +147,7 @@ impl<'a> Member<'a> {
         quote!(list(#items, #each)#of)
     }
 
-    /// What the document says of it: an expression of `web::schema::Member`.
+    /// The description for the document: an expression of type `web::schema::Member`.
     pub(crate) fn described(&self, side: Side, required: bool) -> TokenStream {
         let name = &self.name;
         let documented = documentation(&self.field.attrs);

@@ -131,7 +131,7 @@ pub(crate) fn schema(
         None => quote!(object.into()),
     };
     let finished = quote!(::utoipa::openapi::RefOr::T(#finished));
-    // How the server takes a body or answers several, for the operations that name the type.
+    // Notes the formats of a body, or the element of a list, for the operations that name the type.
     let noted = match (side, &resource.list) {
         (Side::Read | Side::Changed, _) => quote!(::web::openapi::accepted_formats::<Self>(#finished)),
         (Side::Answered, Some(list)) => quote!(::web::openapi::listed(#finished, #list)),

@@ -1,4 +1,4 @@
-//! What a client sends to create, replace or change a resource: views of its declaration.
+//! The views of a declaration: what a client sends to create, replace or change a resource.
 
 use darling::{Error, Result};
 use proc_macro2::TokenStream;
@@ -27,7 +27,7 @@ pub(crate) fn derive(resource: &Resource) -> Result<TokenStream> {
     Ok(tokens)
 }
 
-/// A resource without members that only one side has is read as it is answered, where it is a part of another.
+/// A resource whose members are all both read and answered can be read in the form of its answer, as a part of another.
 fn readable(resource: &Resource, all: &[Member<'_>]) -> TokenStream {
     let one_sided = |member: &Member<'_>| !member.is_read() || !member.is_answered() || member.is_assigned();
     if resource.changes.is_some() || all.iter().any(one_sided) || !resource.readable {
@@ -82,7 +82,7 @@ where
     members.into_iter().map(|member| (member, reading(member))).collect()
 }
 
-/// What a client sends to create one.
+/// The view for creation.
 fn new(resource: &Resource, all: &[Member<'_>]) -> TokenStream {
     let Some(new) = &resource.new else { return quote!() };
     let (vis, ident) = (&resource.vis, &resource.ident);
@@ -116,7 +116,7 @@ fn new(resource: &Resource, all: &[Member<'_>]) -> TokenStream {
     tokens
 }
 
-/// A method that makes the resource of what a client sent and of what the server assigns.
+/// A method that makes the resource from the sent members and the assigned one.
 fn completion(all: &[Member<'_>], new: &syn::Ident, ident: &syn::Ident) -> TokenStream {
     let assigned: Vec<_> = all.iter().filter(|member| member.is_assigned() || !member.is_read()).collect();
     let method = match assigned.as_slice() {
@@ -133,7 +133,7 @@ fn completion(all: &[Member<'_>], new: &syn::Ident, ident: &syn::Ident) -> Token
     let vis = all.first().map(|member| member.vis);
     quote! {
         impl #new {
-            /// The resource of what the client sent and of what the server assigns.
+            /// The resource with the sent members and the assigned one.
             #[allow(clippy::too_many_arguments)]
             #vis fn #method(self, #(#arguments),*) -> #ident {
                 #ident { #(#kept: self.#kept,)* #(#given),* }
@@ -142,7 +142,7 @@ fn completion(all: &[Member<'_>], new: &syn::Ident, ident: &syn::Ident) -> Token
     }
 }
 
-/// What a client sends to replace one: all of it, with the assigned member that says which.
+/// The view for a replacement: all members, with the assigned member, which identifies the resource.
 fn replace(resource: &Resource, all: &[Member<'_>]) -> Result<TokenStream> {
     let Some(replace) = &resource.replace else { return Ok(quote!()) };
     let (vis, ident) = (&resource.vis, &resource.ident);
@@ -176,7 +176,7 @@ fn replace(resource: &Resource, all: &[Member<'_>]) -> Result<TokenStream> {
     Ok(tokens)
 }
 
-/// What a client sends to change some members of one.
+/// The view for a change of some members.
 fn changes(resource: &Resource, all: &[Member<'_>]) -> TokenStream {
     let Some(changes) = &resource.changes else { return quote!() };
     let (vis, ident) = (&resource.vis, &resource.ident);

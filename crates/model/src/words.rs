@@ -15,7 +15,7 @@ struct Words {
     data: Data<Word, ()>,
     /// The name of its schema, if that is not the enumeration's.
     name: Option<String>,
-    /// Whether its schema stands where it is used, instead of being a component.
+    /// Whether its schema is inline, instead of a component.
     #[darling(default)]
     inline: bool,
 }

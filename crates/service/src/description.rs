@@ -1,4 +1,4 @@
-//! What is the same for every instance of a service.
+//! The properties that all instances of a service share.
 
 use db::Migrations;
 use identity::{
@@ -9,11 +9,11 @@ use secrecy::SecretString;
 
 use crate::{Error, Instance};
 
-/// The facts of a service.
+/// The description of a service.
 pub struct Description {
     /// The name in commands, settings, logs, metrics and databases: `petstore`.
     pub name: &'static str,
-    /// The name as people write it: `Pet store`.
+    /// The title: `Pet store`.
     pub title: &'static str,
     /// The same in a sentence: `the pet store`.
     pub title_in_a_sentence: &'static str,

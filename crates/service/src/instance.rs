@@ -1,11 +1,11 @@
-//! What one instance of a service has to itself.
+//! The database, clock, random source, address and limits of one instance of a service.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use db::Db;
 use web::{Clock, InstallationSecret, Random, RequestLimits};
 
-/// What an instance is opened with. Cloning it is cheap.
+/// The arguments with which an instance is opened. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Instance {
     pub db: Db,
@@ -50,7 +50,7 @@ pub fn public_address(set: &str, listening: SocketAddr) -> String {
     if !set.is_empty() {
         return set.to_owned();
     }
-    // "Every address" is no address to connect to; on this machine, loopback reaches it.
+    // A client cannot connect to the unspecified address; on this machine, loopback reaches the listener.
     let ip = match listening.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

@@ -1,9 +1,9 @@
-//! What a service is to the program that runs it.
+//! The interface between a service and the program that runs it.
 //!
 //! - [`Service`]: a service with its settings. The program has a list of them and knows nothing else about each.
-//! - [`Description`]: what is the same for every instance of a service: its name, its tables, its OAuth scopes.
-//! - [`Instance`]: what one instance of a service has to itself: database, clock, random source, address, limits.
-//! - [`Running`]: an instance that is open: its router, and its work in the background.
+//! - [`Description`]: the properties that all instances of a service share: its name, its tables, its OAuth scopes.
+//! - [`Instance`]: the database, clock, random source, address and limits of one instance.
+//! - [`Running`]: an open instance: its router and its background work.
 //!
 //! Nothing in a service is global, so that a process can open any number of instances of it.
 
@@ -25,7 +25,7 @@ pub use settings::{HIDDEN, OauthSettings, at_least_one, listen, networks};
 pub use sign_in::SignIn;
 use utoipa::openapi::OpenApi;
 
-/// Why a service could not do what the operator asked for: one line for the operator.
+/// Why a command of the operator failed: one line for the operator.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// A service with its settings: the section of its name in the settings file.
@@ -48,7 +48,7 @@ pub trait Service: Debug + Send + Sync {
         None
     }
 
-    /// Refuses settings that cannot be used, by their names in the section of the service.
+    /// Rejects invalid settings, by their names in the section of the service.
     fn check(&self) -> Result<(), String>;
 
     /// Whether several processes on one database need the same public address.
@@ -95,6 +95,6 @@ pub trait Service: Debug + Send + Sync {
 pub trait Running: Send {
     fn router(&self) -> Router;
 
-    /// Does the work in the background until `stop` ends, and finishes what it has begun.
+    /// Runs the background work until `stop` ends, and finishes work in progress.
     fn run(self: Box<Self>, stop: BoxFuture<'static, ()>) -> BoxFuture<'static, ()>;
 }

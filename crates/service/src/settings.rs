@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-/// What is shown in place of a secret.
+/// The text in place of a secret.
 pub const HIDDEN: &str = "(hidden)";
 
 /// Who issues the access tokens of a service, and who may register clients.
@@ -55,7 +55,7 @@ fn hidden<S: Serializer>(secret: &str, serializer: S) -> Result<S::Ok, S::Error>
     serializer.serialize_str(if secret.is_empty() { "" } else { HIDDEN })
 }
 
-/// Refuses a limit of 0, by its name in the section of the service.
+/// Rejects a limit of 0, by its name in the section of the service.
 pub fn at_least_one(limits: &[(&str, u32)]) -> Result<(), String> {
     match limits.iter().find(|(_, value)| *value == 0) {
         Some((name, _)) => Err(format!("{name} must be at least 1")),

@@ -27,7 +27,7 @@ pub(crate) fn start(settings: &Settings) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is logged. The security log does not depend on how much else is: it has a level of its own.
+/// The filter of the log. The security log has its own level, and does not depend on the filter.
 fn filter(log: &str) -> String {
     let named = log.split(',').any(|part| part.trim().starts_with("security"));
     if named { log.to_owned() } else { format!("{log},security=info") }
@@ -37,7 +37,7 @@ fn filter(log: &str) -> String {
 /// parts of many lines; neither format of the log escapes all of these.
 struct Plain<W> {
     to: W,
-    /// Whether the lines are coloured: the escape character is then ours.
+    /// Whether the lines are coloured: the program itself then writes escape characters.
     colours: bool,
 }
 
@@ -67,7 +67,7 @@ fn escaped(line: &str, colours: bool) -> String {
     escaped + end
 }
 
-/// Control characters, and those that have no shape of their own: writing direction, zero width, line separators.
+/// Control characters, and invisible ones: writing direction, zero width, line separators.
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')

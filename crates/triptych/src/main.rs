@@ -63,7 +63,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     }
 }
 
-/// A service's OpenAPI document for readers who did not get it from the service: it has the service's address.
+/// A service's OpenAPI document for readers outside of the service: it has the service's address.
 fn document(service: &str, version: &str, settings: &Settings) -> Result<String, Failure> {
     let service = settings.service(service)?;
     let address = public_address(service.address(), service.listen());

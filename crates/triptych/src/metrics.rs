@@ -1,4 +1,4 @@
-//! Metrics in Prometheus' form, on a listener of their own.
+//! Metrics in the format of Prometheus, on a separate listener.
 
 use std::time::Duration;
 

@@ -47,7 +47,7 @@ pub(crate) fn read(settings: &Settings, random: &Random) -> Result<InstallationS
     Ok(InstallationSecret::new(&bytes))
 }
 
-/// Makes the file, whole and for its owner only, unless another process has made it meanwhile.
+/// Creates the complete file for its owner only, unless another process has created it.
 fn make(path: &Path, random: &Random) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let bytes = random.bytes::<LENGTH>();

@@ -90,7 +90,7 @@ pub(crate) struct Limits {
     database_start_seconds: u64,
 }
 
-/// How many characters the installation's secret has at the least.
+/// The minimum length of the installation secret in characters.
 const SHORTEST_SECRET: usize = 32;
 
 /// A setting that cannot be used: one line for the operator.

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
 
-/// The service's clock: the machine's, or one that only a test moves.
+/// The clock of a service: that of the machine, or a manual one that a test moves.
 #[derive(Clone, Debug)]
 pub struct Clock(Source);
 
@@ -21,7 +21,7 @@ impl Clock {
         Clock(Source::System)
     }
 
-    /// A clock that stands at `start` until it is moved.
+    /// A manual clock that starts at `start`.
     pub fn manual(start: Timestamp) -> Self {
         Clock(Source::Manual(Arc::new(watch::Sender::new(start))))
     }
@@ -57,7 +57,7 @@ impl Clock {
                 tokio::time::sleep(left.min(Duration::from_secs(60))).await;
             },
             Source::Manual(time) => {
-                // The sender is ours, so the channel cannot close while we wait.
+                // This clock owns the sender, so the channel cannot close during the wait.
                 let _ = time.subscribe().wait_for(|now| *now >= due).await;
             }
         }

@@ -14,7 +14,7 @@ use utoipa_swagger_ui::oauth;
 #[derive(Debug, Clone)]
 pub struct DocumentationClient {
     pub id: &'static str,
-    /// What is asked for unless the person chooses otherwise.
+    /// The scopes that are selected by default.
     pub scopes: Vec<String>,
 }
 
@@ -23,7 +23,7 @@ pub(crate) fn documentation(openapi: &OpenApi, client: Option<DocumentationClien
     let config = utoipa_swagger_ui::Config::from(format!("{path}/openapi.json"))
         .use_base_layout()
         .try_it_out_enabled(true)
-        // Credentials live as long as the page: what is in the browser's storage, any later page there can read.
+        // Credentials are not stored: any later page of the same origin could read the browser's storage.
         .persist_authorization(false)
         .display_request_duration(true)
         .validator_url("none");
@@ -74,7 +74,7 @@ fn policy(openapi: &OpenApi) -> String {
     policy
 }
 
-/// The origins elsewhere that the document names for calls: servers, and where tokens are given.
+/// The other origins that the document names: servers and token endpoints.
 fn called(openapi: &OpenApi) -> BTreeSet<String> {
     let servers = openapi.servers.iter().flatten().map(|server| server.url.as_str());
     let schemes = openapi.components.iter().flat_map(|components| components.security_schemes.values());

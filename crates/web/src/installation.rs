@@ -1,4 +1,4 @@
-//! The secret of an installation: it keys what is kept, so that a copy of the database alone tells nothing.
+//! The installation secret: it keys stored hashes, so that a copy of the database alone does not reveal their input.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ impl InstallationSecret {
         InstallationSecret(bytes.to_vec())
     }
 
-    /// The key for one purpose. It tells neither the secret nor the key for another purpose.
+    /// The key for one purpose. It reveals neither the secret nor the key for another purpose.
     pub fn key_for(&self, purpose: &str) -> [u8; 32] {
         keyed(&self.0, purpose.as_bytes())
     }

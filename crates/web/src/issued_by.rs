@@ -1,4 +1,4 @@
-//! Who issues the access tokens of a service, if another server does, as the service's document says it.
+//! The external issuer of a service's access tokens in the service's document.
 
 use utoipa::openapi::{
     OpenApi, RefOr,

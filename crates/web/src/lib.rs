@@ -4,7 +4,7 @@
 //! - [`problem`]: the one error that leaves a service.
 //! - [`reply`]: answers that are not problems, and lists written while they are read.
 //! - [`xml`]: what answers look like in XML; [`ResponseFormat`] chooses between it and JSON.
-//! - [`Service`]: an API together with what stands beside every API: its pages, `/healthz`, `/docs`.
+//! - [`Service`]: an API together with the routes that every API has: pages, `/healthz`, `/docs`.
 //! - [`serve`]: the accept loop, with the edge that gives each request its id and its line in the log.
 //! - [`Background`]: tasks beside the requests, started again when they fail.
 //! - [`Clock`] and [`Random`]: time and randomness, handed in. [`InstallationSecret`]: what keys are derived from.

@@ -13,7 +13,7 @@ pub struct ConnectionLimits {
     pub loopback_exempt: bool,
     /// How long the head of a request may take to arrive, also the first one on a connection.
     pub header_time: Duration,
-    /// How long a connection may stay without progress of a request: a part of a body or an answer on its way.
+    /// How long a connection may stay without progress of a request: a received part of a body or a sent part of an answer.
     pub stall_time: Duration,
     /// How long requests that are running may take to finish at shut-down.
     pub grace_time: Duration,

@@ -70,7 +70,7 @@ pub(crate) fn best<'o>(headers: &HeaderMap, offered: &[&'o str]) -> Option<&'o s
     }
     let mut best = None;
     for &offer in offered {
-        // The most specific range that matches decides, whatever its quality: `q=0` excludes.
+        // The most specific range that matches decides, also with `q=0`, which excludes.
         let decisive =
             ranges(headers).filter(|range| range.matches(offer)).max_by_key(|range| range.precision());
         let quality = decisive.map_or(0, |range| range.quality);
@@ -127,7 +127,7 @@ impl<'a> Range<'a> {
     }
 }
 
-/// A quality between 0 and 1; what is no such number counts as 1, as if it had not been given.
+/// A quality between 0 and 1; any other text counts as 1, as an absent quality does.
 fn thousandths(text: &str) -> u32 {
     match text.parse::<f32>() {
         Ok(quality) if (0.0..=1.0).contains(&quality) => (quality * 1000.0).round() as u32,

@@ -54,7 +54,7 @@ pub(crate) fn as_3_0(document: &OpenApi) -> Value {
     document
 }
 
-/// Converts the schemas of parameters, headers and bodies, wherever they are.
+/// Converts all schemas of parameters, headers and bodies.
 fn convert_schemas_within(value: &mut Value) {
     match value {
         Value::Object(members) => {

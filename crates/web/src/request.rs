@@ -33,7 +33,7 @@ struct Parts {
     user: OnceLock<String>,
     client: OnceLock<String>,
     route: OnceLock<MatchedPath>,
-    speaks_xml: OnceLock<()>,
+    supports_xml: OnceLock<()>,
     path_prefix: OnceLock<Arc<str>>,
 }
 
@@ -70,8 +70,8 @@ impl RequestContext {
     }
 
     /// Whether the service that got the request answers in XML as well as in JSON.
-    pub(crate) fn speaks_xml(&self) -> bool {
-        self.0.speaks_xml.get().is_some()
+    pub(crate) fn supports_xml(&self) -> bool {
+        self.0.supports_xml.get().is_some()
     }
 }
 
@@ -96,10 +96,10 @@ pub(crate) async fn set_route(request: Request, next: Next) -> Response {
     next.run(request).await
 }
 
-/// A layer around a service that speaks XML, so that the edge may write its problems in XML.
-pub(crate) async fn set_speaks_xml(request: Request, next: Next) -> Response {
+/// A layer around a service with XML, so that the edge may write its problems in XML.
+pub(crate) async fn set_supports_xml(request: Request, next: Next) -> Response {
     if let Some(RequestContext(parts)) = request.extensions().get() {
-        let _ = parts.speaks_xml.set(());
+        let _ = parts.supports_xml.set(());
     }
     next.run(request).await
 }

@@ -24,7 +24,7 @@ pub struct Member {
     pub xml_name: Option<&'static str>,
 }
 
-/// An object on its way.
+/// An object schema that is being built.
 pub fn object(description: &str, xml_root: Option<&'static str>) -> Object {
     let xml = xml_root.map(|root| XmlBuilder::new().name(Some(root)).build());
     ObjectBuilder::new().schema_type(Type::Object).description(described(description)).xml(xml).build()

@@ -9,7 +9,7 @@ pub(crate) fn any_of(words: &[&str]) -> String {
     }
 }
 
-/// What a client sent, short enough to be told back.
+/// Text of a client, shortened for messages.
 pub(crate) fn shortened(text: &str) -> String {
     text.chars().take(60).collect()
 }

@@ -1,4 +1,4 @@
-//! A service put together: its API, and what stands beside every API.
+//! A complete service: its API, and the routes that every API has.
 
 use std::sync::Arc;
 
@@ -34,10 +34,10 @@ use crate::{
     operations::{self, Operations},
     page_headers::add_page_headers,
     problem::{Kind, NOT_FOUND, Problem, Result, STANDARD},
-    request::{set_path_prefix, set_speaks_xml},
+    request::{set_path_prefix, set_supports_xml},
 };
 
-/// What a service brings along.
+/// The parts of a service.
 pub struct Service<'a> {
     /// The service's name in words.
     pub title: &'static str,
@@ -55,17 +55,17 @@ pub struct Service<'a> {
     pub problems: &'static [&'static Kind],
     /// The database that `/readyz` asks.
     pub db: Db,
-    /// The tasks beside the requests; while one is down, `/readyz` says so.
+    /// The background tasks; while one is down, `/readyz` answers 503.
     pub background: Background,
     pub limits: RequestLimits,
-    /// Whether it speaks XML too: its problems then may be in XML, and operations choose with [`crate::ResponseFormat`] or
-    /// [`crate::json_only`]. Without it every operation answers in JSON only.
+    /// Whether it also has XML: problems may then be in XML, and operations choose with [`crate::ResponseFormat`] or
+    /// [`crate::json_only`]. Otherwise all operations answer only in JSON.
     pub xml: bool,
-    /// Routes at the root in addition to the API, which pages of other origins may not call: those of a sign-in.
+    /// Routes at the root in addition to the API, such as the sign-in. Pages of other origins may not call them.
     pub extra_routes: Router,
-    /// Response headers that pages elsewhere may read, besides those that every service has.
+    /// Response headers that pages of other origins may read, besides those that every service has.
     pub exposed: &'static [&'static str],
-    /// How its documentation page signs people in through OAuth, if it can.
+    /// The OAuth client of the documentation page, if there is one.
     pub documentation_client: Option<DocumentationClient>,
 }
 
@@ -122,7 +122,7 @@ impl Service<'_> {
         let api = self
             .api
             .route_layer(middleware::from_fn_with_state(operations, operations::check))
-            // Its own rather than the whole service's, so that a page elsewhere can read that there is nothing.
+            // A fallback of the API, not of the whole service, so that pages of other origins can read the 404.
             .fallback(nothing.clone())
             .layer(middleware::from_fn_with_state(anonymous.clone(), meter))
             .layer(cors(self.exposed))
@@ -137,10 +137,10 @@ impl Service<'_> {
             "" => api,
             prefix => Router::new().nest(prefix, api).fallback(nothing),
         };
-        // Not of the extra routes: their pages have secrets next to what a stranger can put there, and how well both compress
-        // together tells the secret (BREACH).
+        // The extra routes are not compressed: their pages have secrets next to text that an attacker chooses, and the compressed
+        // size would reveal the secrets (BREACH).
         let router = api.merge(pages).layer(compression()).merge(extra_routes);
-        let router = if self.xml { router.layer(middleware::from_fn(set_speaks_xml)) } else { router };
+        let router = if self.xml { router.layer(middleware::from_fn(set_supports_xml)) } else { router };
         match path.is_empty() {
             true => router,
             false => router.layer(middleware::from_fn_with_state(path, set_path_prefix)),
@@ -169,7 +169,7 @@ pub fn document_text_3_0(document: &OpenApi) -> String {
     format!("{:#}\n", as_3_0(document))
 }
 
-/// Compresses what is large enough to be worth it.
+/// Compresses large answers.
 fn compression() -> CompressionLayer<impl Predicate> {
     // Images are compressed already.
     CompressionLayer::new().compress_when(SizeAbove::new(1400).and(NotForContentType::IMAGES))

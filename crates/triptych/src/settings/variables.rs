@@ -38,7 +38,7 @@ fn sections(defaults: &str) -> Vec<String> {
     found
 }
 
-/// Whether this is what Kubernetes tells every container of a service named `triptych` or `triptych-…`, as in
+/// Whether this is a variable that Kubernetes sets in all containers for a service named `triptych` or `triptych-…`, such as
 /// `TRIPTYCH_SERVICE_HOST`, `TRIPTYCH_PORT=tcp://10.0.0.7:80` or `TRIPTYCH_MUSEUM_PORT_8082_TCP_ADDR`.
 fn is_service_link(name: &str) -> bool {
     let name = format!("_{name}");

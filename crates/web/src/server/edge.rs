@@ -135,12 +135,12 @@ fn preferred_format(headers: &HeaderMap) -> Format {
     }
 }
 
-/// Writes the document of a problem into an answer. Services that do not speak XML answer in JSON instead.
+/// Writes the document of a problem into an answer. Services without XML answer in JSON instead.
 fn write_problem(response: &mut Response, problem: &Problem, preferred: Format, record: &Record) {
-    let speaks_xml = record.context.speaks_xml();
-    let format = if preferred == Format::Xml && !speaks_xml { Format::Json } else { preferred };
+    let supports_xml = record.context.supports_xml();
+    let format = if preferred == Format::Xml && !supports_xml { Format::Json } else { preferred };
     let (media_type, body) = problem::document(problem, &record.id, record.context.path_prefix(), format);
-    if speaks_xml {
+    if supports_xml {
         vary(response);
     }
     let headers = response.headers_mut();

@@ -1,7 +1,7 @@
 //! The accept loop.
 //!
-//! Ours rather than `axum::serve`, which has no timeouts: a connection has a limited time to send the head of a
-//! request, is closed when no request makes progress for a while, and counts towards a cap, as does its address.
+//! It replaces `axum::serve`, which has no timeouts: a connection has a limited time to send the head of a request, and is
+//! closed when no request makes progress for a time. The number of connections is limited, in total and per address.
 
 mod activity;
 mod edge;
