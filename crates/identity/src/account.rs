@@ -85,7 +85,7 @@ impl fmt::Display for Name {
     }
 }
 
-/// A text in Unicode NFC, as RFC 7617 requires: names that look the same are the same, on whatever machine they were typed.
+/// A text in Unicode NFC, as RFC 7617 requires: names that look the same are the same, on every machine.
 pub(crate) fn composed(text: &str) -> String {
     text.nfc().collect()
 }

@@ -307,7 +307,7 @@ mod tests {
                 let accounts = accounts.clone();
                 async move { accounts.sign_in("ada", "correct horse".into(), IpAddr::from(Ipv4Addr::LOCALHOST)).await }
             });
-            accounts.0.passwords.a_check_waits().await;
+            accounts.0.passwords.wait_for_queued_check().await;
             let changed: Result<_, db::Error> =
                 db.write(move |tx| account::set_password(tx, id, &hash, now)).await;
             assert!(changed.unwrap());

@@ -127,7 +127,7 @@ mod tests {
                 let accounts = accounts.clone();
                 async move { accounts.hash_all(list(50), None).await }
             });
-            accounts.0.passwords.a_change_waits().await;
+            accounts.0.passwords.wait_for_queued_change().await;
             // More than the queue has left is refused at once, and takes nothing from it.
             let refused = accounts.hash_all(list(79), None).await;
             assert!(matches!(refused, Err(ChangeError::Busy)), "{refused:?}");

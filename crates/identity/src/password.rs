@@ -51,7 +51,7 @@ impl Queue {
         Queue { running: Arc::new(Semaphore::new(running)), waiting: Arc::new(Semaphore::new(waiting)) }
     }
 
-    /// A permit for so many passwords; `Busy` if the queue is full.
+    /// A permit for this number of passwords; `Busy` if the queue is full.
     fn permit(&self, passwords: usize) -> Result<Permit, HashError> {
         let passwords = u32::try_from(passwords).map_err(|_| HashError::Busy)?;
         let permits = self.waiting.clone().try_acquire_many_owned(passwords).map_err(|_| HashError::Busy)?;
@@ -111,7 +111,7 @@ impl Passwords {
         self.checks_queue.permit(1)
     }
 
-    /// A permit to hash so many new passwords; `Busy` if the queue is full.
+    /// A permit to hash this number of new passwords; `Busy` if the queue is full.
     pub(crate) fn permit_to_set(&self, passwords: usize) -> Result<Permit, HashError> {
         self.changes_queue.permit(passwords)
     }
@@ -187,14 +187,14 @@ impl Passwords {
     }
 
     /// Waits until a check has a permit.
-    pub(crate) async fn a_check_waits(&self) {
+    pub(crate) async fn wait_for_queued_check(&self) {
         while self.checks_queue.waiting.available_permits() == CHECKS_WAITING {
             tokio::task::yield_now().await;
         }
     }
 
     /// Waits until a change has a permit.
-    pub(crate) async fn a_change_waits(&self) {
+    pub(crate) async fn wait_for_queued_change(&self) {
         while self.changes_queue.waiting.available_permits() == CHANGES_WAITING {
             tokio::task::yield_now().await;
         }

@@ -28,7 +28,7 @@ const ADDRESS: Meter = Meter { word: "address", burst: 100, refill: SignedDurati
 const BOTH: Meter = Meter { word: "both", burst: 10, refill: SignedDuration::from_secs(30) };
 
 impl Meter {
-    /// Accounts that are added without sign-in: so many an hour from an address.
+    /// Accounts that are added without sign-in: a limit per hour and address.
     pub(crate) fn sign_ups(per_hour: u32) -> Self {
         let refill = SignedDuration::from_hours(1) / i32::try_from(per_hour.max(1)).unwrap_or(i32::MAX);
         Meter { word: SIGN_UP.word, burst: per_hour.into(), refill }
@@ -107,7 +107,7 @@ impl Throttle {
         self.charge_address_by(meter, address, 1).await
     }
 
-    /// The same for so many things at once.
+    /// The same for several things at once.
     pub(crate) async fn charge_address_by(
         &self,
         meter: &Meter,
@@ -187,7 +187,7 @@ fn fill(tx: &mut WriteTx<'_>, subject: &[u8], meter: &Meter, now: Timestamp) -> 
     fill_by(tx, subject, meter, 1, now)
 }
 
-/// Charges one meter for so many tries; one statement decides whether it has room for all.
+/// Charges one meter for several tries; one statement decides whether its limit allows all of them.
 fn fill_by(
     tx: &mut WriteTx<'_>,
     subject: &[u8],

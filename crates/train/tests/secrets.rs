@@ -1,4 +1,4 @@
-//! Card numbers, account numbers and idempotency keys are stored and logged nowhere.
+//! Card numbers, account numbers and idempotency keys are neither stored nor logged.
 //!
 //! A program of its own: it keeps each line that the whole process logs, at every level. The other tests would fill that log, and
 //! writing it would slow them down.

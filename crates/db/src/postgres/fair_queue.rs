@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_queue_of_one_service_does_not_delay_another() {
+    fn long_queue_of_one_service_does_not_delay_another() {
         let queue = FairQueue::new(10, 8);
         let (one, other, idle) = (queue.join(), queue.join(), queue.join());
         submit(&queue, one, &["a1", "a2", "a3", "a4"]);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn with_fewer_connections_than_services_each_service_is_served() {
+    fn each_service_is_served_with_fewer_connections_than_services() {
         let queue = FairQueue::new(10, 1);
         let (one, other) = (queue.join(), queue.join());
         submit(&queue, one, &["a1", "a2"]);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_gives_the_job_back() {
+    fn full_queue_returns_the_job() {
         let queue = FairQueue::new(1, 1);
         let (one, other) = (queue.join(), queue.join());
         submit(&queue, one, &["a1"]);

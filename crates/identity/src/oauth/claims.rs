@@ -74,7 +74,7 @@ pub enum TokenError {
     Invalid(Cow<'static, str>),
     #[error(transparent)]
     Db(#[from] db::Error),
-    /// The keys of an external issuer were not fetched yet; retry after so many seconds.
+    /// The keys of an external issuer were not fetched yet; retry after this number of seconds.
     #[error("the issuer's keys are not known yet")]
     KeysUnavailable(u64),
     #[error("{0}")]

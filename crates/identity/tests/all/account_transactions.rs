@@ -25,7 +25,7 @@ async fn write<R: Send + 'static>(
     world.db.write(work).await
 }
 
-/// Adds an account beside a row of the test's own, which stands for a profile.
+/// Adds an account together with a row of the test, as a service does with a profile.
 fn add(
     tx: &mut WriteTx<'_>,
     id: Uuid,

@@ -21,7 +21,7 @@ testkit::on_both_engines! {
         assert!(wrong >= 256 && busy > 0, "{wrong} were checked, {busy} were told to come back");
         assert_eq!([remembered, ada], [Outcome::In(id); 2]);
 
-        // Who was told to come back was not charged: three meters for each who was, and three that are ada's.
+        // Busy sign-ins were not charged: there are three meters for each checked one, and three of ada.
         assert_eq!(world.meters().await.len(), 3 * wrong + 3);
         // All places are free again.
         let outcomes =

@@ -1,4 +1,4 @@
-//! The hourly limit on calls: exact, for all processes together, whatever comes at once.
+//! The hourly limit on calls: exact, for all processes together, also for concurrent calls.
 
 use db::Db;
 use futures_util::future::join_all;
@@ -55,7 +55,7 @@ async fn spend(quota: &Quota, caller: &str) -> bool {
     }
 }
 
-/// How many of so many calls at once were allowed.
+/// How many of `count` concurrent calls were allowed.
 async fn at_once(quotas: &[Quota], calls: usize) -> usize {
     let calls = (0..calls).map(|number| {
         let quota = quotas[number % quotas.len()].clone();

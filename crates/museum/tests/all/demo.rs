@@ -169,7 +169,7 @@ testkit::on_both_engines! {
         let moved = demo.event_with_other_dates(&mermaids).await;
         assert_eq!(moved["dates"], json!(["2026-07-14", "2026-07-17", "2026-07-21"]));
         assert_eq!(moved["name"], mermaids["name"]);
-        // All in one go, so the others are done as well.
+        // All in one transaction, so the others are done as well.
         assert_eq!(demo.event(BALLET).await, ballet);
         let fresh = demo.event(CORN).await;
         assert_eq!(

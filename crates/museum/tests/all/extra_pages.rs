@@ -31,7 +31,7 @@ testkit::on_both_engines! {
             let answer = open.anyone.get(path).send().await;
             assert_eq!((answer.status, answer.text().as_str()), (200, said));
             assert_eq!(answer.header("content-type"), "text/plain; charset=utf-8");
-            // Whatever they accept.
+            // For any Accept header.
             open.anyone.get(path).header("accept", "image/png").send().await.has_status(200);
         }
     }

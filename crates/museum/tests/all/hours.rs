@@ -35,7 +35,7 @@ testkit::on_both_engines! {
         ]);
         open.hours("").await.is(200, &expected);
         open.hours("?startDate=2026-05-13&page=1&limit=10").await.is(200, &expected);
-        // Names are exact, and unknown ones are refused, however often they come.
+        // Names are exact, and unknown ones are rejected, repeated or not.
         let near = |name: &str| format!("is not a parameter of this operation; did you mean `{name}`?");
         let others = "is not a parameter of this operation, which takes startDate, page or limit";
         open.hours("?colour=red&colour=blue&Limit=99&PAGE=0&&=").await.is_invalid(&[

@@ -72,7 +72,7 @@ struct One {
     dates: Vec<Date>,
 }
 
-/// 200 events on overlapping days of the year's first three, and three days with so many events of their own.
+/// 200 events on overlapping days of the year's first three, and three days with many events each.
 fn crowd() -> Vec<One> {
     let first: Date = "2027-01-01".parse().unwrap();
     let mut days: Vec<Vec<i64>> = Vec::new();

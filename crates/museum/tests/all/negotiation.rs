@@ -136,7 +136,7 @@ testkit::on_both_engines! {
                 assert_eq!(call.send().await.is_problem(413, "too-large"), said);
             }
         }
-        // In pieces, of which none tells how long the whole will be.
+        // Chunked, without a Content-Length.
         let head = format!(
             "POST /v1.1/special-events HTTP/1.1\r\nHost: localhost\r\nAuthorization: {ADA_BASIC}\r\n\
              Content-Type: application/json\r\nConnection: close\r\n"
@@ -145,7 +145,7 @@ testkit::on_both_engines! {
         let request = format!("{head}Transfer-Encoding: chunked\r\n\r\n{}0\r\n\r\n", piece.repeat(3));
         let answer = parse(&open.anyone.raw(request.as_bytes()).await);
         assert_eq!(answer.is_problem(413, "too-large"), said);
-        // One that only asks whether it may send so much is told before it does.
+        // With Expect: 100-continue the answer comes before the body.
         let request = format!("{head}Content-Length: 301\r\nExpect: 100-continue\r\n\r\n");
         let answer = parse(&open.anyone.raw(request.as_bytes()).await);
         assert_eq!(answer.is_problem(413, "too-large"), said);

@@ -1,4 +1,4 @@
-//! What the museum was told is still there after it was closed and opened again.
+//! The data is still there after the museum was closed and opened again.
 
 use serde_json::json;
 

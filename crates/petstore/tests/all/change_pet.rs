@@ -33,7 +33,7 @@ testkit::on_both_engines! {
         rex["status"] = "pending".into();
         both.is(200, &rex);
         open.pets.get("/v3/pet/findByTags?tags=brown").send().await.is(200, &json!([rex]));
-        // A body means nothing, whatever it is.
+        // A body is ignored.
         let with_body = open.pets.post("/v3/pet/5?name=Rex").body("text/plain", "name=Max");
         with_body.send().await.is(200, &rex);
     }

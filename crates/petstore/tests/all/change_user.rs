@@ -26,7 +26,7 @@ testkit::on_both_engines! {
         expected["id"] = 2001.into();
         expected["username"] = "ada".into();
         open.user("ada").await.is(200, &expected);
-        // As a whole: what is not sent is gone. Name, id and password are who she is, and stay.
+        // Members that are not sent are removed, except name, id and password.
         is_empty(&open.change_ada(&json!({"firstName": "A."})).await);
         open.user("ada").await.is(200, &json!({"id": 2001, "username": "ada", "firstName": "A."}));
         is_empty(&open.change_ada(&json!({})).await);

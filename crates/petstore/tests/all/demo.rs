@@ -190,7 +190,7 @@ testkit::on_both_engines! {
     async fn demo_credentials_are_rejected_after_the_demo_is_turned_off(demo: Demo) {
         let (name, password) = ("user1", "password");
         let user1 = demo.log_in(name, password).await.unwrap();
-        // Nor does a password of one's own, set by a user whom the demo let in.
+        // A new password, set by a user of the demo, is rejected as well.
         is_empty(&user1.put("/v3/user/user1").json(&json!({"password": "my own"})).send().await);
         assert!(demo.log_in(name, "my+own").await.is_some());
         let closed = Demo::of(demo.open.reopen(Setup::default()).await);

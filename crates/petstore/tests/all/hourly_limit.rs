@@ -1,4 +1,4 @@
-//! How many calls an hour a user may make: exactly so many, in all processes together.
+//! The hourly limit on calls of a user: exact, for all processes together.
 
 use futures_util::future::join_all;
 use identity::ApiKeys;
@@ -29,7 +29,7 @@ fn is_used_up(answer: &Answer, limit: u32, seconds: u32) {
     assert_eq!(answer.header("www-authenticate"), "");
 }
 
-/// How many of so many calls at once were let through.
+/// How many of `count` concurrent calls were allowed.
 async fn at_once(callers: &[As], calls: usize) -> usize {
     let calls = (0..calls).map(|number| callers[number % callers.len()].get(FIND).send());
     let answers = join_all(calls).await;

@@ -10,7 +10,7 @@ use crate::{
     fixture::{As, Open, Setup},
 };
 
-/// Adds so many pets at once, through each of these in turn, and gives their ids.
+/// Adds `count` pets concurrently, through each of these callers in turn, and returns their ids.
 async fn add_at_once(callers: &[As], count: usize) -> Vec<i64> {
     let calls = (0..count).map(async |at| {
         let answer =

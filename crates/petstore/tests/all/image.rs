@@ -165,7 +165,7 @@ testkit::on_both_engines! {
         for kept in [&second, &third] {
             assert_eq!(open.image(kept).await.body, PNG);
         }
-        // Whatever the store is called by the one who sends it.
+        // With any host in the sent address.
         put(Method::PUT, json!([format!("https://elsewhere.example{second}"), address(&third)])).await;
         assert_eq!(open.image(&second).await.body, PNG);
         put(Method::POST, json!([address(&third)])).await;

@@ -12,7 +12,7 @@ use crate::{
 const LARGEST: usize = 10 * 1024 * 1024;
 const FULL: &str = "The pet has as many images as it may have. Replace the pet with fewer photoUrls first.";
 
-/// So many bytes, of which no two pieces are the same, and which no compression makes small.
+/// Bytes whose pieces all differ, and which do not compress.
 fn bytes(length: usize) -> Vec<u8> {
     let mut number = 1_u64;
     let mut bytes = Vec::with_capacity(length + 8);
@@ -62,7 +62,7 @@ testkit::on_both_engines! {
         let request = format!("{head}Transfer-Encoding: chunked\r\n\r\n{piece}zz\r\n");
         let answer = parse(&open.anyone.client.raw(request.as_bytes()).await);
         answer.is_invalid(&[("#", "broke off before its end")]);
-        // One that asks first whether it may be so large is told before it is sent.
+        // With Expect: 100-continue the answer comes before the body.
         let request = format!("{head}Content-Length: {}\r\nExpect: 100-continue\r\n\r\n", LARGEST + 1);
         parse(&open.anyone.client.raw(request.as_bytes()).await).is_problem(413, "too-large");
         assert_eq!(open.pet(5).await.json()["photoUrls"].as_array().unwrap().len(), 2);

@@ -30,7 +30,7 @@ impl Busy {
 
     /// Lets what waits for the thread have it, and keeps it busy after that.
     fn step(&mut self) {
-        // In this order: it stands in the queue behind whatever waits already.
+        // In this order: it is queued after the waiting requests.
         *self = Busy::new();
     }
 }
@@ -101,7 +101,7 @@ fn on_one_thread(test: impl AsyncFnOnce(Open, Router)) {
     });
 }
 
-/// A pet with so many photos of 2,000 bytes.
+/// A pet with this number of photos of 2,000 bytes.
 fn large(id: i64, photos: usize) -> Value {
     let tags: Vec<_> = (0..100).map(|tag| json!({"name": format!("tag {}", (id + tag) % 120)})).collect();
     let photos = vec!["x".repeat(2000); photos];

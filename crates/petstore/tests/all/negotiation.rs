@@ -1,4 +1,4 @@
-//! JSON or XML: which one is answered, to success and to refusal, and that no answer anywhere tells a password.
+//! The response format of answers and problems, and that no answer has a password.
 
 use http::Method;
 use serde_json::json;

@@ -99,7 +99,7 @@ testkit::on_both_engines! {
             text(&tokens, "refresh_token")
         );
         let renewed = visitor.redeem(&form).await.has_status(200).json();
-        // Revoked, or with a user who is gone, it is over.
+        // A revoked token, or one of a deleted user, is rejected.
         let form = format!("client_id=demo&token={}", text(&renewed, "access_token"));
         visitor.open.anyone.post("/oauth/revoke").body(FORM, form).send().await.has_status(200);
         let ended = visitor.open.anyone.bearer(text(&renewed, "access_token"));

@@ -118,7 +118,7 @@ testkit::on_both_engines! {
             let answer = open.pets.put("/v3/pet").json(&pet_with("Rex", "id", unknown)).send().await;
             assert_eq!(answer.is_problem(404, "not-found"), "There is no pet with this id.");
         }
-        // What is wrong with the body is told before whether there is such a pet, all of it at once.
+        // Validation errors of the body are reported before an unknown pet, all at once.
         let answer = open.pets.put("/v3/pet").json(&json!({"id": 11, "status": "lost"})).send().await;
         is_broken(
             &answer,

@@ -1,4 +1,4 @@
-//! Sessions: how they are sent back, what they are good for, and when they end.
+//! Sessions: how they are sent, what they allow, and when they end.
 
 use http::Method;
 use serde_json::json;

@@ -69,7 +69,7 @@ testkit::on_both_engines! {
         let open = Open::on(store, with_demo()).await;
         make(&open.anyone, &["a", "b"]).await.is(200, &json!({"id": 12, "username": "b"}));
         assert!(open.can_log_in("a").await && open.can_log_in("b").await);
-        // One whom a user of the demo makes is no better than that user; one whom another makes is.
+        // A user that a demo user creates is a demo user; a user that another user creates is not.
         let of_the_demo = open.anyone.bearer(&open.session_of("a").await);
         for (maker, name) in [(&of_the_demo, "c"), (&open.ada, "d")] {
             let user = json!({"username": name, "password": "secret"});

@@ -10,7 +10,7 @@ use crate::{
 
 const XML: &str = "application/xml";
 
-fn the_user() -> Value {
+fn sample_user() -> Value {
     json!({
         "id": 10,
         "username": "theUser",
@@ -30,16 +30,16 @@ impl Open {
 
 testkit::on_both_engines! {
     async fn user_is_stored_and_returned_without_the_password(open: Open) {
-        let mut sent = the_user();
+        let mut sent = sample_user();
         sent["password"] = "12345".into();
         let answer = open.create(&sent).await;
-        answer.is(200, &the_user());
+        answer.is(200, &sample_user());
         assert_eq!(
             answer.text(),
             "{\"id\":10,\"username\":\"theUser\",\"firstName\":\"John\",\"lastName\":\"James\",\
              \"email\":\"john@email.com\",\"phone\":\"12345\",\"userStatus\":1}"
         );
-        open.user("theUser").await.is(200, &the_user());
+        open.user("theUser").await.is(200, &sample_user());
         is_xml(
             &open.anyone.get("/v3/user/theUser").header("accept", XML).send().await,
             "<user><id>10</id><username>theUser</username><firstName>John</firstName><lastName>James</lastName>\
@@ -68,10 +68,10 @@ testkit::on_both_engines! {
     }
 
     async fn taken_username_or_id_is_rejected(open: Open) {
-        open.create(&the_user()).await.has_status(200);
+        open.create(&sample_user()).await.has_status(200);
         let before = open.dump().await;
         let taken = "There is a user named theUser already; choose another username.";
-        for sent in [json!({"username": "theUser"}), the_user(), json!({"id": 11, "username": "theUser"})] {
+        for sent in [json!({"username": "theUser"}), sample_user(), json!({"id": 11, "username": "theUser"})] {
             assert_eq!(open.create(&sent).await.is_problem(409, "conflict"), taken);
         }
         let sent = json!({"id": 10, "username": "another"});
@@ -80,7 +80,7 @@ testkit::on_both_engines! {
         assert_eq!(open.dump().await, before);
         // Case makes another name.
         open.create(&json!({"username": "theuser"})).await.has_status(200);
-        open.user("theUser").await.is(200, &the_user());
+        open.user("theUser").await.is(200, &sample_user());
     }
 
     async fn names_are_compared_in_unicode_normal_form(open: Open) {

@@ -14,7 +14,7 @@ impl Open {
     }
 }
 
-/// Users of so many names, without passwords.
+/// This number of users with different names, without passwords.
 fn users(count: usize) -> Value {
     (0..count).map(|number| json!({"username": format!("user {number}")})).collect()
 }

@@ -28,7 +28,7 @@ pub(crate) struct Service {
     pub(crate) destination: usize,
     /// In local time of the origin.
     pub(crate) departs: Time,
-    /// The duration, also when clocks change on the way.
+    /// The duration, also when clocks change during the trip.
     pub(crate) travel_time: SignedDuration,
     /// Monday is the lowest bit.
     pub(crate) days: u8,

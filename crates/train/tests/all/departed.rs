@@ -52,7 +52,7 @@ testkit::on_both_engines! {
         );
         assert_eq!(open.ada.status(&kept).await, "confirmed");
         assert_eq!(open.kept().await, before, "nothing was given back");
-        // To others it does not exist, and what is cancelled is gone.
+        // It gets 404 for other users, and after it was cancelled.
         open.ben.cancel(&kept).await.is_problem(404, "not-found");
         open.ada.cancel(&cancelled).await.is_problem(404, "not-found");
     }
@@ -99,7 +99,7 @@ testkit::on_both_engines! {
         assert_eq!(open.rows("sandbox_charge").await, before, "nothing was charged");
         open.ada.pay(&paid, &card(GOOD)).await.is_problem(409, "already-paid");
         assert_eq!(open.ada.get("/problems/no-longer-runs").send().await.status, 200);
-        // What was paid goes back.
+        // The payment is refunded.
         for made in [&held, &paid] {
             open.ada.cancel(made).await.has_status(204);
         }

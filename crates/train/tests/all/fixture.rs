@@ -17,7 +17,7 @@ use crate::person::Person;
 /// When the tests begin: Wednesday 13 May 2026, noon in Berlin.
 pub(crate) const START: &str = "2026-05-13T10:00:00Z";
 
-/// What the service is told about where it is; its links say so.
+/// The public address of the service, as in its links.
 pub(crate) const ADDRESS: &str = "https://trains.example";
 
 pub(crate) const BERLIN: &str = "efdbb9d1-02c2-4bc3-afb7-6788d8782b1e";
@@ -248,12 +248,12 @@ pub(crate) fn is_xml(answer: &Answer, status: u16, content: &str) {
     assert_eq!(answer.header("content-type"), "application/xml");
 }
 
-/// A number with exactly these digits, as it stands in a body: `89.00` is not `89.0` there.
+/// A number with exactly these digits in a body: `89.00` differs from `89.0`.
 pub(crate) fn number(digits: &str) -> Value {
     digits.parse().unwrap()
 }
 
-/// What an answer depends on, as caches are told.
+/// The `Vary` header of an answer.
 pub(crate) fn vary(answer: &Answer) -> Vec<&str> {
     let mut told: Vec<_> =
         answer.headers.get_all("vary").iter().flat_map(|value| value.to_str().unwrap().split(", ")).collect();

@@ -56,7 +56,7 @@ testkit::on_both_engines! {
         is_xml(&again, 201, &expected);
         assert_eq!(each(&open.ada.get("/bookings").send().await, "id"), [id]);
         assert_eq!(open.seats(TRIP).await, 339);
-        // It stays the first answer, whatever became of the booking since.
+        // The first answer is repeated for any later status of the booking.
         open.ada.cancel(&made).await.has_status(204);
         book(&open.ada, KEY, &booking(TRIP)).await.is(201, &made);
         assert_eq!(open.seats(TRIP).await, 340);

@@ -48,7 +48,7 @@ testkit::on_both_engines! {
         let expected = format!("<payment><id>{}</id><amount>89.00</amount>", text(&paid, "id"));
         assert!(answer.has_status(200).text().contains(&expected), "{}", answer.text());
         assert_eq!(open.kept().await, before);
-        // Even when the booking is gone.
+        // Also after the booking was deleted.
         open.ada.cancel(&made).await.has_status(204);
         pay(&open.ada, KEY, &made, &card(GOOD)).await.is(200, &paid);
         pay(&open.ada, "another", &made, &card(GOOD)).await.is_problem(404, "not-found");

@@ -1,4 +1,4 @@
-//! How many calls an hour a caller may make: told with every answer, and held to.
+//! The hourly limit on calls of a caller, and its header in every answer.
 
 use jiff::SignedDuration;
 use testkit::Store;

@@ -118,7 +118,7 @@ testkit::on_both_engines! {
 
     async fn token_of_a_removed_user_creates_no_rows(open: Open) {
         let made = open.ada.hold(TRIP).await;
-        // Remembered as good for some seconds.
+        // Cached as valid for some seconds.
         open.ada.get("/bookings").send().await.has_status(200);
         open.remove("ada").await.unwrap();
         let before = open.everything().await;

@@ -59,7 +59,7 @@ testkit::on_both_engines! {
     }
 
     async fn repeated_payment_is_answered_after_its_card_expired(open: Open) {
-        // The last moment at which it is May somewhere.
+        // The last time at which it is May in some zone.
         open.advance_to("2026-06-01T11:59:59Z").await;
         let made = open.ada.hold("2f87bac9-12fc-8000-80a8-ac01000050c4").await;
         let mut body = card(GOOD);

@@ -1,4 +1,4 @@
-//! Webhooks: who is told of new bookings, and how.
+//! Webhooks: subscriptions to new bookings, and their deliveries.
 
 use axum::{
     Extension, Router,
@@ -69,7 +69,7 @@ impl Told {
         tokio::time::timeout(TIMEOUT, self.messages.recv()).await.expect("something is told").unwrap()
     }
 
-    /// The subscription once it tells of so many deliveries: what was sent is written down a moment later.
+    /// The subscription when it has this number of deliveries: an attempt is recorded a moment after it was sent.
     async fn with_deliveries(&self, id: &str, count: usize) -> Value {
         for _ in 0..10_000 {
             let found = self.open.ada.get(&format!("/webhooks/{id}")).send().await.has_status(200).json();

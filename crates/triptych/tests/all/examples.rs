@@ -1,4 +1,4 @@
-//! Every example of a request in the three documents works when it is sent to a fresh demo as it stands.
+//! Every example of a request in the three documents works when it is sent to a new demo.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -206,7 +206,7 @@ async fn full_disk_loses_no_acknowledged_write() {
     museum(&roomy).post("/v1.1/tickets").json(&order).send().await.has_status(201);
 }
 
-/// The program where no file may grow past so many blocks of 512 bytes: a disk that is full, for it alone.
+/// The program with a limit on the size of files, in blocks of 512 bytes: a full disk only for this process.
 fn limited(folder: &Path, blocks: u32) -> Command {
     let program = serve(folder, &["--data", "full"]);
     let mut shell = Command::new("sh");

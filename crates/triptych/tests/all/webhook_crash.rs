@@ -139,7 +139,7 @@ impl Clerk {
         self.train.get(path).header("authorization", &self.token).send().await.has_status(200).json()
     }
 
-    /// A trip from Berlin to Paris in so many days.
+    /// A trip from Berlin to Paris in this number of days.
     async fn trip(&self, days: usize) -> String {
         let today = TimeZone::UTC.to_datetime(web::Clock::system().now()).date();
         let day = today + i64::try_from(days).unwrap().days();

@@ -115,7 +115,7 @@ fn has_one_host(request: &Request) -> Result<(), Problem> {
     Err(Problem::new(&INVALID_REQUEST, "The request must have exactly one Host header."))
 }
 
-/// The problem of an answer: the one that a handler returned, or the one that the bare error status of a library stands for.
+/// The problem of an answer: the one that a handler returned, or the one for the bare error status of a library.
 fn take_problem(response: &mut Response) -> Option<Arc<Problem>> {
     let status = response.status();
     let returned = response.extensions_mut().remove();

@@ -1,4 +1,4 @@
-//! Tasks beside the requests: started again when they fail, and the service is not ready meanwhile.
+//! Background tasks: they are restarted after a failure, and the service is not ready until then.
 
 use std::{
     cell::{Cell, RefCell},
@@ -59,7 +59,7 @@ async fn is_ready(client: &Client) {
     assert_eq!(client.get("/readyz").send().await.has_status(200).text(), "ready\n");
 }
 
-/// What a task that is told what to do is told.
+/// A command to a test task.
 enum Order {
     Panic,
     End,

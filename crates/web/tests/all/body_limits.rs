@@ -27,7 +27,7 @@ fn router() -> Router {
     Router::new().route("/", post(measure))
 }
 
-/// A JSON body of exactly so many bytes.
+/// A JSON body of exactly this number of bytes.
 fn body_of(bytes: usize) -> String {
     let frame = r#"{"text":""}"#.len();
     format!(r#"{{"text":"{}"}}"#, "a".repeat(bytes - frame))

@@ -18,7 +18,7 @@ impl Input for Text {
     }
 }
 
-/// A service with room for 10,000 bytes. Its operation `/wait` says that it has begun, and ends when it is told to.
+/// A service with memory for 10,000 bytes. Its operation `/wait` reports its start, and ends on a signal of the test.
 async fn start(begun: mpsc::UnboundedSender<mpsc::UnboundedSender<()>>) -> (Store, Server, Client) {
     let store = Store::new(Engine::Sqlite);
     let wait = async move |Body(Text(length)): Body<Text>| {

@@ -113,7 +113,7 @@ async fn bare_status_of_a_library_becomes_a_problem_of_its_kind() {
         assert_eq!(answer.header("x-kept"), "yes");
         assert_eq!(answer.header("cache-control"), "no-store");
     }
-    // Others are told as the plainest of their class.
+    // Other statuses get the most general kind of their class.
     client.get("/418").send().await.is_problem(400, "invalid-request");
     client.get("/507").send().await.is_problem(500, "internal");
     assert_eq!(client.get("/299").send().await.has_status(299).text(), SECRET);

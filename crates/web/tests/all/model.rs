@@ -31,7 +31,7 @@ use web::{
 struct Book {
     #[field(assigned, example = 10)]
     id: i64,
-    /// As it stands on the cover.
+    /// The title on the cover.
     #[field(rule = text(1..=20), example = "Emma")]
     title: String,
     #[field(items = 0..=2, each = text(1..=5), element = "author", json)]
@@ -156,7 +156,7 @@ fn schema_of_the_answer_has_all_members() {
             "required": ["id", "title", "allAuthors", "state"],
             "properties": {
                 "id": {"type": "integer", "format": "int64", "examples": [10]},
-                "title": {"type": "string", "description": "As it stands on the cover.", "examples": ["Emma"],
+                "title": {"type": "string", "description": "The title on the cover.", "examples": ["Emma"],
                     "minLength": 1, "maxLength": 20},
                 "allAuthors": {"type": "array", "maxItems": 2, "xml": {"wrapped": true},
                     "items": {"type": "string", "minLength": 1, "maxLength": 5, "xml": {"name": "author"}}},

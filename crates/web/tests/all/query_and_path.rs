@@ -1,4 +1,4 @@
-//! Parameters in the address: read strictly, and told back by name.
+//! Parameters in the path and the query: read strictly, and reported by name.
 
 use crate::support::{RawConnection, all_rules::serve_all_rules, serve};
 use axum::{

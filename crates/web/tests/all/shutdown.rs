@@ -10,7 +10,7 @@ use tokio::{
 };
 use web::ConnectionLimits;
 
-/// A handler that says when it has started, and answers when it is told to.
+/// A handler that reports its start, and answers on a signal of the test.
 struct Held {
     started: mpsc::UnboundedReceiver<()>,
     finish: Arc<Notify>,

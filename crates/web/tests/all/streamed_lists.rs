@@ -62,7 +62,7 @@ async fn error_on_a_later_page_aborts_the_answer() {
     let (server, client) = serve(numbers(100, 10, Some(5))).await;
     client.get("/").try_send().await.unwrap_err();
     Http2::connect(server.address()).await.get("/").await.unwrap_err();
-    // The connection is gone, the service is not.
+    // The connection is closed; the service still answers.
     client.get("/").try_send().await.unwrap_err();
     client.get("/nowhere").send().await.is_problem(404, "not-found");
 }

@@ -170,7 +170,7 @@ async fn validation_errors_are_written_in_xml() {
          <error><pointer>#/name</pointer><detail>must not be empty</detail></error>\
          <error><pointer>#/legs</pointer><detail>must be a whole number from 0 to 1000</detail></error></errors>",
     );
-    // What is told back of it is escaped.
+    // Repeated text of the request is escaped.
     let answer =
         client.post("/v1/pet").header("accept", "text/xml").body("application/xml", "<pet></a>").send().await;
     let told = "is not valid XML: &lt;/a&gt; cannot end &lt;pet&gt; at line 1 column 6";
@@ -213,7 +213,7 @@ async fn problem_is_json_unless_the_client_prefers_xml() {
         ("application/json;q=0, */*", false),
         ("application/json;q=0, application/problem+json;q=0, */*", true),
         ("application/xml;q=0, application/problem+xml;q=0.1", true),
-        // Neither: told in JSON all the same.
+        // Neither is accepted: the problem is in JSON.
         ("image/png", false),
         ("application/xml;q=0", false),
         ("*/*;q=0", false),

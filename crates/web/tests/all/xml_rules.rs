@@ -246,7 +246,7 @@ async fn malformed_value_gets_400_instead_of_422() {
     {
         client.post("/pet").json(&json!({"name": "a", "id": bad})).send().await.is_invalid(&[id]);
     }
-    // One such fault makes the whole body malformed, whatever else is wrong with it.
+    // One such error makes the whole body malformed, also with other validation errors.
     let both = [id, ("#/name", "must not be empty")];
     send_xml(&client, "<pet><name/><id>x</id></pet>").await.is_invalid(&both);
     client.post("/pet").json(&json!({"name": "", "id": "x"})).send().await.is_invalid(&both);

@@ -14,7 +14,7 @@ pub struct ExternalIssuer {
     /// The `aud` claim of its tokens for this service.
     pub audience: String,
     /// The `typ` headers of its access tokens: `at+jwt`, or what it sends instead. With `JWT` an identity token for the same
-    /// audience cannot be told from an access token.
+    /// audience cannot be distinguished from an access token.
     pub types: Vec<String>,
     /// The claim with the scopes: `scope`, `scp`.
     pub scope_claim: String,

@@ -105,7 +105,7 @@ impl Verifier {
     /// issuer is down: until they are known, requests with a token are answered with 503.
     ///
     /// # Errors
-    /// If the settings cannot be right whatever the issuer answers.
+    /// If the settings are invalid for any answer of the issuer.
     ///
     /// # Panics
     /// Outside of a Tokio runtime.
@@ -199,7 +199,7 @@ impl Accepted {
 }
 
 impl Inner {
-    /// Checks a new token, or checks again one that was found valid a while ago.
+    /// Checks a new token, or checks a cached token again.
     async fn check(
         &self,
         token: &str,

@@ -32,7 +32,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// A path of this server, as it stands in links and redirects.
+    /// A path of this server, as in links and redirects.
     pub(super) fn path(&self, path: &str) -> String {
         format!("{}{path}", web::path_of(&self.issuer))
     }

@@ -113,7 +113,7 @@ impl Issuer {
         *self.asked.borrow()
     }
 
-    /// Waits until it was asked for its keys so many times.
+    /// Waits until its keys were fetched this number of times.
     pub(crate) async fn was_asked_for_keys(&self, times: usize) {
         self.asked.subscribe().wait_for(|asked| asked.keys >= times).await.unwrap();
     }

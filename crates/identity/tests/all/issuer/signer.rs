@@ -90,7 +90,7 @@ impl Signer {
         }
     }
 
-    /// A token whose header and claims are these, whatever they say.
+    /// A token with this header and these claims, valid or not.
     pub(crate) fn sign(&self, header: &Value, claims: &Value) -> String {
         let message = message(header, claims);
         let signature = self.signature(header["alg"].as_str().unwrap(), message.as_bytes());

@@ -28,7 +28,7 @@ async fn send(client: testkit::Client, request: HttpRequest) -> Result<HttpRespo
 
 type Ready = BasicClient<EndpointSet, EndpointNotSet, EndpointSet, EndpointSet, EndpointSet>;
 
-/// The client, told nothing but what the metadata says.
+/// The client, configured only from the metadata.
 async fn client(service: &Service, id: &str, redirect_uri: &str) -> Ready {
     let metadata = service.client.get("/.well-known/oauth-authorization-server").send().await.json();
     let address = |name: &str| metadata[name].as_str().unwrap().to_owned();

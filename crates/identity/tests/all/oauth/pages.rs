@@ -115,7 +115,7 @@ testkit::on_both_engines! {
             ("two", vec![cookie, site("same-origin"), origin("null")]),
             ("three", vec![cookie, site("same-origin"), origin(own)]),
             ("four", vec![cookie, origin(own)]),
-            // A browser that speaks to a service without TLS, which tells no site.
+            // A browser that calls a service without TLS, and so sends no Sec-Fetch-Site.
             ("five", vec![cookie, origin("null")]),
         ] {
             let form = [token, ("name", name), ("password", "a good horse")];

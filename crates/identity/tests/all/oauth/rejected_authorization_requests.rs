@@ -6,7 +6,7 @@ use url::Url;
 
 use super::fixture::{APP, CALLBACK, Harness, Pairs, encode};
 
-/// A refusal on a page, which leads nowhere.
+/// An error page without a redirect.
 #[track_caller]
 fn on_a_page(what: &str, answer: &Answer) {
     assert_eq!(answer.status, 400, "{what}: {}", answer.text());
@@ -16,7 +16,7 @@ fn on_a_page(what: &str, answer: &Answer) {
     assert!(answer.text().contains("<h1>This request cannot be answered</h1>"), "{what}: {}", answer.text());
 }
 
-/// A refusal that the client is told, with its state and who says so.
+/// An error that is redirected to the client, with its state and the issuer.
 #[track_caller]
 fn to_the_client(what: &str, answer: &Answer, redirect_uri: &str, error: &str, issuer: &str) {
     assert_eq!(answer.status, 303, "{what}: {}", answer.text());

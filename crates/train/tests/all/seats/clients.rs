@@ -122,7 +122,7 @@ impl Client {
         }
     }
 
-    /// Works until there have been so many operations of all clients together.
+    /// Works until all clients together have made this number of operations.
     pub(crate) async fn work(mut self, operations: u64) -> Vec<Record> {
         while self.load.operations.fetch_add(1, Ordering::Relaxed) < operations {
             let start = self.load.tick();

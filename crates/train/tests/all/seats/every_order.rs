@@ -1,8 +1,8 @@
-//! Every order in which a trip with one seat can be booked, paid for, cancelled and left, with crashes, up to so many steps;
-//! and long ones by random. After every step the service and the [`model`](super::model) must be of one mind.
+//! Every order of steps on a trip with one seat (book, pay, cancel, wait, crash) up to a number of steps, and longer random
+//! orders. After each step the service and the [`model`](super::model) must be in the same state.
 //!
-//! An action that makes no difference by the model is tried where it comes, and must make none; what follows it is then
-//! what would have followed without it, and need not be tried again.
+//! An action that changes nothing in the model must change nothing in the service. The steps after it are not tried again, since
+//! they are equal to those without it.
 
 use std::sync::{Arc, Mutex};
 

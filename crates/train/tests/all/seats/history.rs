@@ -1,9 +1,9 @@
 //! Checks the recorded responses for consistency.
 //!
-//! Of every booking two spans are known: the one in which it surely had its seat (from the response to the booking until
-//! the first request to cancel it) and the one in which it may have had it (from when it was asked for until it surely had been
-//! given up). At no moment may more bookings surely have a seat than the trip has; and where a response said that a
-//! trip is sold out, there was a moment meanwhile at which as many may have had one.
+//! Each booking has two periods: one in which it certainly had its seat (from the response to the booking until the first
+//! request to cancel it), and one in which it may have had it (from the request until it certainly was released). At no time may
+//! more bookings certainly have a seat than the trip has. If a response said that a trip is sold out, all seats may have been
+//! taken at some time between its request and the response.
 
 use std::collections::{HashMap, HashSet};
 

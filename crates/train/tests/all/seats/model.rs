@@ -235,7 +235,7 @@ impl Model {
         Some((204, ""))
     }
 
-    /// What the processor says is written down; money that belongs to no booking goes back.
+    /// Stores the outcome of the processor; a payment without a held booking is refunded.
     fn settle(&mut self, payment: usize) -> Answer {
         let answer = self.decide(payment);
         if self.payments[payment].stage == "refunding" {

@@ -1,4 +1,4 @@
-//! A type with a member for each rule, and a service that tells back what it read.
+//! A type with a member for each rule, and a service that answers with the values it read.
 
 use axum::{
     Router,

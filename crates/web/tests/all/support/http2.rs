@@ -56,7 +56,7 @@ impl Http2 {
         self.send(Request::get(self.at(path)), "").await
     }
 
-    /// For any host, whatever is connected to.
+    /// A request for any host, over this connection.
     pub(crate) async fn get_at(&self, url: &str) -> hyper::Result<Answer> {
         self.send(Request::get(url), "").await
     }

@@ -1,4 +1,4 @@
-//! A type as rich as the services' own, which may be sent in every form, and a service that tells back what it read.
+//! A type with all kinds of members, which is accepted in every format, and a service that answers with the values it read.
 
 use axum::{Router, routing::post};
 use rust_decimal::Decimal;
