@@ -49,7 +49,7 @@ testkit::on_both_engines! {
         let one = hash.clone();
         assert!(write(&world, move |tx| add(tx, first, &name("zoe\u{308}"), Some(&one), now)).await.unwrap());
         assert_eq!(sign_in(&world.accounts, "zoë", PASSWORD, HERE).await, Outcome::In(first));
-        // The name is taken, however it is typed; nothing is written.
+        // The name is taken in each Unicode form; nothing is written.
         assert!(!write(&world, move |tx| add(tx, second, &name("zoë"), None, now)).await.unwrap());
         // The profile cannot be written, so there is no account.
         let failed = write(&world, move |tx| {
@@ -134,7 +134,7 @@ testkit::on_both_engines! {
         assert!(!rename(Random::system().uuid(now), "unknown").await);
         assert_eq!(sign_in(&world.accounts, "grace", PASSWORD, HERE).await, Outcome::In(ada));
         assert_eq!(sign_in(&world.accounts, "ada", PASSWORD, HERE).await, Outcome::Wrong);
-        // The name that was left can be had, and nothing else is in the way.
+        // The old name is free again.
         assert!(rename(bob, "ada").await);
         assert_eq!(sign_in(&world.accounts, "ada", PASSWORD, HERE).await, Outcome::In(bob));
         let accounts = world.db.read(|tx| tx.rows("SELECT id FROM account", &[], |row| row.get::<Uuid>(0)));
@@ -153,7 +153,7 @@ testkit::on_both_engines! {
             let text = format!("name {number}");
             assert!(write(&world, move |tx| account::insert(tx, id, &name(&text), None, now)).await.unwrap());
         }
-        // Half of them rename themselves, half come anew.
+        // Half of the requests rename an account, half add one.
         let tries = ids.into_iter().enumerate().map(|(number, id)| {
             let world = world.clone();
             tokio::spawn(async move {

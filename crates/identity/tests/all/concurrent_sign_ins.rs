@@ -10,7 +10,7 @@ testkit::on_both_engines! {
         let remembered = sign_in(&world.accounts, "ada", PASSWORD, HERE).await;
         let attempts = (0..500).map(|number| (format!("name {number}"), "wrong horse", address(number)));
         let crowd = at_once(&world.accounts, attempts);
-        // Who is remembered needs no place in the queue.
+        // A cached password needs no permit of the queue.
         let (outcomes, ada) = tokio::join!(
             tokio::time::timeout(Duration::from_secs(120), crowd),
             sign_in(&world.accounts, "ada", PASSWORD, HERE),
@@ -36,7 +36,7 @@ testkit::on_both_engines! {
             async move { client.get("/me").send().await }
         });
         let answers = futures_util::future::join_all(calls).await;
-        // All come from one address, which has a hundred guesses.
+        // All requests are from one address, which has a hundred guesses.
         let with = |status| answers.iter().filter(|answer| answer.status == status).count();
         assert_eq!(with(401), 100);
         assert_eq!(with(401) + with(429) + with(503), 400);

@@ -34,7 +34,7 @@ testkit::on_both_engines! {
             assert_eq!(sign_in(&accounts, name, password, HERE).await, Outcome::Wrong, "{name}");
             assert_eq!(accounts.password_checks(), number, "{name}");
         }
-        // A right password costs the same, once, and what is remembered costs nothing.
+        // A right password needs one hash as well; a cached one needs none.
         for _ in 0..2 {
             assert!(matches!(sign_in(&accounts, "known", PASSWORD, HERE).await, Outcome::In(_)));
             assert_eq!(accounts.password_checks(), 5);

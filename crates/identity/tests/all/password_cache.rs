@@ -33,7 +33,7 @@ testkit::on_both_engines! {
         world.accounts.set_password("ada", "battery staple".into()).await.unwrap();
         assert_eq!(world.call("ada", PASSWORD).await, 401);
         assert_eq!(world.call("ada", "battery staple").await, 200);
-        // Back again: what was remembered of the first time does not count, but it is right.
+        // The first password again: the old cache entry is not used, but the password is right.
         world.accounts.set_password("ada", PASSWORD.into()).await.unwrap();
         assert_eq!(world.call("ada", "battery staple").await, 401);
         assert_eq!(world.call("ada", PASSWORD).await, 200);

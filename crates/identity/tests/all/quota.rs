@@ -103,7 +103,7 @@ testkit::on_both_engines! {
         }
     }
 
-    /// Where each of them took a step of its own, the last would find nothing left to take.
+    /// If each call took its own batch, the last call would find none left.
     async fn concurrent_calls_within_the_limit_all_pass(world: World) {
         let quota = world.quota(1000);
         assert_eq!(at_once(std::slice::from_ref(&quota), 300).await, 300);

@@ -74,7 +74,7 @@ impl World {
         self.client.signed_in(name, password).get("/me").send().await.status
     }
 
-    /// All meters: what they are counted under and how full they are.
+    /// All meters: their keys and their counts.
     pub(crate) async fn meters(&self) -> Vec<(Vec<u8>, i64)> {
         let read = self.db.read(|tx| {
             tx.rows("SELECT subject, full_at FROM sign_in_throttle ORDER BY full_at, subject", &[], |row| {

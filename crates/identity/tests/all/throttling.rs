@@ -50,7 +50,7 @@ testkit::on_both_engines! {
         world.advance(1);
         assert_eq!(client.get("/me").send().await.status, 401);
         assert_eq!(client.get("/me").send().await.has_status(429).header("retry-after"), "30");
-        // What is not used up adds up, to ten at most.
+        // Unused tries accumulate, up to ten.
         world.advance(24 * 60 * 60);
         for _ in 0..10 {
             assert_eq!(client.get("/me").send().await.status, 401);
@@ -99,7 +99,7 @@ testkit::on_both_engines! {
         }
         assert_eq!(call_from([127, 0, 0, 1], &world, "ada", PASSWORD).await, "HTTP/1.1 429 Too Many Requests");
         assert_eq!(call_from([127, 0, 0, 2], &world, "ada", PASSWORD).await, "HTTP/1.1 200 OK");
-        // Nor is another account at the same address.
+        // Another account at the same address is not throttled either.
         world.add("bob", PASSWORD).await;
         assert_eq!(call_from([127, 0, 0, 1], &world, "bob", PASSWORD).await, "HTTP/1.1 200 OK");
     }
@@ -168,7 +168,7 @@ testkit::on_both_engines! {
         at_once(&world.accounts, (0..50).map(|number| (format!("name {number}"), GUESS, address(number)))).await;
         assert_eq!(world.meters().await.len(), 150);
         world.advance(60 * 60);
-        // Every try takes ten with it, and leaves three of its own.
+        // Each try deletes ten old meters and adds three.
         for number in 0..15 {
             assert_eq!(sign_in(&world.accounts, "new", GUESS, address(1000 + number)).await, Outcome::Wrong);
         }

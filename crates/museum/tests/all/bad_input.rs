@@ -1,4 +1,4 @@
-//! What no client should send: each is refused with a problem, and changes nothing.
+//! Invalid requests: each is rejected with a problem, and changes nothing.
 
 use http::Method;
 use serde_json::json;
@@ -12,7 +12,7 @@ impl Open {
     }
 }
 
-/// Bodies that are no JSON object, with the start of what is said about each.
+/// Bodies that are not a JSON object, with the start of the error for each.
 fn bodies() -> Vec<(Vec<u8>, &'static str)> {
     let broken = "is not valid JSON: ";
     let deep = |open: &str, close: &str| format!("{}{}", open.repeat(100_000), close.repeat(100_000));
@@ -167,7 +167,7 @@ testkit::on_both_engines! {
             .send()
             .await
             .is_invalid(&[("{eventId}", "has percent codes that are not UTF-8")]);
-        // Bare bytes are no address at all: they are refused before there is a request to answer.
+        // Unencoded bytes are rejected by the HTTP parser.
         for address in [&b"/v1.1/special-events/\xff"[..], b"/v1.1/museum-hours?limit=\xff", b"/v1.1/\xc3("] {
             let request =
                 [b"GET ", address, b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"].concat();

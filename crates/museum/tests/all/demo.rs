@@ -54,7 +54,7 @@ impl Demo {
         list.as_array().unwrap().clone()
     }
 
-    /// Starts the work that goes on beside the requests, as far as its first wait for the clock.
+    /// Starts the background work, until its first wait for the clock.
     async fn run(&self) -> JoinHandle<()> {
         let mut run = Box::pin(self.open.museum.clone().run(std::future::pending()));
         tokio::select! {
@@ -157,7 +157,7 @@ testkit::on_both_engines! {
     async fn past_events_get_new_dates_at_midnight(demo: Demo) {
         let running = demo.run().await;
         let mermaids = demo.event(MERMAIDS).await;
-        // Two that people have taken in hand: one got dates of their own, the other only a new name.
+        // Two events that a user has changed: one has new dates, the other only a new name.
         demo.patch(BALLET, &json!({"dates": ["2026-05-20"]})).await;
         demo.patch(CORN, &json!({"name": "Eat more corn"})).await;
         let (ballet, corn) = (demo.event(BALLET).await, demo.event(CORN).await);
@@ -180,7 +180,7 @@ testkit::on_both_engines! {
         assert_eq!(demo.event(text(&own, "eventId")).await, own);
         let events = demo.around("2026-07-12").await.len();
         assert_eq!(events, 8, "ten, without the one that was deleted and the one with dates of its own");
-        // And once more: it goes on for as long as it runs.
+        // And once more, since it repeats every day.
         demo.open.advance_to("2026-09-10T10:00:00Z");
         let again = demo.event_with_other_dates(&moved).await;
         assert_eq!(again["dates"], json!(["2026-09-12", "2026-09-15", "2026-09-19"]));
@@ -208,7 +208,7 @@ testkit::on_both_engines! {
         // The events stay, as they were.
         let ada = Demo { visitor: demo.open.ada.clone(), open: demo.open };
         assert_eq!(ada.around("2026-05-13").await, events);
-        // With a password of its own, the account is one like any other.
+        // With a new password, the account is an ordinary one.
         ada.open.museum.accounts().set_password("demo", "not well known".into()).await.unwrap();
         let visitor = ada.open.anyone.signed_in("demo", "not well known");
         visitor.get("/v1.1/special-events").send().await.has_status(200);
@@ -221,7 +221,7 @@ testkit::on_both_engines! {
         open.event(MERMAIDS).await.is_problem(404, "not-found");
         let visitor = open.anyone.signed_in("demo", "demo");
         visitor.get("/v1.1/special-events").send().await.is_problem(401, "unauthorized");
-        // Nor later: there is nothing to do beside the requests.
+        // Nor later: there is no background work.
         tokio::select! {
             biased;
             () = open.museum.clone().run(std::future::pending()) => {}

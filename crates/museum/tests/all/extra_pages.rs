@@ -10,7 +10,7 @@ use crate::fixture::{Open, Setup, event, text};
 
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'";
 
-/// The values of an attribute, in the order in which they stand in a page.
+/// The values of an attribute, in the order of the page.
 fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
     let start = format!("{name}=\"");
     html.split(&start).skip(1).filter_map(|rest| rest.split('"').next()).collect()
@@ -165,7 +165,7 @@ testkit::on_both_engines! {
         let answer = ada.post("/v1.1/special-events").json(&ballet).send().await;
         assert_eq!(answer.is_problem(503, "unavailable"), "The service is busy. Try again in a moment.");
         assert_eq!(answer.header("retry-after"), "1");
-        // What needs no database goes on.
+        // Routes without the database still work.
         ada.get("/v1.1/museum-hours").send().await.has_status(200);
         ada.get("/healthz").send().await.has_status(200);
 

@@ -1,4 +1,4 @@
-//! The museum as each test meets it: open, on a database of its own, at noon on a Wednesday.
+//! The fixture of a test: an open museum on an empty database, at noon on a Wednesday.
 
 use db::Db;
 use jiff::{SignedDuration, Timestamp};
@@ -15,7 +15,7 @@ pub(crate) const START: &str = "2026-05-13T10:00:00Z";
 pub(crate) const ADA: (&str, &str) = ("ada", "swordfish-1");
 pub(crate) const BEN: (&str, &str) = ("ben", "hunter2-hunter2");
 
-/// Ada's credentials as they stand in a header, for requests that are written by hand.
+/// The header with Ada's credentials, for raw requests.
 pub(crate) const ADA_BASIC: &str = "Basic YWRhOnN3b3JkZmlzaC0x";
 
 /// How to open the museum.
@@ -129,7 +129,7 @@ impl Open {
     }
 }
 
-/// An event that nothing is wrong with.
+/// A valid event.
 pub(crate) fn event(name: &str, dates: &[&str]) -> Value {
     json!({
         "name": name,
@@ -140,7 +140,7 @@ pub(crate) fn event(name: &str, dates: &[&str]) -> Value {
     })
 }
 
-/// A purchase of a general ticket that nothing is wrong with.
+/// A valid purchase of a general ticket.
 pub(crate) fn general(date: &str) -> Value {
     json!({"ticketType": "general", "ticketDate": date, "email": "ada@example.com"})
 }

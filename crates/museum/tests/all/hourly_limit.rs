@@ -22,7 +22,7 @@ testkit::on_both_engines! {
         open.clock.advance(SignedDuration::from_mins(10));
         open.events("").await.has_status(200);
         open.buy(&general("2026-05-20")).await.has_status(201);
-        // A call that is refused for what it asks counts as well.
+        // Rejected calls count as well.
         open.event("nothing").await.has_status(400);
         for answer in [
             open.events("").await,

@@ -59,7 +59,7 @@ testkit::on_both_engines! {
         let thirty = open.open_days("?limit=30").await;
         assert_eq!(thirty.len(), 30);
         assert_eq!((thirty[0].as_str(), thirty[29].as_str()), ("2026-05-13", "2026-06-11"));
-        // However long a page is, the same days come in the same order.
+        // With any length of a page, the same days follow in the same order.
         let mut by_sevens = Vec::new();
         for page in 1..=30 {
             by_sevens.extend(open.open_days(&format!("?limit=7&page={page}")).await);

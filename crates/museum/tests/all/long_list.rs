@@ -55,7 +55,7 @@ testkit::on_both_engines! {
              Authorization: {ADA_BASIC}\r\nConnection: close\r\n{encoding}\r\n"
             )
         };
-        // The client of this test asks for gzip and unpacks it; here is what goes over the wire.
+        // The client of this test accepts gzip and unpacks it; this is the compressed answer.
         let packed = open.anyone.raw(request("Accept-Encoding: gzip\r\n").as_bytes()).await;
         assert!(packed.starts_with("HTTP/1.1 200 OK\r\n"), "{packed:.300}");
         assert!(packed.contains("\r\ncontent-encoding: gzip\r\n"), "{packed:.300}");

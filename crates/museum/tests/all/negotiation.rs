@@ -1,4 +1,4 @@
-//! Bodies: of which type, how large, how fast; and in which form an answer may come.
+//! The media type, size and speed of bodies, and the response format.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{
 
 const JSON_ONLY: &str = "This operation answers as application/json only.";
 
-/// A client that ranks HTML first gets the refusal as a page.
+/// A client that ranks HTML first gets the problem as a page.
 #[track_caller]
 fn is_unacceptable(answer: &Answer, accept: &str) {
     match accept.contains("text/html") {
@@ -61,7 +61,7 @@ testkit::on_both_engines! {
                 let call = open.ada.call(operation.method, &operation.path).header("accept", accept);
                 let answer = call.json(&json!({})).send().await;
                 match operation.id.as_str() {
-                    // It answers nothing, which suits every client.
+                    // It answers without a body, for any Accept header.
                     "deleteSpecialEvent" => drop(answer.has_status(404)),
                     _ => is_unacceptable(&answer, accept),
                 }

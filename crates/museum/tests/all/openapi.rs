@@ -1,4 +1,4 @@
-//! The OpenAPI document: what it promises, and that it is whole.
+//! The OpenAPI document: its content, and that it is complete.
 
 use service::Service;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub(crate) struct Operation {
     pub(crate) document: Value,
 }
 
-/// Every operation of the document. Where a path has an id, it is one that nothing has.
+/// Every operation of the document. Ids in paths are unknown ones.
 pub(crate) fn operations() -> Vec<Operation> {
     let document = document();
     let prefix = document["servers"][0]["url"].as_str().unwrap().to_owned();

@@ -214,7 +214,7 @@ testkit::on_one_engine! {
             let own = BTreeSet::from(["location", "retry-after", "www-authenticate", "x-request-id"]);
             assert_eq!(exposed, own, "{path}");
         }
-        // Not what stands beside the API.
+        // Extra routes do not allow other origins.
         for path in ["/", "/healthz", "/readyz", "/problems", "/problems/not-found", "/docs/", "/nothing"] {
             let answer = open.anyone.get(path).header("origin", "https://tickets.example").send().await;
             assert_eq!(answer.header("access-control-allow-origin"), "", "{path}");

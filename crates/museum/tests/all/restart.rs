@@ -34,7 +34,7 @@ testkit::on_both_engines! {
             let path = format!("/v1.1/tickets/{}/pkpass", ticket(number));
             open.ben.get(&path).send().await.is_problem(404, "not-found");
         }
-        // And it goes on.
+        // The service still sells tickets.
         open.buy(&ticket_to(&kept, "2026-05-20")).await.has_status(201);
         open.create(&ballet).await;
     }

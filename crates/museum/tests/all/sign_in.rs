@@ -1,4 +1,4 @@
-//! Signing in: which operations ask for it, and what they make of the credentials.
+//! Sign-in: which operations need it, and how credentials are checked.
 
 use jiff::SignedDuration;
 use serde_json::json;
@@ -47,11 +47,11 @@ testkit::on_both_engines! {
             let call = |client: &testkit::Client| client.call(operation.method.clone(), &operation.path);
             let needed = "This operation needs HTTP Basic credentials.";
             is_challenge(&call(&open.anyone).send().await, needed);
-            // It comes before anything else is looked at.
+            // Credentials are checked first.
             is_challenge(&call(&open.anyone).body("text/plain", "nonsense").send().await, needed);
             let path = format!("{}?limit=nonsense", operation.path.replace("dad4bce8", "nonsense"));
             is_challenge(&open.anyone.call(operation.method.clone(), &path).send().await, needed);
-            // A name of its own, since guessing at one name is slowed down.
+            // Another name each time, since guesses at one name are throttled.
             is_wrong(&call(&open.anyone.signed_in(id, "demo")).send().await);
             is_wrong(&call(&open.anyone.signed_in("", "")).send().await);
             for malformed in [
@@ -69,7 +69,7 @@ testkit::on_both_engines! {
             is_challenge(&answer, "The name and the password must be UTF-8.");
             let twice = call(&open.ada).header("authorization", ADA_BASIC).send().await;
             is_challenge(&twice, "There is more than one Authorization header.");
-            // With the right ones the operation is reached, and says what it says.
+            // With valid credentials the operation is reached.
             assert_ne!(call(&open.ada).send().await.status, 401, "{id}");
         }
         assert_eq!(asking, 7);
@@ -132,7 +132,7 @@ testkit::on_both_engines! {
             is_wrong(&guess(&format!("guess {number}")).await);
         }
         is_slowed(&guess("guess 10").await, 30);
-        // The right one is not looked at either: it would tell that it is right.
+        // The right password is not checked either: the answer would reveal that it is right.
         is_slowed(&open.ada.get(path).send().await, 30);
         is_slowed(&open.buy(&general("2026-05-20")).await, 30);
         // Others can sign in, and what needs no sign-in is there.
@@ -145,7 +145,7 @@ testkit::on_both_engines! {
         is_slowed(&guess("guess 13").await, 30);
         open.clock.advance(SignedDuration::from_secs(30));
         open.ada.get(path).send().await.has_status(200);
-        // Nor does it help to have signed in before: who guesses at the same address would learn which guess is right.
+        // Also after an earlier sign-in: guesses from the same address would otherwise reveal the right one.
         for number in 20..30 {
             is_wrong(&guess(&format!("guess {number}")).await);
         }

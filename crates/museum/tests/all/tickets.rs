@@ -26,7 +26,7 @@ fn is_code(code: &str, kind: &str) {
     );
 }
 
-/// Asserts that a ticket was sold, and gives what was answered.
+/// Asserts that a ticket was sold, and returns the answer.
 #[track_caller]
 fn is_sold(answer: &Answer) -> Value {
     let ticket = answer.has_status(201).json();

@@ -1,9 +1,9 @@
-//! What tests say of answers, and the pets they send.
+//! Assertions on answers, and sample pets.
 
 use serde_json::{Value, json};
 use testkit::Answer;
 
-/// A pet that nothing is wrong with.
+/// A valid pet.
 pub(crate) fn pet(name: &str) -> Value {
     json!({"name": name, "photoUrls": []})
 }
@@ -35,7 +35,7 @@ pub(crate) fn ids(answer: &Answer) -> Vec<i64> {
     items.iter().map(|item| number(item, "id")).collect()
 }
 
-/// Asserts a refusal of this status and kind that lists exactly these places and faults.
+/// Asserts a problem of this status and kind with exactly these validation errors.
 #[track_caller]
 pub(crate) fn is_refused(answer: &Answer, status: u16, kind: &str, errors: &[(&str, &str)]) {
     answer.is_problem(status, kind);
@@ -48,7 +48,7 @@ pub(crate) fn is_refused(answer: &Answer, status: u16, kind: &str, errors: &[(&s
     assert_eq!(found, errors, "{problem}");
 }
 
-/// Asserts a 422 that lists exactly these places and faults.
+/// Asserts a 422 with exactly these validation errors.
 #[track_caller]
 pub(crate) fn is_broken(answer: &Answer, errors: &[(&str, &str)]) {
     is_refused(answer, 422, "unprocessable", errors);

@@ -1,4 +1,4 @@
-//! Bodies that are no document at all, too large, or of another type: every operation that takes one refuses them.
+//! Bodies that are malformed, too large, or of another media type are rejected by every operation with a body.
 
 use http::Method;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What no client should send, place by place: each is refused with where and why, and changes nothing.
+//! Invalid members: each is rejected with its pointer and an error, and changes nothing.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::{
     fixture::{As, Open, Setup},
 };
 
-/// The store with a pet, an order and users, and what it keeps.
+/// The store with a pet, an order and users, and a dump of its rows.
 pub(crate) struct Stocked {
     pub(crate) open: Open,
     before: String,
@@ -38,7 +38,7 @@ impl Stocked {
 pub(crate) const ID: &str = "must be a whole number from -9223372036854775808 to 9223372036854775807";
 const STATUS: &str = "must be one of: available, pending, sold";
 
-/// A whole body with one member put in place of its own, or left out.
+/// A complete body with one member replaced or removed.
 pub(crate) fn with(mut body: Value, member: &str, value: &Value) -> Value {
     let members = body.as_object_mut().unwrap();
     if value == "(none)" {

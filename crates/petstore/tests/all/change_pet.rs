@@ -38,7 +38,7 @@ testkit::on_both_engines! {
         with_body.send().await.is(200, &rex);
     }
 
-    /// Every status may become every other, and stay what it is.
+    /// A status may change to every other, and to itself.
     async fn pet_changes_from_any_status_to_any_other(open: Open) {
         let all = ["available", "pending", "sold"];
         for (by, from, to) in all.into_iter().flat_map(|from| {
@@ -113,7 +113,7 @@ testkit::on_both_engines! {
         }
         open.pets.get("/v3/pet/findByTags?tags=t").send().await.is(200, &json!([]));
         open.pets.get("/v3/pet/findByStatus?status=sold").send().await.is(200, &json!([]));
-        // Its id may be used again, and brings nothing of the old pet back.
+        // Its id may be used again; the new pet has no data of the old one.
         let again = open.add(&pet_with("Max", "id", 5)).await;
         assert_eq!(again, json!({"id": 5, "name": "Max", "photoUrls": []}));
     }

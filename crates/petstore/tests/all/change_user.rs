@@ -31,7 +31,7 @@ testkit::on_both_engines! {
         open.user("ada").await.is(200, &json!({"id": 2001, "username": "ada", "firstName": "A."}));
         is_empty(&open.change_ada(&json!({})).await);
         open.user("ada").await.is(200, &json!({"id": 2001, "username": "ada"}));
-        // Saying who she is changes nothing.
+        // The same name and id change nothing.
         is_empty(&open.change_ada(&json!({"id": 2001, "username": "ada"})).await);
         open.user("ada").await.is(200, &json!({"id": 2001, "username": "ada"}));
     }

@@ -1,4 +1,4 @@
-//! Pages of other sites: they neither log a browser in nor out, by the cookie that goes along with what they send.
+//! Requests by pages of other sites: they neither log a browser in nor out by its cookie.
 
 use testkit::{Answer, Engine, Fixture, Store};
 
@@ -40,7 +40,7 @@ impl Users {
         ]
     }
 
-    /// What they say of one by the store's own page or by the person; and a program, which says nothing.
+    /// Callers with the headers of a request by the store's own page or by the user, and a program without these headers.
     fn own(&self) -> Vec<As> {
         let anyone = &self.0.anyone;
         vec![
@@ -68,7 +68,7 @@ testkit::on_both_engines! {
             let answer = caller.get(LOGIN).send().await;
             let secret = answer.has_status(200).json().as_str().unwrap().to_owned();
             assert!(!sets_cookie(&answer), "{:?}", caller.headers);
-            // Who sent the password has the session all the same.
+            // The sender of the password still gets the session.
             assert!(users.is_logged_in(&secret).await);
         }
         for caller in users.own() {
@@ -103,7 +103,7 @@ testkit::on_both_engines! {
             assert!(!sets_cookie(&answer), "{:?}", caller.headers);
             assert!(!users.is_logged_in(&sent).await);
             assert!(users.is_logged_in(&kept).await);
-            // Without any session there is nothing to refuse.
+            // A request without a session is not rejected.
             is_empty(&caller.get(LOGOUT).send().await);
         }
     }

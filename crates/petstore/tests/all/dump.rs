@@ -1,9 +1,9 @@
-//! Everything that the store keeps.
+//! All rows of the store.
 
 use crate::fixture::Open;
 
 impl Open {
-    /// Everything that the store keeps, as text: what must be the same after a request that changes nothing.
+    /// All rows of the store as text, to check that a request changed nothing.
     pub(crate) async fn dump(&self) -> String {
         let read = self.db.snapshot(|tx| {
             let mut all = Vec::new();

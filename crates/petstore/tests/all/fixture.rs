@@ -1,4 +1,4 @@
-//! The pet store as each test meets it: open, on a database of its own, with two users who have logged in.
+//! The fixture of a test: an open pet store on an empty database, with two users who have logged in.
 //!
 //! The users have no password, since hashing one takes longer than most tests: their sessions and access tokens are made
 //! as the program's own commands would make them.
@@ -35,7 +35,7 @@ pub(crate) struct Setup {
     /// How many users an hour can be made from an address.
     pub(crate) sign_ups_per_hour: u32,
     pub(crate) limits: RequestLimits,
-    /// What the store takes for its address; the one that it is served at if this is nothing.
+    /// The public address; by default the address of the listener.
     pub(crate) address: Option<String>,
 }
 
@@ -224,7 +224,7 @@ impl Open {
         self.issuer.token_for(account, scope).await.unwrap()
     }
 
-    /// An access token of a client's own, which speaks for no user.
+    /// An access token of a client itself, without a user.
     pub(crate) async fn token_of_a_client(&self) -> String {
         let new = NewClient {
             name: "A program".into(),

@@ -66,7 +66,7 @@ testkit::on_both_engines! {
         let open = Open::on(store, with_limit(6)).await;
         open.add(&pet_with("Rex", "id", 1)).await;
         open.pets.get("/v3/pet/1").send().await.has_status(200);
-        // A call that is refused for what it asks counts as well.
+        // Rejected calls count as well.
         open.pets.put("/v3/pet").json(&json!({})).send().await.has_status(400);
         open.ada.delete("/v3/user/nobody").send().await.has_status(404);
         let another_token = open.anyone.bearer(&open.token_of("ada", None).await);
@@ -151,7 +151,7 @@ testkit::on_both_engines! {
         // Another token of the same user counts with the first.
         let another = anyone.bearer(&issuer.token_of("ada", None).await);
         is_used_up(&another.get(FIND).send().await, 2, 3600);
-        // There they are users of the store's own, who have calls of their own.
+        // With the store's own tokens, these are other users with separate limits.
         issuer.pets.get(FIND).send().await.has_status(200);
     }
 
@@ -170,7 +170,7 @@ testkit::on_both_engines! {
         is_used_up(&open.pets.get(FIND).send().await, 60, 3600);
         is_used_up(&another.pets.get(FIND).send().await, 60, 3600);
         is_used_up(&another.ada.delete("/v3/user/nobody").send().await, 60, 3600);
-        // Nor does it help to start again.
+        // A restart does not reset the limit.
         let open = open.reopen(with_limit(60)).await;
         is_used_up(&open.pets.get(FIND).send().await, 60, 3600);
     }

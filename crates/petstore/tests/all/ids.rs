@@ -87,7 +87,7 @@ testkit::on_both_engines! {
         });
         let (given, _) = tokio::join!(add_at_once(&callers, 200), join_all(take));
         let given = all_differ(&given);
-        // Whichever came first: a client gets the id it asks for, and nothing that is given out is put in its place.
+        // In any order: a client gets the id it chose, and assigned ids do not overwrite it.
         for id in &chosen {
             assert_eq!(open.pet(*id).await.has_status(200).json()["name"], "chosen", "{id}");
         }
@@ -117,7 +117,7 @@ testkit::on_both_engines! {
         let before = open.dump().await;
         let first = number(&open.add(&pet("Rex")).await, "id");
         assert!((1001..5000).contains(&first), "{first}");
-        // A try is an id: what was given out of them and not used is how many there were.
+        // Each try uses an id, so the number of unused ids is the number of tries.
         let tried = open.next_id("pet").await;
         assert!(tried < 5000, "{tried}");
         let given = all_differ(&add_at_once(std::slice::from_ref(&open.pets), 100).await);

@@ -104,7 +104,7 @@ testkit::on_both_engines! {
             assert_eq!(image.header("cache-control"), "public, max-age=31536000, immutable");
             assert_eq!(image.header("content-length"), bytes.len().to_string());
         }
-        // Without a content type it is what it is.
+        // Without a content type, the type is detected as well.
         let call = open.pets.post("/v3/pet/5/uploadImage?additionalMetadata=").body("image/png", PNG);
         assert_eq!(
             call.send().await.json()["message"],
@@ -173,7 +173,7 @@ testkit::on_both_engines! {
         // A change of name or status leaves them alone.
         open.pets.post("/v3/pet/5?name=Max&status=sold").send().await.has_status(200);
         assert_eq!(open.image(&third).await.body, PNG);
-        // The address of another pet's image is an address like any other, and holds nothing.
+        // The address of another pet's image does not keep that image.
         let mut other = pet_with("Mia", "id", 6);
         other["photoUrls"] = json!([address(&third)]);
         open.add(&other).await;

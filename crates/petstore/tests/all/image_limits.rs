@@ -1,4 +1,4 @@
-//! How large images may be, how many a pet may have, and what is refused.
+//! Limits on the size and number of images, and rejected uploads.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -54,11 +54,11 @@ testkit::on_both_engines! {
         let request = format!("{head}Transfer-Encoding: chunked\r\n\r\n{}0\r\n\r\n", piece.repeat(40));
         let answer = parse(&open.anyone.client.raw(request.as_bytes()).await);
         assert_eq!(answer.has_status(200).json()["message"], format!("{} bytes kept", 40 * 0x10000));
-        // Without saying what it is.
+        // Without a media type.
         let request =
             format!("{}Content-Length: 3\r\n\r\nabc", head.replace("Content-Type: image/png\r\n", ""));
         parse(&open.anyone.client.raw(request.as_bytes()).await).has_status(200);
-        // One that is cut off is not kept.
+        // A truncated upload is not stored.
         let request = format!("{head}Transfer-Encoding: chunked\r\n\r\n{piece}zz\r\n");
         let answer = parse(&open.anyone.client.raw(request.as_bytes()).await);
         answer.is_invalid(&[("#", "broke off before its end")]);
@@ -143,7 +143,7 @@ testkit::on_both_engines! {
         open.upload("one more").await;
         let full = open.pets.post("/v3/pet/5/uploadImage").body("image/png", "x").send().await;
         assert_eq!(full.is_problem(409, "conflict"), FULL);
-        // Another pet has room of its own.
+        // The limit is separate for each pet.
         open.add(&pet_with("Mia", "id", 6)).await;
         open.pets.post("/v3/pet/6/uploadImage").body("image/png", "x").send().await.has_status(200);
     }

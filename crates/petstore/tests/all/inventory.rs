@@ -104,7 +104,7 @@ testkit::on_both_engines! {
         assert_eq!(open.inventory().await, open.counted().await);
         let left = open.inventory().await;
         assert_ne!(left, counts(0, 0, 0));
-        // And what is deleted in the end leaves nothing behind.
+        // After all pets are deleted, all counts are 0.
         for id in ids(&open.pets.get("/v3/pet/findByStatus?status=available,pending,sold").send().await) {
             open.pets.delete(&format!("/v3/pet/{id}")).send().await.has_status(200);
         }

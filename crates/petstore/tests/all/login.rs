@@ -33,7 +33,7 @@ impl WithPassword {
 
 const RIGHT: &str = "username=zo%C3%AB&password=pass+w%C3%B6rd%261";
 
-/// Whether a session lets its holder in.
+/// Whether a session is valid.
 async fn works(caller: &As) -> bool {
     caller.delete("/v3/user/nobody").send().await.status == 404
 }
@@ -114,7 +114,7 @@ testkit::on_both_engines! {
             checks += 1;
             assert_eq!(open.petstore.accounts().password_checks(), checks, "{query}");
         }
-        // However it was typed, it is the same name and the same password.
+        // All Unicode forms are the same name and the same password.
         users.login("username=zoe%CC%88&password=pass+wo%CC%88rd%261", "*/*").await.has_status(200);
     }
 

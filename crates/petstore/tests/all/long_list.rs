@@ -1,4 +1,4 @@
-//! Lists that are longer than what is read at once: 64 pets at a time, written as they are read.
+//! Lists of several pages of 64 pets.
 
 use std::collections::BTreeSet;
 

@@ -18,7 +18,7 @@ use crate::fixture::{As, Open, Setup};
 /// Bytes that a page has room for, and how many more the last pets of one may take.
 const PAGE: usize = 256 * 1024;
 
-/// Keeps the one thread beside those that serve busy until it is dropped.
+/// Keeps the extra thread busy until it is dropped.
 struct Busy(#[expect(dead_code, reason = "dropping it is its use")] mpsc::Sender<()>);
 
 impl Busy {
@@ -28,7 +28,7 @@ impl Busy {
         Busy(sender)
     }
 
-    /// Lets what waits for the thread have it, and keeps it busy after that.
+    /// Lets one waiting task run on the thread, and keeps it busy after that.
     fn step(&mut self) {
         // In this order: it is queued after the waiting requests.
         *self = Busy::new();
@@ -88,7 +88,7 @@ async fn pages(open: &Open, router: &Router, path: &str) -> (Vec<Vec<u8>>, usize
     }
 }
 
-/// Runs a test on one thread, with one more beside it.
+/// Runs a test on one thread, with one extra thread for blocking work.
 fn on_one_thread(test: impl AsyncFnOnce(Open, Router)) {
     let runtime =
         runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();

@@ -11,7 +11,7 @@ use crate::{
 
 const XML: &str = "application/xml";
 
-/// Who may call an operation.
+/// A caller with the credentials of an operation.
 fn caller<'a>(open: &'a Open, id: &str) -> &'a As {
     match id {
         "getInventory" => &open.key,
@@ -177,7 +177,7 @@ testkit::on_both_engines! {
             let found = get(&open.anyone, Method::GET, "/v3/nothing").await;
             assert_eq!(found, (404, problem("not-found", "Not found", 404, nothing, "")));
             let found = get(&open.anyone, Method::GET, "/v3/user/nobody").await;
-            // Where the client takes none of what the operation answers in, that is what is wrong.
+            // For this Accept header the problem is a 406.
             if accept != "application/problem+xml" {
                 assert_eq!(
                     found,
@@ -197,7 +197,7 @@ testkit::on_both_engines! {
             let (status, text) = get(&open.anyone, Method::DELETE, "/v3/pet").await;
             assert!(status == 405 && text.contains("<type>/problems/method-not-allowed</type>"), "{text}");
         }
-        // Who likes both equally gets JSON.
+        // With equal quality, the answer is JSON.
         for accept in ["*/*", "application/json, application/xml", "image/png"] {
             open.anyone.get("/v3/nothing").header("accept", accept).send().await.is_problem(404, "not-found");
         }

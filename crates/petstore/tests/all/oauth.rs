@@ -88,7 +88,7 @@ testkit::on_both_engines! {
         let client = visitor.open.anyone.bearer(text(&tokens, "access_token"));
         let added = client.post("/v3/pet").json(&pet("Rex")).send().await.has_status(200).json();
         client.delete(&format!("/v3/pet/{}", number(&added, "id"))).send().await.has_status(200);
-        // It is for pets: it changes no user, not even the one who allowed it.
+        // The token is for pets: it cannot change a user.
         for name in ["user1", "demo"] {
             let refused = client.put(&format!("/v3/user/{name}")).json(&json!({"firstName": "U."})).send().await;
             refused.is_problem(401, "unauthorized");

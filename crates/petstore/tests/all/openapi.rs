@@ -1,4 +1,4 @@
-//! The OpenAPI document: what it promises, and that it is whole.
+//! The OpenAPI document: its content, and that it is complete.
 
 use petstore::Settings;
 use service::Service;
@@ -62,7 +62,7 @@ testkit::on_one_engine! {
     }
 }
 
-/// What only 3.1 has, with where it stands.
+/// Keywords that only 3.1 has, with their pointers.
 fn only_in_3_1(value: &Value, path: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
@@ -100,7 +100,7 @@ testkit::on_one_engine! {
         let mut found = Vec::new();
         only_in_3_1(&old, "", &mut found);
         assert_eq!(found, [""; 0]);
-        // Nothing else is lost: the same operations with the same answers, and the same schemas with the same members.
+        // All else is equal: the operations with their answers, and the schemas with their members.
         assert_eq!(keys(&old["paths"]), keys(&new["paths"]));
         for (path, item) in new["paths"].as_object().unwrap() {
             for (method, operation) in item.as_object().unwrap() {
@@ -171,7 +171,7 @@ fn all_operations_have_their_responses() {
     assert_eq!(found, BTreeMap::from(expected));
 }
 
-/// What the public description calls the service's version, its scopes, and its refusals.
+/// The version, the scopes and the error texts are those of the public description.
 #[test]
 fn document_has_the_texts_of_the_public_description() {
     let document = document();
@@ -369,7 +369,7 @@ fn schemas_match_the_rules() {
     }
 }
 
-/// What a client sends as `null` is refused, and no answer has it: a tool that reads the document must not think otherwise.
+/// A `null` of a client is rejected, and no answer has one, so no schema may allow it.
 #[test]
 fn no_schema_allows_null() {
     let text = web::document_text(&petstore::openapi("http://127.0.0.1:8080"));

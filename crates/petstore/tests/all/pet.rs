@@ -40,7 +40,7 @@ testkit::on_both_engines! {
         let added = open.add(&pet("Rex")).await;
         assert_eq!(added, json!({"id": 1, "name": "Rex", "photoUrls": []}));
         open.pet(1).await.is(200, &added);
-        // What is empty stays empty, and is not the same as absent.
+        // Empty members stay empty, and are not absent.
         let sent = json!({"name": "Rex", "photoUrls": [], "tags": [], "category": {}});
         let added = open.add(&sent).await;
         let expected = json!({"id": 2, "name": "Rex", "photoUrls": [], "tags": [], "category": {}});
@@ -92,7 +92,7 @@ testkit::on_both_engines! {
         open.add(&doggie(10)).await;
         let other = json!({"id": 10, "name": "Rex", "photoUrls": ["https://example.com/2.jpg"]});
         open.pets.post("/v3/pet").json(&other).send().await.is(200, &other);
-        // Wholly: nothing of the old one is left.
+        // All members of the old pet are replaced.
         open.pet(10).await.is(200, &other);
         open.pets.get("/v3/pet/findByTags?tags=brown,small").send().await.is(200, &json!([]));
         assert_eq!(open.inventory().await, json!({"available": 0, "pending": 0, "sold": 0}));

@@ -1,4 +1,4 @@
-//! Pets in XML: every spelling of the same document means the same, and what comes back is exact.
+//! Pets in XML: equivalent documents are read alike, and answers are exact.
 
 use http::Method;
 use serde_json::json;
@@ -37,7 +37,7 @@ testkit::on_both_engines! {
                 "status": "pending",
             }),
         );
-        // What goes in as XML may come out as JSON, and the other way round.
+        // A pet that was sent as XML can be read as JSON, and the other way round.
         let call = open.pets.post("/v3/pet").body(XML, "<pet><name>Rex</name><photoUrls/></pet>");
         call.send().await.is(200, &json!({"id": 1, "name": "Rex", "photoUrls": []}));
         let call = open.pets.post("/v3/pet").json(&pet("Rex")).header("accept", XML);
@@ -184,7 +184,7 @@ testkit::on_both_engines! {
         ] {
             is_broken(&open.pets.post("/v3/pet").body(XML, body).send().await, errors);
         }
-        // An id that is none, and what is given twice, make it malformed.
+        // An invalid id or a repeated element makes the body malformed.
         let id = "must be a whole number from -9223372036854775808 to 9223372036854775807";
         for (body, pointer, said) in [
             ("<pet><id>x</id><name>a</name><photoUrls/></pet>", "#/id", id),

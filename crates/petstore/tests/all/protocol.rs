@@ -190,7 +190,7 @@ testkit::on_one_engine! {
             ]);
             assert_eq!(exposed, own, "{id}");
         }
-        // Not what stands beside the API, where people sign in.
+        // The extra routes, for the sign-in, do not allow other origins.
         for path in ["/", "/healthz", "/problems", "/oauth/authorize", "/oauth/sign-out", "/docs/"] {
             let answer = open.anyone.get(path).header("origin", "https://pets.example").send().await;
             assert_eq!(answer.header("access-control-allow-origin"), "", "{path}");

@@ -135,7 +135,7 @@ testkit::on_both_engines! {
         is_in(&reach(&open.ada).await);
     }
 
-    /// A client that may see pets must not be able to set the password of the user who allowed it that.
+    /// A client with a grant for pets must not be able to set the user's password.
     async fn access_token_cannot_change_a_user(open: Open) {
         let session = open.session_of("ada").await;
         let before = open.dump().await;
@@ -187,7 +187,7 @@ testkit::on_both_engines! {
         is_empty(&open.ada.put("/v3/user/ada").json(&json!({"password": "wörd"})).send().await);
         let second = open.anyone.bearer(&open.session_of("ada").await);
         let token = open.anyone.bearer(&open.token_of("ada", None).await);
-        // However it was typed.
+        // In both Unicode forms.
         for same in ["wörd", "wo\u{308}rd"] {
             let changes = json!({"password": same, "firstName": "Ada"});
             is_empty(&open.ada.put("/v3/user/ada").json(&changes).send().await);

@@ -1,4 +1,4 @@
-//! Who may call what: every operation with no credential, a wrong one, one that allows too little, and the right one.
+//! Every operation with no credential, a wrong one, one with too few rights, and the right one.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ enum Wants {
     LoggedInUnlessOpen,
 }
 
-/// Every operation, what it wants, and what it answers to a call without a body that is let in.
+/// Every operation, its credential, and its answer to an authorized call without a body.
 const TABLE: &[(&str, Wants, u16)] = &[
     ("addPet", Wants::Pets, 415),
     ("updatePet", Wants::Pets, 415),
@@ -60,7 +60,7 @@ fn challenges(answer: &Answer) -> Vec<&str> {
     answer.headers.get_all("www-authenticate").iter().map(|value| value.to_str().unwrap()).collect()
 }
 
-/// Asserts a refusal with exactly these challenges.
+/// Asserts a problem with exactly these challenges.
 #[track_caller]
 fn is_refused(answer: &Answer, status: u16, detail: &str, expected: &[&str]) {
     let kind = match status {
@@ -73,7 +73,7 @@ fn is_refused(answer: &Answer, status: u16, detail: &str, expected: &[&str]) {
 }
 
 impl Open {
-    /// The challenge for an access token, with what is wrong with the one that was sent.
+    /// The challenge for an access token, with the error of the sent one.
     fn bearer_challenge(&self, error: &str) -> String {
         let address = &self.address;
         format!("{SESSION}, resource_metadata=\"{address}/.well-known/oauth-protected-resource\"{error}")
@@ -133,7 +133,7 @@ testkit::on_both_engines! {
         );
         let scope = open.bearer_challenge(", error=\"insufficient_scope\", scope=\"write:pets read:pets\"");
         let missing = open.bearer_challenge("");
-        // Those that delete come last: the others want something to be there.
+        // Deletions come last, since the other operations need the resources.
         let (delete, other): (Vec<_>, Vec<_>) =
             operations().into_iter().partition(|operation| operation.method == http::Method::DELETE);
         for operation in other.into_iter().chain(delete) {
@@ -178,7 +178,7 @@ testkit::on_both_engines! {
                         open.add(&pet_with("Rex", "id", 1)).await;
                     }
                     assert_eq!(call(&open.pets).await.status, *reached, "{id}");
-                    // A program of its own may do the same, where there still is something to do it with.
+                    // A client with its own token may do the same, if the resource still exists.
                     let done = if *id == "deletePet" { 404 } else { *reached };
                     assert_eq!(call(&program).await.status, done, "{id}");
                 }
@@ -224,7 +224,7 @@ testkit::on_both_engines! {
         ] {
             caller.get("/v3/pet/1").send().await.has_status(200);
         }
-        // Where neither is valid, both are asked for, and the token says what is wrong with it.
+        // If neither is valid, both challenges are sent, with the error of the token.
         let malformed = open.bearer_challenge(
             ", error=\"invalid_token\", error_description=\"the access token is malformed\"",
         );
@@ -283,7 +283,7 @@ testkit::on_both_engines! {
             let twice = open.pets.bearer("no.such.token").get(path).send().await;
             is_refused(&twice, 400, &format!("The credentials cannot be read: {why}."), &[&challenge]);
         }
-        // Nor one in the address, which ends up in logs.
+        // A token in the query is rejected, since addresses are logged.
         let token = open.token_of("ada", None).await;
         let why = "an access token must be in the Authorization header, not in the address";
         let challenge =
@@ -313,7 +313,7 @@ testkit::on_both_engines! {
             open.key.clone(),
             open.anyone.with("x-api-key", key.clone()),
             open.pets.clone(),
-            // The other credential is no reason to refuse.
+            // The other, invalid credential is ignored.
             open.pets.with("api_key", key),
             open.pets.with("api_key", "wrong"),
             open.pets.with("api_key", ""),

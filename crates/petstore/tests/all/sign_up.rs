@@ -19,12 +19,12 @@ async fn make(caller: &As, names: &[&str]) -> Answer {
     caller.post("/v3/user/createWithList").json(&users).send().await
 }
 
-/// Has a user who has logged in make one.
+/// Creates a user by a user who has logged in.
 async fn make_one(caller: &As, name: &str) -> Answer {
     caller.post("/v3/user").json(&json!({"username": name})).send().await
 }
 
-/// Has two users who have logged in make as many users as their address may. Both operations count together.
+/// Creates the maximum number of users of an address by two users who have logged in. Both operations count together.
 async fn uses_up_the_limit_with_sessions(open: &Open) {
     make(&open.ada, &["a", "b", "c"]).await.has_status(200);
     for name in ["d", "e"] {
@@ -87,7 +87,7 @@ testkit::on_both_engines! {
     async fn open_sign_up_limits_users_per_address_and_hour(store: Store) {
         let open = Open::on(store, opened()).await;
         make(&open.anyone, &["a", "b", "c"]).await.has_status(200);
-        // Each user of a list counts, and a list for which there is no room adds nothing and costs nothing.
+        // Each user of a list counts; a list past the limit adds no user and is not counted.
         has_to_wait(&make(&open.anyone, &["d", "e", "f"]).await, 720);
         open.user("d").await.is_problem(404, "not-found");
         make(&open.anyone, &["d", "e"]).await.has_status(200);

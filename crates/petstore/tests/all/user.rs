@@ -52,7 +52,7 @@ testkit::on_both_engines! {
         open.user("max").await.is(200, &json!({"id": 1, "username": "max"}));
         let call = open.ada.post("/v3/user").json(&json!({"username": "mia"})).header("accept", XML);
         is_xml(&call.send().await, "<user><id>2</id><username>mia</username></user>");
-        // What is empty stays empty; unknown members are not stored.
+        // Empty members stay empty; unknown members are not stored.
         let sent = json!({
             "username": "moe", "firstName": "", "email": "no address", "userStatus": -1, "role": "admin",
         });

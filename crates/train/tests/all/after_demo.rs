@@ -53,7 +53,7 @@ testkit::on_both_engines! {
         let running = tokio::spawn(strict.run(async {
             let _ = stopped.await;
         }));
-        // Both have their turn at once, and what is under way is written down before it stops.
+        // Both are due now, and attempts in flight are recorded before it stops.
         subscriber.wait_for("ada", 1).await;
         stop.send(()).unwrap();
         running.await.unwrap();

@@ -1,4 +1,4 @@
-//! Bodies that no client should send: each is refused in its place, nothing is held and nothing charged.
+//! Invalid bodies: each is rejected with its pointer, and nothing is held or charged.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::fixture::{GOOD, Open, TRIP, booking, card, payment};
 
 const NO_UUID: &str = "must be a UUID like 3be6453c-03eb-4357-ae5a-984a0e574a54";
 
-/// Bodies that are no JSON object, with the start of what is said about each.
+/// Bodies that are not a JSON object, with the start of the error for each.
 fn broken_json() -> Vec<(Vec<u8>, &'static str)> {
     let broken = "is not valid JSON: ";
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));

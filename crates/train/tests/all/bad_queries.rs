@@ -1,4 +1,4 @@
-//! Queries and addresses that no client should send: each is refused in its place.
+//! Invalid queries and paths: each is rejected with its pointer.
 
 use crate::fixture::{BERLIN, NOTHING, Open, PARIS};
 

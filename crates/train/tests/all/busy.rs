@@ -58,7 +58,7 @@ testkit::on_both_engines! {
             assert_eq!(answer.header("retry-after"), "1");
             assert!(answer.header("ratelimit").starts_with("limit=100000, "), "{:?}", answer.headers);
         }
-        // What needs no database goes on.
+        // Routes without the database still work.
         ada.get("/stations").header("authorization", &token).send().await.has_status(200);
         ada.get("/healthz").send().await.has_status(200);
 

@@ -61,7 +61,7 @@ testkit::on_both_engines! {
         });
         assert_eq!(scheme(&train).await, json!({"type": "oauth2", "flows": {"authorizationCode": flow}}));
         let (client, _server) = serve(&train).await;
-        // Swagger UI reads the document, and has no client of its own there.
+        // Swagger UI reads the document, and has no preset client.
         let start = client.get("/docs/swagger-initializer.js").send().await.has_status(200).text();
         assert!(start.contains("/openapi.json") && !start.contains("initOAuth"), "{start}");
     }
@@ -114,10 +114,10 @@ testkit::on_both_engines! {
         validation.validate_exp = false;
         let claims = jsonwebtoken::decode::<Value>(sent, &key, &validation).unwrap().claims;
         assert_eq!((&claims["sub"], &claims["scope"]), (&json!(account.to_string()), &json!("read")));
-        // It opens nothing here.
+        // This service rejects the token.
         let opened = client.get("/stations").header("authorization", &format!("Bearer {sent}")).send().await;
         opened.is_problem(401, "unauthorized");
-        // Nothing else of an authorization server is here.
+        // There are no other routes of an authorization server.
         for path in ["/oauth/authorize", "/.well-known/oauth-authorization-server"] {
             client.get(path).send().await.is_problem(404, "not-found");
         }

@@ -4,7 +4,7 @@ use testkit::Store;
 
 use crate::fixture::{ADDRESS, Open, Setup, instance};
 
-/// The values of an attribute, in the order in which they stand in a page.
+/// The values of an attribute, in the order of the page.
 fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
     let start = format!("{name}=\"");
     html.split(&start).skip(1).filter_map(|rest| rest.split('"').next()).collect()
@@ -73,7 +73,7 @@ testkit::on_both_engines! {
             );
             assert!(page.text().contains("Train travel"), "{path}: {}", page.text());
         }
-        // A wrong request is refused by a page, or in OAuth's own form, not by the API's problems.
+        // An invalid request gets an error page, or an error in the format of OAuth, not a problem.
         let authorize = open.anyone.get("/oauth/authorize").header("accept", "text/html").send().await;
         assert_eq!((authorize.status, authorize.header("content-type")), (400, "text/html; charset=utf-8"));
         let form = "grant_type=authorization_code&client_id=nobody&code=x";

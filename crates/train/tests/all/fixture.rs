@@ -1,4 +1,4 @@
-//! The train service as each test meets it: open, on a database of its own, at noon on a Wednesday in May.
+//! The fixture of a test: an open train service on an empty database, at noon on a Wednesday in May.
 
 use service::Instance;
 use std::sync::{Arc, Mutex};
@@ -34,7 +34,7 @@ pub(crate) const NO_BICYCLES: &str = "9cef43f2-5f7a-8000-8052-8cde00005071";
 /// PE 2911 from Luzern to Interlaken on that day at 6:06 costs 40.00 chf and has 12 seats.
 pub(crate) const SMALL: &str = "a82812fa-ed74-8000-80fd-35c400005071";
 
-/// A well-formed id that nothing has.
+/// A well-formed, unknown id.
 pub(crate) const NOTHING: &str = "019e0000-0000-7000-8000-000000000000";
 
 /// How long a seat is held.
@@ -126,7 +126,7 @@ impl Open {
         }
     }
 
-    /// An access token of a traveller, for what it names.
+    /// An access token of a user with this scope.
     pub(crate) async fn token(&self, person: &Person, scope: &str) -> String {
         self.sign_in.token_for(person.account, Some(scope)).await.unwrap()
     }
@@ -137,7 +137,7 @@ impl Open {
         Person { client: person.client.clone(), account: person.account, token }
     }
 
-    /// A program that acts for itself: its id, and as what it calls.
+    /// A client with its own token: its id and the caller.
     pub(crate) async fn program(&self) -> (String, Person) {
         let new = NewClient {
             name: "Robot".into(),
@@ -171,7 +171,7 @@ impl Open {
         self.advance(by).await;
     }
 
-    /// Has everything done that is due: what goes on beside the requests.
+    /// Does the background work that is due.
     pub(crate) async fn do_due_work(&self) {
         self.train.do_due_work().await.unwrap();
     }
@@ -210,7 +210,7 @@ pub(crate) fn payment(booking: &Value) -> String {
     format!("/bookings/{}/payment", text(booking, "id"))
 }
 
-/// A booking that nothing is wrong with.
+/// A valid booking.
 pub(crate) fn booking(trip: &str) -> Value {
     json!({"trip_id": trip, "passenger_name": "Ada Lovelace"})
 }
@@ -223,7 +223,7 @@ pub(crate) fn card(number: &str) -> Value {
     }})
 }
 
-/// A card that is good.
+/// A valid card.
 pub(crate) const GOOD: &str = "4242424242424242";
 
 /// A member of an answer that is text.

@@ -51,7 +51,7 @@ testkit::on_both_engines! {
         );
         is_xml(&answer, 200, &expected);
         assert_eq!(open.seats(TRIP).await, 340, "before the sweeper ran");
-        // Nor does sweeping change what can be seen.
+        // A sweep does not change the answers.
         open.do_due_work().await;
         open.ada.booking(id).await.is(200, &expired);
         assert_eq!(open.seats(TRIP).await, 340);
@@ -177,7 +177,7 @@ testkit::on_both_engines! {
         open.do_due_work().await;
         open.ada.booking(id).await.is(200, &confirmed);
         assert_eq!(open.seats(TRIP).await, 339);
-        // Nor when its train has left.
+        // Also after departure.
         open.advance_to("2026-06-20T00:00:00Z").await;
         open.do_due_work().await;
         open.ada.booking(id).await.is(200, &confirmed);

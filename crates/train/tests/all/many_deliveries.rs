@@ -1,4 +1,4 @@
-//! Many bookings by fifty people who each have a subscriber; some of the subscribers fail.
+//! Many bookings by fifty users with a subscriber each; some of the subscribers fail.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -96,7 +96,7 @@ async fn trips(open: &Open) -> Vec<String> {
 }
 
 impl Travellers {
-    /// Makes all bookings, some at a time, and gives for each of the people what they made, by its id.
+    /// Makes all bookings, several at a time, and returns the bookings of each user, by id.
     async fn book(&self) -> Vec<HashMap<String, Value>> {
         let (people, trips, bookings) =
             (Arc::new(self.people.clone()), Arc::new(self.trips.clone()), self.bookings);
@@ -120,12 +120,12 @@ impl Travellers {
         made
     }
 
-    /// Waits until a person's subscriber has received each of their bookings, as it was answered, and nothing else.
+    /// Waits until a user's subscriber has received each booking of the user, equal to its answer, and nothing else.
     async fn receives_its_bookings(&self, person: usize, made: &[HashMap<String, Value>]) {
         let made = &made[person];
         let ids = made.keys().cloned().collect();
         let got = self.receiver.wait_for_events(&name(person), &ids).await;
-        // Each booking has one event with an id of its own; a delivery that is repeated has the same id.
+        // Each booking has one event; repeated deliveries have the same id.
         let mut events = HashMap::new();
         for Got { headers, body, .. } in &got {
             let event = headers["webhook-id"].to_str().unwrap();

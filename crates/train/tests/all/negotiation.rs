@@ -1,4 +1,4 @@
-//! Bodies: of which type, how large, how fast; and in which form an answer may come.
+//! The media type, size and speed of bodies, and the response format.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn is_unacceptable(answer: &Answer, accept: &str) {
     }
 }
 
-/// The operations that answer nothing when all is well, which suits every client.
+/// The operations whose successful answer has no body, for any Accept header.
 const SILENT: [&str; 3] = ["delete-booking", "delete-webhook", "test-webhook"];
 
 testkit::on_both_engines! {

@@ -1,4 +1,4 @@
-//! The OpenAPI document: what it promises, and that it is whole.
+//! The OpenAPI document: its content, and that it is complete.
 
 use service::Service;
 use std::collections::{BTreeMap, BTreeSet};
@@ -213,7 +213,7 @@ fn all_xml_elements_are_named() {
     }
 }
 
-/// What a member can be; without `null`, since what is not there is left out, and a `null` that is sent is refused.
+/// The types of all members: none is `null`, since absent members are omitted and a sent `null` is rejected.
 #[test]
 fn no_schema_allows_null() {
     let mut document = document();

@@ -21,7 +21,7 @@ impl Operation {
     }
 }
 
-/// Every operation of the document. Where a path has an id, it is one that nothing has.
+/// Every operation of the document. Ids in paths are unknown ones.
 pub(crate) fn operations() -> Vec<Operation> {
     let mut operations = Vec::new();
     for (path, item) in document()["paths"].as_object().unwrap() {

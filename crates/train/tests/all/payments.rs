@@ -1,4 +1,4 @@
-//! Paying for a booking: by card and from an account, in both forms, and what becomes of it.
+//! Payments for a booking by card and bank account, in JSON and XML, and their outcomes.
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -145,7 +145,7 @@ testkit::on_both_engines! {
             let answer = open.ada.pay(&made, &body).await;
             answer.is(200, &paid(&answer.json(), &made, masked, "succeeded"));
         }
-        // The month in which the tests take place is good to its end.
+        // A card is valid to the end of the current month.
         let made = open.ada.hold(TRIP).await;
         let mut body = card(GOOD);
         body["source"]["exp_month"] = json!(5);

@@ -204,7 +204,7 @@ testkit::on_one_engine! {
                 BTreeSet::from(["location", "ratelimit", "retry-after", "www-authenticate", "x-request-id"]);
             assert_eq!(exposed, own, "{status}");
         }
-        // Not what stands beside the API.
+        // Extra routes do not allow other origins.
         for path in ["/", "/healthz", "/problems", "/docs/", "/oauth/authorize", "/oauth/sign-up"] {
             let answer = open.anyone.get(path).header(origin.0, origin.1).send().await;
             assert_eq!(answer.header("access-control-allow-origin"), "", "{path}");

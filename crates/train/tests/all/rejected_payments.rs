@@ -1,4 +1,4 @@
-//! Payments that are not made: what is wrong with them, or with the booking; nothing is charged.
+//! Rejected payments: invalid ones, and payments for bookings that cannot be paid. Nothing is charged.
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};

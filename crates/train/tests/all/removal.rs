@@ -1,4 +1,4 @@
-//! Removing a user: nothing of the user's goes on, and nothing that stays names the user.
+//! Removal of a user: the user's holds and deliveries end, and no remaining row names the user.
 
 use db::Migrations;
 use jiff::SignedDuration;
@@ -21,13 +21,13 @@ impl Open {
 }
 
 impl Open {
-    /// How many seats of a trip are left, as the user who stays sees it.
+    /// The number of free seats of a trip, read by the other user.
     async fn seats_as_ben(&self, trip: &str) -> i64 {
         let answer = self.ben.get(&format!("/trips/{trip}")).send().await;
         answer.has_status(200).json()["seats_available"].as_i64().unwrap()
     }
 
-    /// Moves the clock, and gives the user who stays a fresh token.
+    /// Moves the clock, and gives the other user a new token.
     async fn advance_ben(&self, by: SignedDuration) {
         self.clock.advance(by);
         let token = self.token(&self.ben, "read write").await;
@@ -97,7 +97,7 @@ testkit::on_both_engines! {
         }
         assert_eq!(bens(&after), bens(&before), "another user's data stays");
         assert_eq!((bookings(&open.ben).await, open.seats_as_ben(SMALL).await), (3, 11));
-        // Both paid for one seat, and the other user's second hold stands.
+        // Each has paid for one seat, and the other user's second hold is still held.
         assert_eq!(open.seats_as_ben(TRIP).await, 337);
 
         // The payment that was not decided is given back.
@@ -107,7 +107,7 @@ testkit::on_both_engines! {
         assert_eq!(payments.iter().filter(|row| row.contains("refunded")).count(), 1, "{payments:?}");
         assert!(open.everything().await.iter().all(|row| !row.contains("Z. Holder")));
 
-        // Nothing is sent but the other user's events.
+        // Only events of the other user are sent.
         let running = tokio::spawn(open.train.clone().run(std::future::pending()));
         receiver.wait_for("Bertha", 5).await;
         hold(&open.ben, TRIP, "later", "Bertha").await;

@@ -21,7 +21,7 @@ impl Open {
         rows.await.unwrap_or_else(|error: db::Error| panic!("{error}"))
     }
 
-    /// How far the payments have come, as they are kept.
+    /// The stored stages of the payments.
     async fn stages(&self) -> Vec<String> {
         let rows =
             self.db.read(|tx| tx.rows("SELECT status FROM payment ORDER BY id", &[], |row| row.get(0)));
@@ -73,7 +73,7 @@ testkit::on_both_engines! {
             assert_eq!(answer.json()["title"], "Payment under way");
         }
         assert_eq!(open.kept().await, before);
-        // Another booking has nothing to do with it.
+        // Another booking is not affected.
         let other = open.ada.hold(TRIP).await;
         open.ada.pay(&other, &card(GOOD)).await.has_status(200);
     }

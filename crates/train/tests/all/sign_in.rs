@@ -12,7 +12,7 @@ use crate::{
 const BARE: &str = "Bearer realm=\"Train travel\", \
                     resource_metadata=\"https://trains.example/.well-known/oauth-protected-resource\"";
 
-/// Asserts a refusal with this challenge after the part that all have.
+/// Asserts a problem with this challenge after the common part.
 #[track_caller]
 fn is_challenge(answer: &Answer, status: u16, kind: &str, detail: &str, more: &str) {
     assert_eq!(answer.is_problem(status, kind), detail);
@@ -61,7 +61,7 @@ testkit::on_both_engines! {
                 open.anyone.call(method.clone(), path).header("authorization", authorization)
             };
             is_missing(&open.anyone.call(method.clone(), path).send().await);
-            // It comes before anything else is looked at.
+            // Credentials are checked first.
             let odd =
                 open.anyone.call(method.clone(), &path.replace(NOTHING, "x")).header("accept", "text/plain");
             is_missing(&odd.body("text/plain", "nonsense").send().await);
@@ -90,7 +90,7 @@ testkit::on_both_engines! {
                 &format!("The credentials cannot be read: {why}."),
                 &format!(", error=\"invalid_request\", error_description=\"{why}\""),
             );
-            // Too little is 403, and says what is missing.
+            // A token without the scope gets 403, with the missing scope.
             let needed = operation.scope();
             let (little, enough) = if needed == "read" { (&writer, &reader) } else { (&reader, &writer) };
             is_challenge(
@@ -134,7 +134,7 @@ testkit::on_both_engines! {
         open.anyone.post("/bookings").json(&booking(TRIP)).send().await.is_problem(401, "unauthorized");
         open.anyone.post(&payment(&made)).json(&card(GOOD)).send().await.is_problem(401, "unauthorized");
         assert_eq!(open.kept().await, before);
-        // Reading is what it is for; writing alone shows nothing.
+        // A token with only the scope for writing cannot read.
         assert_eq!(each(&reader.get("/bookings").send().await, "id").len(), 1);
         let writer = open.with_scope(&open.ada, "write").await;
         writer.get("/bookings").send().await.is_problem(403, "forbidden");

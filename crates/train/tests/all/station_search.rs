@@ -167,7 +167,7 @@ testkit::on_both_engines! {
         assert_eq!(ids.len(), all.len(), "each once");
         assert_eq!(text(&all[0], "name"), "Aarhus H");
         assert_eq!(text(&all[1], "name"), "Amsterdam Centraal");
-        // `İ`, `Ż` and `ä` stand where `i`, `z` and `a` would.
+        // `İ`, `Ż` and `ä` are ordered as `i`, `z` and `a`.
         let names: Vec<_> = all.iter().map(|station| text(station, "name")).collect();
         let place = |name: &str| names.iter().position(|found| *found == name).unwrap();
         assert!(place("İstanbul Halkalı") < place("Köln Hauptbahnhof"));
@@ -200,7 +200,7 @@ testkit::on_both_engines! {
                 "prev": format!("{ADDRESS}/stations?{kept}&page=1"),
             })
         );
-        // The page stands where it stood.
+        // The page parameter keeps its position.
         let page = open.ada.get("/stations?page=2&limit=2&country=fr").send().await.has_status(200).json();
         assert_eq!(
             page["links"],

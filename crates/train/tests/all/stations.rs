@@ -1,4 +1,4 @@
-//! Stations: the list and one of them, in both forms, and what goes with every answer.
+//! Stations: the list and a single one, in JSON and XML, and the headers of every answer.
 
 use serde_json::json;
 

@@ -158,7 +158,7 @@ testkit::on_both_engines! {
 
     async fn time_that_clocks_skip_or_repeat_is_accepted(store: Store) {
         let open = Open::on(store, Setup { start: "2026-03-01T00:00:00Z", ..Setup::default() }).await;
-        // Half past two does not come on 29 March, and comes twice on 25 October.
+        // 02:30 does not exist on 29 March, and exists twice on 25 October.
         assert_eq!(open.departures(BERLIN, PARIS, "2026-03-29T02:30:00").await[0], "2026-03-29T03:52:00Z");
         assert_eq!(open.departures(BERLIN, PARIS, "2026-03-29T05:52:00").await[0], "2026-03-29T03:52:00Z");
         open.advance_to("2026-10-01T00:00:00Z").await;

@@ -22,7 +22,7 @@ fn with(settings: Settings) -> Setup {
     Setup { settings, demo: true, ..Setup::default() }
 }
 
-/// A subscription to be, where nothing listens.
+/// A new subscription to an address without a listener.
 fn hook() -> Value {
     json!({"url": "http://127.0.0.1:9/hooks"})
 }
@@ -115,7 +115,7 @@ testkit::on_both_engines! {
         let made = open.ada.hold(TRIP).await;
         let declined = card(DECLINED);
         let mut failed = 0;
-        // Each round some are refused because another is under way.
+        // In each round some are rejected because another payment is pending.
         for _ in 0..100 {
             let answers = join_all((0..16).map(|_| open.ada.pay(&made, &declined))).await;
             failed += count(&answers, 200);
@@ -162,7 +162,7 @@ testkit::on_both_engines! {
         let event = event.await.unwrap_or_else(|error: db::Error| panic!("{error}"));
         let event = json!({"event_id": event.unwrap()});
         redeliver(since.clone()).await.is(200, &json!({"events": 0}));
-        // What is not found does not count.
+        // Requests with 404 do not count.
         redeliver(json!({"event_id": NOTHING})).await.is_problem(404, "not-found");
         redeliver(event.clone()).await.is(200, &json!({"events": 1}));
         for refused in [redeliver(since).await, redeliver(event).await, test().await] {

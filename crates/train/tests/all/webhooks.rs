@@ -103,7 +103,7 @@ testkit::on_both_engines! {
         let (time, signature) = (header(&message, "webhook-timestamp"), header(&message, "webhook-signature"));
         secret.verify(&id, time, signature, &message.2, told.open.clock.now()).unwrap();
 
-        // The token is for the subscriber, signed by the public keys; the service itself refuses it.
+        // The token is for the subscriber and signed by a published key; the service itself rejects it.
         let token = header(&message, "authorization").strip_prefix("Bearer ").unwrap();
         let keys: JwkSet =
             serde_json::from_value(told.open.anyone.get("/oauth/jwks.json").send().await.json()).unwrap();

@@ -61,7 +61,7 @@ testkit::on_both_engines! {
         let output = command.env("TRIPTYCH_DEMO", "off").output().unwrap();
         let token = String::from_utf8(output.stdout).unwrap();
         with_token(&store, SOLD, token.trim_end()).await.is(200, &json!([]));
-        // A user who goes takes the tokens along.
+        // The tokens of a removed user are rejected.
         assert!(workspace.command(&["user", "remove", "petstore", "ada"]).output().unwrap().status.success());
         store.get("/v3/user/ada").send().await.is_problem(404, "not-found");
     }

@@ -1,4 +1,4 @@
-//! SIGKILL while tickets are being sold: what was acknowledged is there afterwards.
+//! SIGKILL while tickets are being sold: acknowledged tickets are not lost.
 
 use crate::common::{Workspace, museum};
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ testkit::on_both_engines! {
     }
 }
 
-/// Buys one ticket after the other until the service is killed. Any answer that comes must be a ticket.
+/// Buys one ticket after the other until the service is killed. Every answer must be a ticket.
 async fn buy_until_it_breaks(museum: Client, number: usize, sold: mpsc::UnboundedSender<Value>) {
     // A date in summer and no Friday, whose opening is at 07:00 UTC.
     let date = format!("2099-07-{:02}", 11 + number % 6);

@@ -1,4 +1,4 @@
-//! Runs every command in the documents, and compares what it answers with what the document says.
+//! Runs every command in the documents, and compares its output with the document.
 //!
 //! A `sh` block is run by a shell, with the address of a running demo in place of the default one and the program in place
 //! of `triptych`. If a `json` or `xml` block follows it, that is what it must answer; "…" in it stands for any text or number.

@@ -6,11 +6,11 @@ use crate::common::Workspace;
 use serde_json::{Value, json};
 use testkit::{Answer, Client, Engine, Store};
 
-/// A service of a fresh demo, and what is known for its requests.
+/// A service of a new demo, and the values for its requests.
 struct Sender {
     client: Client,
     document: Value,
-    /// What goes into the Authorization header, by security scheme.
+    /// The Authorization headers, by security scheme.
     credentials: BTreeMap<&'static str, String>,
     /// Values of path parameters that the document has no example of, since only the answer to another request has them.
     learnt: BTreeMap<&'static str, String>,
@@ -174,7 +174,7 @@ async fn examples_of_train_travel_work() {
         }
         let body = train.document["paths"]["/bookings/{bookingId}/payment"]["post"]["requestBody"].clone();
         let payments = body["content"]["application/json"]["examples"].as_object().unwrap().clone();
-        // Each pays for a booking of its own.
+        // Each example pays for another booking.
         for (name, example) in payments {
             let booking = train.send("create-booking").await;
             train.learnt.insert("bookingId", member(&booking, "id"));

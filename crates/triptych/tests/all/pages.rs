@@ -15,7 +15,7 @@ async fn try_out(
     browser.go(&format!("http://{}/docs/", program.address(service))).await;
     browser.finds(".btn.authorize").await;
     browser.click(".btn.authorize").await;
-    // What is asked for is chosen already.
+    // The scopes are already selected.
     browser.finds(".modal-ux .scopes input:checked").await;
     let page = browser.window().await;
     browser.click(".auth-container:has(.scopes) button.authorize").await;

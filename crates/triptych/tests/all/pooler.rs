@@ -76,7 +76,7 @@ async fn keep_to_their_schemas(max_prepared_statements: u32) {
     };
     let mut clients = JoinSet::new();
     for number in 0..CLIENTS as i32 {
-        // A train has few seats in a demo: each books on a day of its own.
+        // A train has few seats in a demo, so each client books another day.
         let trips = format!(
             "/trips?origin=b819f0ae-fb48-52a9-9626-82fbe00490df\
              &destination=3256f587-2dfd-5b5a-a8f8-2b063fd37f50&date={}",
@@ -105,7 +105,7 @@ async fn keep_to_their_schemas(max_prepared_statements: u32) {
     assert_eq!(count("SELECT count(*) FROM petstore.pet WHERE name = 'pooled'").await, rounds);
     assert_eq!(count("SELECT count(*) FROM museum.ticket").await, rounds);
     assert_eq!(count("SELECT count(*) FROM train.booking").await, CLIENTS as i64);
-    // Tables that every service has: callers have ids of their own in each.
+    // Tables that every service has, with other ids in each.
     let mixed =
         "SELECT count(*) FROM petstore.call_quota AS a JOIN train.call_quota AS b ON a.caller = b.caller";
     assert_eq!(count(mixed).await, 0);

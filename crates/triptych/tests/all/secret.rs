@@ -9,7 +9,7 @@ const SETTING: &str = "TRIPTYCH_SECRET";
 
 testkit::on_both_engines! {
     async fn first_start_makes_a_secret_for_its_owner_only(workspace: Workspace) {
-        // With PostgreSQL, the data folder has nothing but this.
+        // With PostgreSQL, the data folder has only this file.
         let data = workspace.store.folder().unwrap_or_else(|| workspace.folder.path().join("triptych-data"));
         let serve = || workspace.serving_train();
         assert!(Program::start(&mut serve()).terminate().success());

@@ -64,7 +64,7 @@ testkit::on_both_engines! {
                 .args(["--petstore-listen", &address.to_string()])
                 .env("TRIPTYCH_PETSTORE_ADDRESS", format!("http://{address}")),
         );
-        // What was opened and allowed in the demo has ended with it.
+        // Sessions and grants of the demo have ended.
         pets(&store).await.is_problem(401, "unauthorized");
         make(&store, "two").await.is_problem(401, "unauthorized");
         store.get(login).send().await.is_problem(400, "invalid-request");

@@ -194,7 +194,7 @@ async fn full_disk_loses_no_acknowledged_write() {
     };
     refusal.is_problem(503, "unavailable");
     assert_eq!(refusal.header("retry-after"), "5");
-    // It goes on answering what needs no room.
+    // Requests without a write are still answered.
     for pass in sold.iter().rev().take(20) {
         client.get(pass).send().await.has_status(200);
     }

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
-/// Runs `tools/deny` where fetching the database of advisories does this; gives what it was asked to run, and said.
+/// Runs `tools/deny` with this result of the download of advisories; returns the commands it ran, and its output.
 fn deny(fetching: &str) -> (Vec<String>, String) {
     let folder = tempfile::tempdir().unwrap();
     let (cargo, calls) = (folder.path().join("cargo"), folder.path().join("calls"));
@@ -35,7 +35,7 @@ fn advisories_are_checked_where_their_database_can_be_fetched() {
 
 #[test]
 fn advisories_are_skipped_where_their_database_cannot_be_fetched() {
-    // A network that refuses, and one that swallows everything.
+    // A network that rejects connections, and one that drops packets.
     for fetching in ["exit 1", "exec sleep 3600"] {
         let (calls, said) = deny(fetching);
         assert_eq!(calls, FIRST, "{fetching}");

@@ -31,7 +31,7 @@ const CLIENTS: usize = 32;
 /// How long the program may take for what it does at once: less than it waits for others.
 const SOON: Duration = Duration::from_secs(30);
 
-/// A request with an Idempotency-Key, and what was answered if anything was.
+/// A request with an Idempotency-Key, and its answer, if there was one.
 #[derive(Debug, Clone)]
 struct Exchange {
     path: String,
@@ -148,7 +148,7 @@ impl TrainClient {
         }
     }
 
-    /// Trips with few seats, on other days each time: what is sold stays sold.
+    /// Trips with few seats, on other days each time, since sold seats stay sold.
     async fn trips(&self, time: usize) -> Vec<Uuid> {
         let mut trips = Vec::new();
         let today = TimeZone::UTC.to_datetime(Clock::system().now()).date();

@@ -75,7 +75,7 @@ impl Seen {
     }
 }
 
-/// A subscriber that answers while it is open, and until then lets its senders wait.
+/// A subscriber that answers while it is open, and delays all deliveries until then.
 struct Subscriber {
     open: watch::Sender<bool>,
     seen: watch::Sender<Seen>,
@@ -98,7 +98,7 @@ impl Subscriber {
     }
 }
 
-/// A delivery that waits for its answer, until this goes: with the answer, or with the sender's connection.
+/// A delivery that waits for its answer, until this is dropped: after the answer, or when the sender disconnects.
 struct Unanswered<'s>(&'s Subscriber, Delivery);
 
 impl Drop for Unanswered<'_> {
@@ -127,7 +127,7 @@ struct Clerk {
     token: String,
 }
 
-/// Starts a process. Each has an address of its own here, and takes tokens for that alone.
+/// Starts a process. Each has another address, and accepts only tokens for it.
 fn start(workspace: &Workspace) -> (Program, Clerk) {
     let program = Program::start(&mut workspace.serving_train());
     let clerk = Clerk { train: Client::new(program.address("train")), token: workspace.train_token() };

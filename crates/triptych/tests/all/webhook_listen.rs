@@ -1,4 +1,4 @@
-//! `triptych webhook listen`: what it prints and answers, and how it ends.
+//! `triptych webhook listen`: its output, its answers, and how it ends.
 
 use std::{
     io::{BufRead, BufReader, Read},

@@ -9,7 +9,7 @@ use testkit::{Answer, Client, Program, Server};
 use tokio::{net::TcpListener, sync::mpsc};
 use web::ConnectionLimits;
 
-/// How long a test waits for what must come before it says that it did not.
+/// How long a test waits for an event before it fails.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Subscribes an address of this machine at the train service of a program.

@@ -138,7 +138,7 @@ async fn successful_probes_are_logged_at_debug_level() {
     }
 }
 
-/// Says when it goes.
+/// Reports when it is dropped.
 struct Guard(mpsc::UnboundedSender<()>);
 
 impl Drop for Guard {
@@ -254,7 +254,7 @@ async fn secrets_are_not_logged() {
     client.post("/body").body("application/json", r#"{"secret": broken-body"#).send().await.has_status(400);
     client.post("/body").body("text/secret-type", "plain-body").send().await.has_status(415);
 
-    // Of our own and of the HTTP server's lines; the client under test is not the service's.
+    // In the lines of the service and of the HTTP server; the test's client is not part of the service.
     let text = log().text();
     let lines: Vec<_> = text
         .lines()

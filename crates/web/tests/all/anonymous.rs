@@ -1,4 +1,4 @@
-//! How many calls an hour may come from an address without valid credentials.
+//! The hourly limit on calls from one address without valid credentials.
 
 use axum::{
     Router,
@@ -37,7 +37,7 @@ async fn place() -> Reply<&'static str> {
     Reply("placed")
 }
 
-/// A service that allows three calls, and believes what is said of where a call comes from.
+/// A service that allows three calls, and trusts `X-Forwarded-For`.
 struct Open {
     client: Client,
     clock: Clock,
@@ -119,7 +119,7 @@ async fn calls_past_the_hourly_limit_of_an_address_get_429_until_the_next_hour()
     // Credentials that the operation does not need change nothing.
     let signed_in = open.client.get("/v1/orders/7").header("authorization", "Bearer x");
     is_used_up(&signed_in.header("x-forwarded-for", from).send().await, 3000);
-    // Other operations count their callers themselves, and another address has calls of its own.
+    // Other operations have their own limits, and the limit is separate for each address.
     open.client.delete("/v1/orders/7").header("x-forwarded-for", from).send().await.has_status(200);
     open.client.get("/openapi.json").header("x-forwarded-for", from).send().await.has_status(200);
     open.read_from("203.0.113.8").await.has_status(200);
@@ -144,7 +144,7 @@ async fn calls_with_wrong_credentials_count() {
     }
     is_used_up(&call("wrong").await, 3000);
     is_used_up(&open.read_from(from).await, 3000);
-    // Callers behind the same address whose credentials are valid have limits of their own.
+    // Callers with valid credentials behind the same address are not limited by it.
     call("right").await.has_status(200);
 }
 

@@ -42,7 +42,7 @@ fn manual() -> Clock {
     Clock::manual("2026-05-13T10:00:00Z".parse().unwrap())
 }
 
-/// Lets a task go as far as it can. Nothing in these tests wakes it by itself.
+/// Runs a task until it waits. No timer wakes it in these tests.
 fn step(task: Pin<&mut impl Future<Output = ()>>) -> Poll<()> {
     task.poll(&mut Context::from_waker(Waker::noop()))
 }
@@ -159,7 +159,7 @@ async fn stopped_task_finishes_and_is_not_restarted() {
     assert_eq!(starts.get(), 1);
     is_ready(&client).await;
 
-    // Nor does one that is down wait for its next start.
+    // Shutdown does not wait for the restart of a task either.
     let (stop, stopped) = oneshot::channel::<()>();
     let stopped = async { drop(stopped.await) };
     let mut down = pin!(background.keep("sweeper", stopped, |_| async {}));

@@ -1,4 +1,4 @@
-//! What is logged and counted when background tasks fail.
+//! The log and the metrics of failed background tasks.
 
 use std::{
     future::pending,
@@ -18,7 +18,7 @@ const SERVICE: &str = "logged-restarts";
 #[test]
 fn restarts_are_counted_and_logged_with_their_cause() {
     let (clock, log) = (Clock::manual("2026-05-13T10:00:00Z".parse().unwrap()), Log::start_with_everything());
-    // Nothing in this test wakes the task by itself.
+    // No timer wakes the task in this test.
     let mut context = Context::from_waker(Waker::noop());
     let recorder = PrometheusBuilder::new().build_recorder();
     let series = |restarts: u64| {

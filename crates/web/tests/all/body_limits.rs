@@ -1,4 +1,4 @@
-//! How large a body may be, and what becomes of one that is larger.
+//! Limits on the size of a body, and the answer to a larger one.
 
 use crate::support::{RawConnection, serve};
 use axum::{Extension, Router, routing::post};
@@ -147,7 +147,7 @@ async fn truncated_body_changes_nothing() {
     let mut wire = RawConnection::connect(server.address()).await;
     wire.send(head("content-length: 100") + r#"{"text":"#).await;
     drop(wire);
-    // The service goes on.
+    // The service still answers.
     let mut wire = RawConnection::connect(server.address()).await;
     wire.send(head("content-length: 11") + r#"{"text":""}"#).await;
     wire.answer().await.is(200, &json!(0));

@@ -71,7 +71,7 @@ async fn body_past_the_budget_gets_503_until_another_request_ends() {
     let end = soon("the first request", begins.recv()).await.unwrap();
     is_full(&client.post("/read").json(&text(6_000)).send().await);
     is_full(&client.post("/upload").body("image/png", vec![0; 6_000]).send().await);
-    // What there is room for is read all the same.
+    // A body within the limit is still read.
     client.post("/read").json(&text(1_000)).send().await.is(200, &json!(1_000));
     client.post("/upload").body("image/png", vec![0; 1_000]).send().await.is(200, &json!(1_000));
     end.send(()).unwrap();

@@ -1,4 +1,4 @@
-//! When something goes wrong: the client learns what helps it, and nothing of our inside.
+//! Errors: the client gets what it needs, and no internal details.
 
 use crate::support::serve;
 use axum::{

@@ -1,4 +1,4 @@
-//! Bodies that are JSON, or not quite: each fault has its answer, and none takes long.
+//! Bodies in JSON, valid and malformed: each error has its answer.
 
 use crate::support::{RawConnection, all_rules::serve_all_rules};
 use serde_json::json;

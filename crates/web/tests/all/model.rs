@@ -1,4 +1,4 @@
-//! What comes of one declaration of a resource.
+//! The code that is generated for one declaration of a resource.
 
 use crate::support::serve;
 use axum::{
@@ -317,7 +317,7 @@ async fn objects_of_a_list_with_an_equal_unique_member_are_rejected() {
     assert_eq!(clubs["properties"]["readers"]["items"], json!({"$ref": "#/components/schemas/NewReader"}));
 }
 
-/// What is read and never answered.
+/// An object that is only read.
 #[derive(Input)]
 struct Loan {
     #[field(rule = text(1..=5))]

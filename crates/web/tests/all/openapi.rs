@@ -1,4 +1,4 @@
-//! What every operation has in common, in the document.
+//! The parts of the document that all operations share.
 
 use serde_json::{Value, json};
 use utoipa::{
@@ -91,7 +91,7 @@ fn text_and_whole_numbers_have_the_rules_of_the_server() {
     assert_eq!(document["paths"]["/pet"]["get"]["parameters"][0]["schema"]["pattern"], text);
     let sent = &document["paths"]["/pet"]["post"]["requestBody"]["content"];
     assert_eq!(sent["text/plain"]["schema"]["pattern"], text);
-    // What a problem says may repeat what the rules refuse.
+    // The detail of a problem may repeat rejected characters.
     assert!(document["components"]["schemas"]["Problem"]["properties"]["detail"]["pattern"].is_null());
 }
 
@@ -113,7 +113,7 @@ fn xml_elements_of_a_problem_are_named() {
     assert_eq!(schemas["Problem"]["xml"], json!({"name": "problem", "namespace": "urn:ietf:rfc:7807"}));
     assert_eq!(schemas["Problem"]["properties"]["errors"]["xml"], json!({"wrapped": true}));
     assert_eq!(schemas["Invalid"]["xml"], json!({"name": "error"}));
-    // A service without XML has nothing to say about it.
+    // The document of a service without XML does not mention it.
     assert!(!document(ProblemFormats::Json).to_string().contains("xml"));
 }
 

@@ -1,4 +1,4 @@
-//! What goes around every operation of a service by its document: unknown query parameters, and answers without a body.
+//! Checks before every operation by the document: unknown query parameters, and the Accept header.
 
 use crate::support::serve;
 use http::{Method, StatusCode};
@@ -161,7 +161,7 @@ async fn answer_without_a_body_is_acceptable_to_every_client() {
     {
         let deleted = client.delete("/v1/things/7").header("accept", accept).send().await;
         assert_eq!(deleted.has_status(204).text(), "", "{accept}");
-        // With a body that the client does not take, nothing is done.
+        // If the client does not accept the body, the operation does not run.
         let refused = client.get("/v1/things/7").header("accept", accept).send().await;
         assert_eq!(
             refused.is_problem(406, "not-acceptable"),

@@ -146,7 +146,7 @@ async fn streamed_answer_is_not_buffered_for_a_client_that_does_not_read() {
     )
     .await;
     assert_eq!(wire.head().await.0, 200);
-    // Nothing more is read until the service gives up; what it made by then went into buffers of the kernel.
+    // The client reads nothing until the service closes; the sent bytes are in buffers of the kernel.
     crate::support::soon("the end of the connection", server.stop()).await;
     let made = made.load(SeqCst);
     assert!(made < 64 * 1024 * 1024, "{made} bytes were made that the client does not read");

@@ -20,14 +20,14 @@ async fn repeated_parameter_is_rejected() {
     let twice = "is given more than once";
     client.get("/query?integer=1&integer=1").send().await.is_invalid(&[("?integer", twice)]);
     client.get("/query?integer=1&text=a&integer=x").send().await.is_invalid(&[("?integer", twice)]);
-    // The same name in another spelling is the same name.
+    // The same name with percent codes is the same name.
     client.get("/query?text=a&te%78t=b").send().await.is_invalid(&[("?text", twice)]);
     client
         .get("/required?name=a&name=b")
         .send()
         .await
         .is_invalid(&[("?name", twice), ("?size", "is required")]);
-    // What is not a parameter of ours is refused as such, once.
+    // An unknown parameter is reported as unknown, once.
     let unknown = "is not a parameter of this operation";
     client.get("/query?other=1&other=2&integer=1").send().await.is_invalid(&[("?other", unknown)]);
 }
@@ -46,7 +46,7 @@ async fn invalid_percent_codes_are_rejected_in_names_and_values() {
         ("text=%C0%80", NOT_UTF8),
         ("text=%ED%A0%80", NOT_UTF8),
     ] {
-        // Straight onto the wire, as a client library might mend it.
+        // A raw request, since a client library might correct it.
         let mut wire = RawConnection::connect(server.address()).await;
         wire.send(format!("GET /query?{query} HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
         wire.answer().await.is_invalid(&[("?", why)]);
@@ -177,7 +177,7 @@ async fn last_of_several_path_parameters_is_read() {
     let id = "3be6453c-03eb-4357-ae5a-984a0e574a54";
     client.get(&format!("/anybody/things/{id}")).send().await.is(200, &json!(id));
     client.get(&format!("/{id}/things/x")).send().await.is_invalid(&[("{thingId}", NOT_A_UUID)]);
-    // A route without a parameter is a fault of ours, not of the client's.
+    // A route without a parameter is an internal error.
     client.get("/none").send().await.is_problem(500, "internal");
 }
 

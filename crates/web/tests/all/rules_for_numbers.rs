@@ -1,4 +1,4 @@
-//! Numbers, lists, and how faults are gathered.
+//! Rules for numbers and lists, and the collection of validation errors.
 
 use crate::support::all_rules::{member, parameter, serve_all_rules};
 use serde_json::json;
@@ -14,7 +14,7 @@ async fn whole_numbers_are_checked() {
         ("1000", Ok(json!(1000))),
         ("-6", wanted.clone()),
         ("1001", wanted.clone()),
-        // JSON Schema: a number without a fractional part is an integer, however it is written.
+        // JSON Schema: a number without a fractional part is an integer in any notation.
         ("1.0", Ok(json!(1))),
         ("-5.000", Ok(json!(-5))),
         ("1e0", Ok(json!(1))),
@@ -52,7 +52,7 @@ async fn whole_numbers_are_checked() {
     for (text, expected) in [
         ("0", Ok(json!(0))),
         ("-5", Ok(json!(-5))),
-        // Leading zeros change nothing about a number in a query, where JSON would not allow them.
+        // Leading zeros of a number in a query are ignored, unlike in JSON.
         ("01", Ok(json!(1))),
         ("%31", Ok(json!(1))),
         ("+1", wanted.clone()),

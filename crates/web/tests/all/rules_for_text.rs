@@ -1,4 +1,4 @@
-//! What is text of some kind: plain text, words, dates, UUIDs, email addresses.
+//! Rules for plain text, words, dates, UUIDs and email addresses.
 
 use crate::support::all_rules::{member, parameter, serve_all_rules};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! A service put together: what stands beside its operations, and what goes around them.
+//! A complete service: its extra routes, and the layers around its operations.
 
 use crate::support::{RawConnection, serve};
 use axum::{

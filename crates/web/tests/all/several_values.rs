@@ -14,7 +14,7 @@ use web::{
 struct Search(Vec<String>, Vec<i64>, Option<bool>);
 
 impl Input for Search {
-    // Faults of a query are the client's way of asking, not of a body that breaks a rule.
+    // Errors of a query are always INVALID_REQUEST, also with this kind.
     const BROKEN: &'static Kind = &UNPROCESSABLE;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

@@ -1,4 +1,4 @@
-//! Stopping: what runs is finished, what is new is refused, and it ends.
+//! Shutdown: running requests finish, new connections are rejected, and the server ends.
 
 use std::{sync::Arc, time::Duration};
 

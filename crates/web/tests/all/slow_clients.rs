@@ -1,4 +1,4 @@
-//! Clients that keep a connection without using it: each is let go when its time is up, and holds nothing longer.
+//! Clients that keep a connection without using it: each is disconnected after its time, and its permit is free.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -54,7 +54,7 @@ async fn connection_with_half_a_head_is_closed() {
 #[tokio::test]
 async fn silent_connection_is_closed() {
     let (server, _) = serve_within(short_headers(), router()).await;
-    // Half the preface of HTTP/2 is as little as nothing: it may still be either version.
+    // Half the preface of HTTP/2 does not decide the version.
     for nothing in ["", "PRI * HT"] {
         let mut wire = RawConnection::connect(server.address()).await;
         wire.send(nothing).await;
@@ -135,7 +135,7 @@ async fn connections_of_one_address_are_limited() {
         let mut wire = RawConnection::connect_from([127, 0, 0, 1], server.address()).await;
         assert_eq!(wire.closed().await, b"");
     }
-    // The refused ones hold nothing: the third permit is there for another address.
+    // The rejected connections hold no permits: the third permit is free for another address.
     let mut other = RawConnection::connect_from([127, 0, 0, 2], server.address()).await;
     other.send(request).await;
     assert_eq!(other.answer().await.has_status(200).text(), "hello");
@@ -186,7 +186,7 @@ async fn half_sent_body_of_a_too_large_length_gets_413_at_once() {
     wire.closed().await;
 }
 
-/// Says when it goes.
+/// Reports when it is dropped.
 struct Guard(mpsc::UnboundedSender<()>);
 
 impl Drop for Guard {
@@ -243,7 +243,7 @@ async fn connection_past_the_limit_is_served_when_another_closes() {
     }
     let mut third = RawConnection::connect(server.address()).await;
     third.send(request).await;
-    // The first two still have their places: they are answered while the third waits.
+    // The first two keep their permits: they are answered while the third waits.
     for wire in &mut wires {
         wire.send(request).await;
         wire.answer().await.has_status(200);

@@ -1,4 +1,4 @@
-//! Lists that are written while they are read.
+//! Streamed lists.
 
 use std::sync::{
     Arc,
@@ -95,7 +95,7 @@ async fn error_in_a_streamed_list_closes_the_connection() {
     assert_eq!(wire.closed().await, b"");
 }
 
-/// Sends on its channel when it goes.
+/// Sends on its channel when it is dropped.
 struct Guard(mpsc::UnboundedSender<()>);
 
 impl Drop for Guard {

@@ -1,4 +1,4 @@
-//! Bodies that are XML, or not quite: however it is spelt it reads the same, and each fault has its answer.
+//! Bodies in XML: equivalent documents are read alike, and each error has its answer.
 
 use crate::support::pets::{send_xml, serve_pets};
 use serde_json::json;
@@ -74,7 +74,7 @@ async fn text_is_decoded_by_the_rules_of_xml() {
     }
 }
 
-/// What is said of a document that is not well formed: what, and in which column of the first line.
+/// The error of a document that is not well formed: the message, and its column in the first line.
 fn invalid(what: &str, column: usize) -> String {
     format!("is not valid XML: {what} at line 1 column {column}")
 }

@@ -1,4 +1,4 @@
-//! A service that speaks XML: its refusals, what of it answers in JSON only, and what stands beside it.
+//! A service with XML: its problems, its operations without XML, and its extra routes.
 
 use crate::support::{pets::Pet, serve};
 use axum::{
@@ -244,7 +244,7 @@ async fn successful_answers_are_unchanged() {
     let answer = client.get("/v1/json").header("accept", "application/json, application/xml").send().await;
     answer.is(200, &"fine".into());
     assert!(!answer.headers.get_all("vary").iter().any(|value| value == "accept"));
-    // An operation that says nothing about its form answers as it does.
+    // An operation without a response format is not affected.
     client.get("/v1/pets/-5").header("accept", "application/xml").send().await.is(200, &(-5).into());
 }
 
@@ -274,7 +274,7 @@ async fn extra_routes_allow_no_other_origin() {
 #[tokio::test]
 async fn body_limit_applies_to_extra_routes() {
     let (_store, _server, client) = start(true).await;
-    // An upload has a limit of its own, above the one for other bodies.
+    // An upload has its own limit, above that of other bodies.
     let send = async |size: usize| client.post("/oauth/upload").body("image/png", vec![0; size]).send().await;
     send(1000).await.has_status(200);
     assert_eq!(send(1001).await.is_problem(413, "too-large"), "The body must be at most 1000 bytes long.");

@@ -1,4 +1,4 @@
-//! Answers in JSON or XML, as the client likes.
+//! Answers in JSON or XML, by the Accept header.
 
 use std::sync::{
     Arc,
@@ -54,7 +54,7 @@ impl ToXml for Pet {
     }
 }
 
-/// A pet of this name as it is in XML, with nothing else to it.
+/// A pet with only this name, in XML.
 fn written(id: usize, name: &str) -> String {
     let rest = "<photoUrls></photoUrls><tags></tags>";
     format!("<pet><id>{id}</id><category><name>cats</name></category><name>{name}</name>{rest}</pet>")
@@ -284,7 +284,7 @@ async fn error_on_a_later_page_aborts_the_list() {
     client.get("/").send().await.has_status(200);
     let (_server, client) = serve(pets(30, 10, None, Some(0))).await;
     assert_eq!(xml(&client).send().await.is_problem(404, "not-found"), "There is no such page.");
-    // Once it has begun, all that is left is to break off.
+    // After the answer has started, the connection is closed.
     for (odd, fails) in [(Some(2), None), (None, Some(2))] {
         let (_server, client) = serve(pets(30, 10, odd, fails)).await;
         xml(&client).try_send().await.unwrap_err();

@@ -1,4 +1,4 @@
-//! The rules on bodies that are XML, and on what stands within: objects, lists, nothing at all.
+//! The rules for bodies in XML: values, objects, lists and null.
 
 use crate::support::pets::{is_broken, send_xml, serve_pets};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use testkit::Client;
 const XSI: &str = "xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance'";
 const NOT_AN_ID: &str = "must be a whole number from -9223372036854775808 to 9223372036854775807";
 
-/// Sends a pet with one more element, and asserts what was read as it, or what was wrong with it.
+/// Sends a pet with one more element, and asserts its value or its validation error.
 async fn element(client: &Client, name: &str, content: &str, expected: Result<Value, &str>) {
     let body = format!("<pet {XSI}><name>a</name><{name}>{content}</{name}></pet>");
     let answer = send_xml(client, body).await;

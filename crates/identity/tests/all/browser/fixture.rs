@@ -15,7 +15,7 @@ pub(crate) const SWITCH: &str = "button[value=switch]";
 pub(crate) const SUBMIT: &str = "form button";
 
 pub(crate) struct Visit {
-    // First, so that it is closed before what it looks at.
+    // First, so that it is closed before the service.
     pub(crate) browser: Browser,
     pub(crate) harness: Harness,
     pub(crate) callback: Callback,
@@ -58,14 +58,14 @@ impl Visit {
         self.browser.click(SUBMIT).await;
     }
 
-    /// Comes to the consent page of a new request.
+    /// Opens the consent page of a new request.
     pub(crate) async fn come_to_consent(&self) {
         self.open(&[]).await;
         self.sign_in(NAME, PASSWORD).await;
         self.browser.shows("h1", "Allow Demo?").await;
     }
 
-    /// Waits until the client got a code, which must come with its state and our name, and gives it.
+    /// Waits for the code of the client, checks state and issuer, and returns it.
     pub(crate) async fn code(&self) -> String {
         let answer = self.callback.answer().await;
         let names: Vec<_> = answer.iter().map(|(name, _)| name.as_str()).collect();
@@ -106,7 +106,7 @@ impl Visit {
     }
 }
 
-/// A client's page, and what was sent to it.
+/// A page of a client, and the requests to it.
 pub(crate) struct Callback {
     pub(crate) url: String,
     calls: Mutex<mpsc::UnboundedReceiver<String>>,

@@ -11,7 +11,7 @@ use super::{
 /// 3, controls under 44 pixels, and a page wider than the screen.
 const HARD_TO_USE: &str = include_str!("hard_to_use.js");
 
-/// Comes to each page in turn, and does there what is given.
+/// Opens each page in turn, and runs the closure on it.
 async fn on_every_page(visit: &Visit, look: impl AsyncFn(&str)) {
     let browser = &visit.browser;
     let issuer = &visit.harness.service.issuer;

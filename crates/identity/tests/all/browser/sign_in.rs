@@ -92,7 +92,7 @@ testkit::on_one_engine! {
     }
 
     async fn sign_in_works_over_http_with_a_host_name(visit: Visit) {
-        // Browsers tell such a service less about where a form comes from than one on this machine.
+        // To such a service, browsers send no Sec-Fetch-Site header.
         let browser = Browser::start_with(&["--host-resolver-rules=MAP service.test 127.0.0.1"]).await;
         browser.go(&visit.address(&[]).replacen("127.0.0.1", "service.test", 1)).await;
         browser.fill("#name", NAME).await;

@@ -5,7 +5,7 @@ use super::{
     service::NAME,
 };
 
-/// Goes from the sign-in page to the one for new accounts.
+/// Opens the page for new accounts from the sign-in page.
 async fn choose_to_sign_up(visit: &Visit) {
     visit.open(&[]).await;
     visit.browser.shows("h1", "Sign in").await;

@@ -33,7 +33,7 @@ pub(crate) enum Mood {
     Holding,
 }
 
-/// What an issuer was asked, in this order: its description, its keys, what it redirects to.
+/// The number of requests to an issuer: for its metadata, its keys, and the target of its redirect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) description: usize,
@@ -209,7 +209,7 @@ impl Service {
         json!({"typ": "at+jwt", "alg": algorithm, "kid": signer.id})
     }
 
-    /// The claims of a good token, with these put in place of its own.
+    /// The claims of a valid token, with these replaced.
     pub(crate) fn claims(&self, changes: &Value) -> Value {
         let now = self.clock.now().as_second();
         let mut claims = json!({
@@ -220,7 +220,7 @@ impl Service {
         claims
     }
 
-    /// A good token.
+    /// A valid token.
     pub(crate) fn token(&self, signer: &Signer, algorithm: &str) -> String {
         signer.sign(&self.header(signer, algorithm), &self.claims(&json!({})))
     }

@@ -46,7 +46,7 @@ async fn metadata_names_the_issuer_of_a_service() {
         assert_eq!(header(&asked, "access-control-allow-headers"), "mcp-protocol-version");
     }
     client.get("/.well-known/oauth-protected-resource/v1").send().await.has_status(404);
-    // Nothing that only an authorization server of its own would have.
+    // No route of an authorization server.
     for path in ["/.well-known/oauth-authorization-server", "/oauth/authorize", "/oauth/jwks.json"] {
         client.get(path).send().await.has_status(404);
     }

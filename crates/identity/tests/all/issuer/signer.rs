@@ -45,7 +45,7 @@ pub(crate) static EDWARDS: LazyLock<Signer> =
     LazyLock::new(|| Signer { id: "edwards", pair: Pair::Ed(Ed25519KeyPair::generate().unwrap()) });
 
 impl Signer {
-    /// The public key, with these members put in place of its own.
+    /// The public key, with these members replaced.
     pub(crate) fn jwk_with(&self, changes: &Value) -> Value {
         let mut jwk = match &self.pair {
             Pair::Rsa(pair) => {

@@ -51,7 +51,7 @@ testkit::on_both_engines! {
         let page = strict.client.get(&path).send().await;
         assert!(page.has_status(400).text().contains("No application is registered under this client_id."));
 
-        // The demo goes on where it was.
+        // The demo continues unchanged.
         service.call("/v1/read", &access).await.has_status(200);
         service.token(&again).await.has_status(200);
     }
@@ -107,7 +107,7 @@ testkit::on_both_engines! {
         let api = sessions(true).start(Kind::Api, demo, hour).await.unwrap().secret;
         assert_eq!(sessions(true).find(Kind::Api, &api).await.unwrap(), Some((demo, "demo".to_owned())));
         assert_eq!(sessions(false).find(Kind::Api, &api).await.unwrap(), None);
-        // Nothing was used up by what was refused.
+        // The rejected requests have not used the tokens.
         service.token(&again).await.has_status(200);
     }
 
@@ -118,7 +118,7 @@ testkit::on_both_engines! {
         refused("the demo client", &strict.refresh(&refresh).await, 401, "invalid_client");
         refused("the demo client", &strict.redeem(&code).await, 401, "invalid_client");
         strict.call("/v1/read", &access).await.is_problem(401, "unauthorized");
-        // The account itself is its owner's, who chose its password.
+        // The account is an ordinary one, with a password of its owner.
         let mut browser = Browser::new(&strict);
         let (id, _) = strict.register("App", &[], false).await;
         let path = format!("/oauth/authorize?{}", strict.request(&[("client_id", &id), ("redirect_uri", APP)]));

@@ -18,7 +18,7 @@ async fn hundredfold(services: &[&Service], form: &[(&str, &str)]) -> Vec<Answer
     running.join_all().await
 }
 
-/// Exactly one got something, and by now it is worth nothing.
+/// Exactly one request got tokens, and these are revoked by now.
 async fn one_won_and_all_lost(harness: &Harness, services: &[&Service], answers: &[Answer]) {
     let (won, lost): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 200);
     assert_eq!((won.len(), lost.len()), (1, 99));

@@ -30,7 +30,7 @@ testkit::on_one_engine! {
             assert_eq!(asked.header("access-control-allow-methods"), "GET,POST", "{path}");
             assert_eq!(asked.header("access-control-allow-headers"), "authorization,content-type", "{path}");
             assert_eq!(asked.header("access-control-allow-credentials"), "", "{path}");
-            // Refusals can be read there too.
+            // Other origins can also read errors.
             let call = service.client.call(method.parse().unwrap(), path).header("origin", ORIGIN);
             let answer = call.send().await;
             assert_eq!(answer.header("access-control-allow-origin"), "*", "{path}");

@@ -44,7 +44,7 @@ impl<'a> Access<'a> {
         assert_eq!(self.sessions.find(Kind::Api, &self.api).await.unwrap(), None);
         service.redeem(&self.code).await.has_status(400);
         service.refresh(&self.refresh).await.has_status(400);
-        // What was remembered of it counts for no more than five seconds.
+        // The cache of a token ends after five seconds.
         self.harness.clock.advance(SignedDuration::from_secs(5));
         let late = service.call("/v1/read", &self.access).await;
         assert_eq!(late.is_problem(401, "unauthorized"), "The access token was revoked.");

@@ -63,7 +63,7 @@ pub(crate) struct Service {
     _running: Server,
 }
 
-/// The service and all it stands on.
+/// The service with its database, clock and account.
 pub(crate) struct Harness {
     pub(crate) store: Store,
     pub(crate) db: Db,
@@ -125,7 +125,7 @@ impl Service {
             .route("/v1/both", get(async |caller: Authorized<Both>| caller.claims.subject.clone()))
             .route("/v1/open", get(async || "open"))
             .with_state(State(server.verifier()));
-        // A browser that comes by a name is to be answered, too.
+        // Browsers that use a host name are answered as well.
         let api = api.merge(server.router());
         let running = address.serve_as("http://service.test", ConnectionLimits::default(), api);
         Service { client: Client::new(running.address()), issuer, server, accounts, _running: running }
@@ -212,7 +212,7 @@ pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
 }
 
-/// Asserts a refusal in OAuth's own form.
+/// Asserts an error in the format of OAuth.
 #[track_caller]
 pub(crate) fn refused(what: &str, answer: &Answer, status: u16, error: &str) {
     assert_eq!(answer.status, status, "{what}: {}", answer.text());
@@ -293,7 +293,7 @@ impl<'a> Browser<'a> {
         self.get(path).await
     }
 
-    /// Signs in and allows what is asked for at this path.
+    /// Signs in and consents to the request at this path.
     pub(crate) async fn allow(&mut self, path: &str) -> Answer {
         self.sign_in(path).await.has_status(303);
         self.post(path, &[("intent", "allow")]).await

@@ -85,7 +85,7 @@ testkit::on_both_engines! {
         harness.clock.advance(SignedDuration::from_secs(60));
         register(service).await.has_status(201);
         register(service).await.has_status(429);
-        // Who has the token to register is not counted.
+        // Registrations with the initial access token are not counted.
         let strict = Service::start_with(&harness.db, &harness.clock, None, |settings| {
             settings.demo = false;
             settings.registration_token = Some("let me".into());

@@ -89,7 +89,7 @@ testkit::on_both_engines! {
         harness.clock.advance(SignedDuration::from_mins(2));
         assert_eq!(stored(&harness).await, both);
         assert_eq!(published(service).await, both[1..]);
-        // Nor is it kept: it could still sign.
+        // The private key is deleted: it could still sign.
         assert_eq!(stored(&harness).await, both[1..]);
         harness.clock.advance(SignedDuration::from_mins(1));
         assert_eq!(signer(&own_token(&other, &client).await), both[1]);
@@ -118,7 +118,7 @@ testkit::on_both_engines! {
         assert_eq!(both.len(), 2);
         harness.clock.advance(SignedDuration::from_hours(24));
         assert_eq!(signer(&own_token(service, &client).await), both[1]);
-        // However long it goes on, there are never more than two, and numbers are not given twice.
+        // At any time there are at most two keys, and numbers are not reused.
         for month in 1..=6 {
             harness.clock.advance(SignedDuration::from_hours(24 * 30));
             own_token(service, &client).await;

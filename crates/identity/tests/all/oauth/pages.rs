@@ -10,7 +10,7 @@ use super::fixture::{APP, Browser, CALLBACK, Harness, NAME, PASSWORD, Pairs, Ser
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// The form token on a page, and the cookie that it goes with.
+/// The form token on a page, and its cookie.
 fn form_of(page: &Answer) -> (String, String) {
     let text = page.text();
     let token = text.split("name=\"token\" value=\"").nth(1).and_then(|rest| rest.split('"').next());

@@ -23,7 +23,7 @@ fn read(part: &str) -> Value {
     serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
 }
 
-/// A value with these members put in place of its own; `null` takes one away.
+/// A value with these members replaced; `null` removes a member.
 fn with(value: &Value, changes: &Value) -> Value {
     let mut changed = value.clone();
     let members = changed.as_object_mut().unwrap();
@@ -36,7 +36,7 @@ fn with(value: &Value, changes: &Value) -> Value {
     changed
 }
 
-/// What a forger has: a real token, and here the key that signed it, to tell each check from the signature's.
+/// A valid token and its signing key, so that each forged token fails by its own check and not by the signature.
 struct Forge {
     header: Value,
     claims: Value,

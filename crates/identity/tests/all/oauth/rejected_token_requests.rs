@@ -8,7 +8,7 @@ use super::fixture::{APP, CALLBACK, Harness, Pairs, Service, VERIFIER, encode, r
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// A good token request but for these changes; an empty value leaves a parameter out.
+/// A valid token request with these changes; an empty value removes a parameter.
 async fn redeem(service: &Service, code: &str, changes: &[(&str, &str)]) -> Answer {
     let good = [
         ("grant_type", "authorization_code"),
@@ -215,7 +215,7 @@ testkit::on_both_engines! {
         let narrow = narrow.has_status(200).json();
         assert_eq!(narrow["scope"], "read");
         service.call("/v1/both", &text(&narrow["access_token"])).await.is_problem(403, "forbidden");
-        // What was granted is not less for that.
+        // The scope of the grant is unchanged.
         let wide = refresh(&[demo, ("refresh_token", &text(&narrow["refresh_token"]))]).await;
         assert_eq!(wide.has_status(200).json()["scope"], "read write");
 

@@ -184,7 +184,7 @@ testkit::on_both_engines! {
             let what = format!("unknown-client-{at}");
             send(&what, "unknown-client-id", "wrong-client-secret").await.has_status(401);
             are_lines(("id", &request(&what)), &[("client_authentication", "wrong")], None, None);
-            // A right one is logged with what it does, if that is an event.
+            // Valid credentials are logged with their request, if that is a security event.
             let what = format!("right-secret-{at}");
             send(&what, &id, &secret).await.has_status(200);
             are_lines(("id", &request(&what)), &[], None, None);

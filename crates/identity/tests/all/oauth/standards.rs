@@ -167,7 +167,7 @@ testkit::on_both_engines! {
         let code = code_in(&Browser::new(service).allow(&path).await);
         let wrong = [&by_code(&id, &code)[..], &[("redirect_uri", CALLBACK)]].concat();
         refused("another address", &service.token(&wrong).await, 400, "invalid_grant");
-        // Who named it must name it again.
+        // A client that sent the address in the authorization request must repeat it.
         let code = service.code(&[("client_id", &id), ("redirect_uri", APP)]).await;
         refused("no address", &service.token(&by_code(&id, &code)).await, 400, "invalid_request");
     }
@@ -179,7 +179,7 @@ testkit::on_both_engines! {
         assert_eq!(answer.has_status(303).header("location"), format!("/oauth/authorize?{request}"));
         let path = answer.header("location").to_owned();
         assert!(!code_in(&Browser::new(service).allow(&path).await).is_empty());
-        // What stands in both places is there twice.
+        // A parameter in both query and body is repeated.
         let both = service.client.post(&path).body(FORM, "client_id=demo").send().await;
         let shown = service.client.get(both.has_status(303).header("location")).send().await;
         assert!(shown.has_status(400).text().contains("client_id is given more than once"));

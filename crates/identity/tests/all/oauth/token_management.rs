@@ -31,7 +31,7 @@ async fn register(service: &Service, body: &Value, token: Option<&str>) -> Answe
     call.send().await
 }
 
-/// A refusal for want of the initial access token.
+/// The error for a missing initial access token.
 #[track_caller]
 fn is_unauthorized(answer: &Answer) {
     let why = "registering a client needs this server's initial access token, as a bearer token";
@@ -66,7 +66,7 @@ testkit::on_both_engines! {
         }
         let public = service.post("/oauth/introspect", &[("client_id", "demo"), token]).await;
         refused("a public client asks", &public, 401, "invalid_client");
-        // Another's tokens stay as they are; what is none is as good as revoked.
+        // Tokens of another client are not revoked; an unknown token counts as revoked.
         for other in [access.as_str(), refresh.as_str()] {
             let answer = service.post("/oauth/revoke", &[me[0], me[1], ("token", other)]).await;
             refused("another's", &answer, 400, "invalid_grant");
@@ -126,7 +126,7 @@ testkit::on_both_engines! {
         other.call("/v1/read", &access).await.has_status(200);
         let form = [("client_id", "demo"), ("token", access.as_str())];
         other.post("/oauth/revoke", &form).await.has_status(200);
-        // Where it was revoked it is known at once; here it was seen good a moment ago.
+        // The process that revoked it rejects it at once; this process has cached it as valid.
         other.call("/v1/read", &access).await.is_problem(401, "unauthorized");
         assert_eq!(introspect(service, &asking, &access).await, json!({"active": false}));
         harness.clock.advance(SignedDuration::from_millis(4999));
@@ -249,7 +249,7 @@ testkit::on_both_engines! {
         for sent in [None, Some("Bearer "), Some("Bearer initial")] {
             is_unauthorized(&register(&closed, &body, sent).await);
         }
-        // The demo client is there, and may do nothing.
+        // The demo client exists, but has no rights.
         let answer = closed.token(&[("grant_type", "client_credentials"), ("client_id", "demo")]).await;
         refused("the demo client", &answer, 401, "invalid_client");
         let (name, redirect_uris, scopes) = (String::new(), Vec::new(), Vec::new());

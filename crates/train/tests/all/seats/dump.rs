@@ -100,7 +100,7 @@ impl Dump {
                 "succeeded" => kept,
                 "failed" => charge.is_some_and(|charge| charge.outcome != "succeeded"),
                 "refunded" => charge.is_some_and(|charge| charge.outcome == "succeeded" && charge.refunded),
-                // Nothing else is an end.
+                // No other status is final.
                 _ => false,
             };
             if !fits {

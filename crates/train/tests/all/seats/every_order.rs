@@ -81,7 +81,7 @@ fn plan(model: &Model, depth: usize, steps: &mut Plan, plans: &mut Vec<Plan>) {
     let next: Vec<_> = ACTIONS.into_iter().filter(differs).collect();
     if steps.len() == depth || next.is_empty() {
         plans.push(steps.clone());
-        // Only the first who come this way try what makes no difference.
+        // Actions without an effect are tried only once in each state.
         steps.iter_mut().for_each(|(_, probe)| *probe = false);
         return;
     }

@@ -80,7 +80,7 @@ pub(crate) struct Summary {
     pub(crate) full: usize,
 }
 
-/// What cannot be true. `seats` are those of each trip; the dump was made when nothing was under way any more.
+/// The contradictions in a history. `seats` are those of each trip; the dump was made after all requests.
 pub(crate) fn check(
     mut history: Vec<Record>,
     seats: &HashMap<Uuid, i64>,
@@ -310,7 +310,7 @@ mod tests {
         record(start, start + 1, Event::Booked { trip: of(1), booking: of(booking), expires_at: at(100) })
     }
 
-    /// What is found in a history on a trip with one seat, whose bookings ended like this.
+    /// The errors found in a history of a trip with one seat, with these final statuses of its bookings.
     fn faults(history: Vec<Record>, ends: &[(u128, &str)], taken: i64) -> Vec<String> {
         let mut dump = Dump::default();
         dump.taken.insert(of(1), taken);

@@ -6,7 +6,7 @@ use Action::{
 };
 
 pub(crate) const HOLD: i64 = super::process::HOLD.as_secs();
-/// How long the processor takes for what is pending.
+/// How long the processor takes for a pending charge.
 const PENDING: i64 = 5;
 /// How long the process that charges has to store the result, and how long the process that checks a payment has.
 const ANSWERS_WITHIN: i64 = 60;
@@ -83,7 +83,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Where nothing has happened yet.
+    /// The initial state.
     pub(crate) fn new(alone: bool) -> Self {
         Model { alone, ..Model::default() }
     }

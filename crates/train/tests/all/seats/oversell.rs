@@ -149,7 +149,7 @@ impl Load {
         panic!("payments are not settled");
     }
 
-    /// Books what is left of each trip, seat by seat.
+    /// Books the remaining seats of each trip, one by one.
     async fn sell_every_seat(&self) -> Vec<Record> {
         let mut records = Vec::new();
         for trip in &self.trips {

@@ -25,7 +25,7 @@ pub(crate) enum How {
     Unreachable,
     /// No response comes, and the test drops the caller: a crash.
     Crash,
-    /// It goes on when the test says so.
+    /// It continues on a signal of the test.
     Wait,
 }
 
@@ -45,7 +45,7 @@ impl Script {
         *self.0.next.lock().unwrap() = Some((at, how));
     }
 
-    /// Nothing breaks any more.
+    /// There are no more crash points.
     pub(crate) fn clear(&self) {
         *self.0.next.lock().unwrap() = None;
     }

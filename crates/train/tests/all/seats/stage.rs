@@ -82,7 +82,7 @@ impl Stage {
         self.users.renew().await;
     }
 
-    /// Does what is due, as the background work would.
+    /// Does the work that is due, as the background task does.
     pub(crate) async fn work(&self) {
         self.process.train.do_due_work().await.unwrap();
     }
@@ -91,7 +91,7 @@ impl Stage {
         self.process.train.do_due_work().await
     }
 
-    /// Does this until the processor breaks off, and crashes there; or to its end, if it does not come there.
+    /// Runs this until the processor reaches its crash point, and crashes there; otherwise to its end.
     pub(crate) async fn crash_during<T>(
         &mut self,
         at: super::processor::Break,

@@ -1,4 +1,4 @@
-//! The program as a test starts it: on free ports, in a folder of its own, on either engine.
+//! The program in a test: on free ports, in a temporary folder, on either engine.
 
 use std::{
     io::Write,
@@ -8,7 +8,7 @@ use std::{
 use tempfile::TempDir;
 use testkit::{Client, Engine, Fixture, Program, Store};
 
-/// Every listener at a free port. A flag that comes later wins.
+/// All listeners at free ports. A later flag overrides these.
 pub(crate) const FREE_PORTS: &[&str] = &[
     "--petstore-listen=127.0.0.1:0",
     "--train-listen=127.0.0.1:0",

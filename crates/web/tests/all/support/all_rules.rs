@@ -12,7 +12,7 @@ use web::{
     input::{Fields, Input, rules},
 };
 
-/// What was read, member by member.
+/// The values that were read, by member.
 pub(crate) struct AllRules(Map<String, Value>);
 
 const COLOURS: &[(&str, &str)] = &[("red", "the first"), ("green", "the second")];
@@ -76,14 +76,14 @@ pub(crate) async fn serve_all_rules() -> (Server, Client) {
     super::serve(router).await
 }
 
-/// Sends one member with this JSON, and asserts what was read, or what was wrong with it.
+/// Sends one member with this JSON, and asserts its value or its validation error.
 pub(crate) async fn member(client: &Client, name: &str, json: &str, expected: Result<Value, &str>) {
     let body = format!(r#"{{"{name}": {json}}}"#);
     let answer = client.post("/body").body("application/json", body).send().await;
     check(&answer, &format!("#/{name}"), name, json, expected);
 }
 
-/// Sends one query parameter as it is, and asserts what was read, or what was wrong with it.
+/// Sends one query parameter unchanged, and asserts its value or its validation error.
 pub(crate) async fn parameter(client: &Client, name: &str, text: &str, expected: Result<Value, &str>) {
     let answer = client.get(&format!("/query?{name}={text}")).send().await;
     check(&answer, &format!("?{name}"), name, text, expected);

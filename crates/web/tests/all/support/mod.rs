@@ -169,7 +169,7 @@ impl RawConnection {
         String::from_utf8_lossy(&self.unread).into_owned()
     }
 
-    /// Waits until the service has closed the connection; gives what was unread until then.
+    /// Waits until the service has closed the connection; returns the bytes that were not read yet.
     pub(crate) async fn closed(&mut self) -> Vec<u8> {
         // A reset closes it as well.
         let _ = soon("the end of the connection", self.stream.read_to_end(&mut self.unread)).await;

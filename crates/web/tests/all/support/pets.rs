@@ -13,7 +13,7 @@ use web::{
     problem::{Kind, UNPROCESSABLE},
 };
 
-/// What was read, as JSON.
+/// The values that were read, as JSON.
 pub(crate) struct Pet(pub(crate) Value);
 
 const STATES: &[(&str, &str)] = &[("sold", "sold"), ("pending", "pending")];
