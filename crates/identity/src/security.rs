@@ -34,7 +34,6 @@ pub enum Event {
     Consent,
     TokenRevocation,
     ClientRegistration,
-    ClientRemoval,
     AccountCreation,
     AccountRemoval,
     PasswordChange,

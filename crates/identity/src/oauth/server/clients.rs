@@ -8,10 +8,7 @@ use super::{
     state::AuthorizationServer,
     store,
 };
-use crate::{
-    account, secret,
-    security::{Event, Origin, Outcome},
-};
+use crate::{account, secret};
 
 impl AuthorizationServer {
     /// Registers a client by command of the operator, and returns its secret if it is confidential. With a redirect address
@@ -85,11 +82,7 @@ impl AuthorizationServer {
     /// Removes a client and its grants; `false` when there is none of this id.
     pub async fn remove_client(&self, id: &str) -> Result<bool, Error> {
         let client = id.to_owned();
-        let removed = self.0.db.write(move |tx| store::delete_client(tx, &client)).await?;
-        if removed {
-            Origin::default().log(Event::ClientRemoval, Outcome::Ok, None, Some(id));
-        }
-        Ok(removed)
+        self.0.db.write(move |tx| store::delete_client(tx, &client)).await
     }
 
     pub(super) async fn add_demo_client(&self) -> Result<(), Error> {
