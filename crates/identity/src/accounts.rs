@@ -13,6 +13,7 @@ use web::{Clock, Random};
 use crate::{
     account::{self, Name},
     error::{ChangeError, SignInError},
+    hasher::Hashing,
     password::{PasswordHash, Passwords, Permit},
     security::{Event, Origin, Outcome},
     throttle::{SIGN_UP, Subject, Throttle, ThrottleError, Try},
@@ -49,7 +50,19 @@ impl Accounts {
         clock: Clock,
         random: Random,
     ) -> Result<Self, ChangeError> {
-        let passwords = Passwords::new(realm, random.clone())?;
+        Accounts::with_hashing(realm, demo, db, clock, random, Hashing::default())
+    }
+
+    /// The same, with passwords that are hashed in another way.
+    pub fn with_hashing(
+        realm: &'static str,
+        demo: bool,
+        db: Db,
+        clock: Clock,
+        random: Random,
+        hashing: Hashing,
+    ) -> Result<Self, ChangeError> {
+        let passwords = Passwords::new(realm, random.clone(), hashing)?;
         Ok(Accounts(Arc::new(Inner {
             realm,
             demo,

@@ -10,6 +10,7 @@ use argon2::{
     Algorithm, Argon2, Block, Params, Version,
     password_hash::phc::{Output, ParamsString, PasswordHash, Salt},
 };
+use web::Random;
 
 /// Why a password could not be hashed.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +27,30 @@ type Buffers = Mutex<Vec<Vec<Block>>>;
 /// The buffers of the process.
 static BUFFERS: Buffers = Mutex::new(Vec::new());
 
+/// How the passwords of a service are hashed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hashing {
+    /// The cost of a new hash. A stored hash is verified at its own cost.
+    pub memory_kib: u32,
+    pub passes: u32,
+    /// The largest number of passwords that wait to be checked. A request for more gets 503 at once instead of a timeout.
+    pub checks_waiting: usize,
+}
+
+impl Hashing {
+    /// The least work that argon2id allows. It does not protect passwords: for tests only.
+    pub const LEAST_WORK: Hashing =
+        Hashing { memory_kib: Params::MIN_M_COST, passes: Params::MIN_T_COST, checks_waiting: 256 };
+}
+
+impl Default for Hashing {
+    /// OWASP's first choice for argon2id: 19 MiB, two passes, one lane. A check takes some 20 ms, so a full queue is a few
+    /// seconds of work.
+    fn default() -> Self {
+        Hashing { memory_kib: 19 * 1024, passes: 2, checks_waiting: 256 }
+    }
+}
+
 pub(crate) struct Hasher {
     argon2: Argon2<'static>,
     buffers: &'static Buffers,
@@ -35,21 +60,32 @@ pub(crate) struct Hasher {
 
 impl Hasher {
     /// A hasher that keeps this many buffers after use.
-    pub(crate) fn new(most: usize) -> Result<Self, HashError> {
-        // OWASP's first choice for argon2id: 19 MiB, two passes, one lane.
-        let params = Params::new(19 * 1024, 2, 1, Some(Params::DEFAULT_OUTPUT_LEN)).map_err(broken)?;
+    pub(crate) fn new(hashing: Hashing, most: usize) -> Result<Self, HashError> {
+        let Hashing { memory_kib, passes, .. } = hashing;
+        let params = Params::new(memory_kib, passes, 1, Some(Params::DEFAULT_OUTPUT_LEN)).map_err(broken)?;
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
         Ok(Hasher { argon2, buffers: &BUFFERS, most })
     }
 
     /// The hash of a password with this salt, as it is stored.
     pub(crate) fn hash(&self, password: &[u8], salt: &[u8; 16]) -> Result<String, HashError> {
+        let output = self.output(&self.argon2, password, salt, Params::DEFAULT_OUTPUT_LEN)?;
+        self.text(salt, output)
+    }
+
+    /// A random text in the form of a hash. To verify a password against it takes as long as against any other, and fails.
+    pub(crate) fn decoy(&self, random: &Random) -> Result<String, HashError> {
+        let output = Output::new(&random.bytes::<{ Params::DEFAULT_OUTPUT_LEN }>()).map_err(broken)?;
+        self.text(&random.bytes(), output)
+    }
+
+    fn text(&self, salt: &[u8; 16], output: Output) -> Result<String, HashError> {
         let hash = PasswordHash {
             algorithm: Algorithm::Argon2id.ident(),
             version: Some(Version::V0x13.into()),
             params: ParamsString::try_from(self.argon2.params()).map_err(broken)?,
             salt: Some(Salt::new(salt).map_err(broken)?),
-            hash: Some(self.output(&self.argon2, password, salt, Params::DEFAULT_OUTPUT_LEN)?),
+            hash: Some(output),
         };
         Ok(hash.to_string())
     }
@@ -126,7 +162,29 @@ mod tests {
 
     /// A hasher with buffers of its own, which other tests do not use.
     fn hasher(most: usize) -> Hasher {
-        Hasher { buffers: Box::leak(Box::default()), ..Hasher::new(most).unwrap() }
+        Hasher { buffers: Box::leak(Box::default()), ..Hasher::new(Hashing::default(), most).unwrap() }
+    }
+
+    #[test]
+    fn decoy_costs_as_much_as_a_hash_and_is_of_no_password() {
+        let (hasher, random) = (hasher(1), Random::system());
+        let (decoy, other) = (hasher.decoy(&random).unwrap(), hasher.decoy(&random).unwrap());
+        let hash = hasher.hash(b"correct horse", SALT).unwrap();
+        let cost = |hash: &str| {
+            let hash = PasswordHash::new(hash).unwrap();
+            (
+                hash.algorithm,
+                hash.version,
+                hash.params.to_string(),
+                hash.salt.unwrap().len(),
+                hash.hash.unwrap().len(),
+            )
+        };
+        assert_eq!(cost(&decoy), cost(&hash));
+        assert!(decoy.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{decoy}");
+        assert_ne!(decoy, other);
+        assert!(!hasher.verify(b"", &decoy).unwrap());
+        assert!(!hasher.verify(b"correct horse", &decoy).unwrap());
     }
 
     #[test]
@@ -177,7 +235,7 @@ mod tests {
         let none = hasher(0);
         none.hash(b"one", SALT).unwrap();
         assert_eq!(none.buffers(), 0);
-        let one = Hasher { buffers: none.buffers, ..Hasher::new(1).unwrap() };
+        let one = Hasher { buffers: none.buffers, ..Hasher::new(Hashing::default(), 1).unwrap() };
         for _ in 0..2 {
             one.hash(b"one", SALT).unwrap();
             // Shared by both, and taken by the one that does not keep any.

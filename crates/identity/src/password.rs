@@ -15,11 +15,9 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use web::Random;
 
-use crate::hasher::{HashError, Hasher, broken};
+use crate::hasher::{HashError, Hasher, Hashing, broken};
 
-/// The largest number of passwords in a queue. Each takes some 20 ms, so this is a few seconds of work. A request for more gets
-/// 503 at once instead of a timeout. A list of passwords takes a permit for each.
-const CHECKS_WAITING: usize = 256;
+/// The largest number of new passwords in their queue. A list of passwords takes a permit for each.
 const CHANGES_WAITING: usize = 128;
 
 /// The largest number of passwords that are hashed at once: each takes 19 MiB.
@@ -83,13 +81,13 @@ pub(crate) struct Permit {
 }
 
 impl Passwords {
-    pub(crate) fn new(realm: &'static str, random: Random) -> Result<Self, HashError> {
+    pub(crate) fn new(realm: &'static str, random: Random, hashing: Hashing) -> Result<Self, HashError> {
         let (checks, changes) = running();
-        let hasher = Hasher::new(checks + changes)?;
-        let decoy = hasher.hash(&random.bytes::<32>(), &random.bytes())?;
+        let hasher = Hasher::new(hashing, checks + changes)?;
+        let decoy = hasher.decoy(&random)?;
         Ok(Passwords {
             hasher: Arc::new(hasher),
-            checks_queue: Queue::new(checks, CHECKS_WAITING),
+            checks_queue: Queue::new(checks, hashing.checks_waiting),
             changes_queue: Queue::new(changes, CHANGES_WAITING),
             decoy: decoy.into(),
             random,
@@ -188,7 +186,7 @@ impl Passwords {
 
     /// Waits until a check has a permit.
     pub(crate) async fn wait_for_queued_check(&self) {
-        while self.checks_queue.waiting.available_permits() == CHECKS_WAITING {
+        while self.checks_queue.waiting.available_permits() == Hashing::default().checks_waiting {
             tokio::task::yield_now().await;
         }
     }
@@ -210,7 +208,8 @@ mod tests {
 
     #[tokio::test]
     async fn services_of_a_process_share_their_buffers() {
-        let services = [(); 3].map(|()| Passwords::new("Test", Random::system()).unwrap());
+        let services =
+            [(); 3].map(|()| Passwords::new("Test", Random::system(), Hashing::default()).unwrap());
         let hash = |at: usize| {
             let passwords = &services[at % 3];
             let permit =

@@ -40,8 +40,8 @@ pub struct Oauth {
 impl Description {
     /// The accounts of an instance.
     pub fn accounts(&self, instance: &Instance) -> Result<Accounts, ChangeError> {
-        let Instance { db, clock, random, demo, .. } = instance.clone();
-        Accounts::new(self.title, demo, db, clock, random)
+        let Instance { db, clock, random, demo, hashing, .. } = instance.clone();
+        Accounts::with_hashing(self.title, demo, db, clock, random, hashing)
     }
 
     /// The authorization server of an instance, for commands that manage its clients and tokens.

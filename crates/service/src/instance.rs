@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use db::Db;
+use identity::Hashing;
 use web::{Clock, InstallationSecret, Random, RequestLimits};
 
 /// The arguments with which an instance is opened. Cloning it is cheap.
@@ -21,6 +22,8 @@ pub struct Instance {
     pub is_local: bool,
     /// For services that derive keys.
     pub secret: InstallationSecret,
+    /// How passwords are hashed.
+    pub hashing: Hashing,
 }
 
 impl Instance {
@@ -35,6 +38,7 @@ impl Instance {
             demo: false,
             is_local: false,
             secret: InstallationSecret::new(&[]),
+            hashing: Hashing::default(),
         }
     }
 

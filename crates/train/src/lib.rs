@@ -118,7 +118,7 @@ impl Train {
             }
         }
         let sign_in = SERVICE.open_sign_in(&settings.oauth, &accounts, &instance).await?;
-        let Instance { db, clock, random, address, limits, demo, is_local, secret } = instance;
+        let Instance { db, clock, random, address, limits, demo, is_local, secret, .. } = instance;
         // A process that is alone on its database has no other that could finish a payment in progress. On a shared database
         // another process may be working on it, until its lease expires.
         if !db.is_shared() {

@@ -98,6 +98,7 @@ impl<'s> Program<'s> {
             limits: settings.limits.request(),
             demo: settings.demo(),
             is_local: settings.opened_by().is_none(),
+            hashing: identity::Hashing::default(),
             secret,
         };
         if service.oauth().is_some() {

@@ -1,6 +1,6 @@
 //! Accounts: adding, changing and removing them, and what the database holds of them.
 
-use identity::{AccountError, ChangeError};
+use identity::{AccountError, ChangeError, Hashing};
 
 use crate::support::{HERE, Outcome, PASSWORD, World, sign_in};
 
@@ -75,9 +75,10 @@ testkit::on_both_engines! {
     }
 
     async fn only_salted_argon2id_hashes_are_stored(world: World) {
-        world.add("ada", PASSWORD).await;
-        world.add("bob", PASSWORD).await;
-        world.accounts.add_demo("demo", PASSWORD).await.unwrap();
+        let (accounts, ..) = world.with_hashing(Hashing::default()).await;
+        accounts.add("ada", PASSWORD.into()).await.unwrap();
+        accounts.add("bob", PASSWORD.into()).await.unwrap();
+        accounts.add_demo("demo", PASSWORD).await.unwrap();
         let mut hashes = Vec::new();
         for name in ["ada", "bob", "demo"] {
             let hash = world.stored_hash(name).await;
@@ -87,7 +88,7 @@ testkit::on_both_engines! {
             assert_eq!((salt.len(), output.len()), (22, 43), "{hash}");
             hashes.push((salt.to_owned(), output.to_owned()));
         }
-        world.accounts.set_password("ada", PASSWORD.into()).await.unwrap();
+        accounts.set_password("ada", PASSWORD.into()).await.unwrap();
         let again = world.stored_hash("ada").await;
         assert!(hashes.iter().all(|(salt, output)| !again.contains(salt) && !again.contains(output)), "{again}");
         for (place, (salt, output)) in hashes.iter().enumerate() {

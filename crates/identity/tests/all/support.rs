@@ -7,7 +7,7 @@ use std::{
 
 use axum::{Router, routing::get};
 use db::Db;
-use identity::{Accounts, Caller, SignInError};
+use identity::{Accounts, Caller, Hashing, SignInError};
 use jiff::SignedDuration;
 use testkit::{Client, Engine, Fixture, Server, Store};
 use tokio::task::JoinSet;
@@ -47,7 +47,12 @@ pub(crate) fn router(accounts: Accounts) -> Router {
 }
 
 fn open(db: &Db, clock: &Clock, demo: bool) -> Accounts {
-    Accounts::new("Test", demo, db.clone(), clock.clone(), Random::system()).expect("the accounts open")
+    open_with(db, clock, demo, Hashing::LEAST_WORK)
+}
+
+fn open_with(db: &Db, clock: &Clock, demo: bool, hashing: Hashing) -> Accounts {
+    Accounts::with_hashing("Test", demo, db.clone(), clock.clone(), Random::system(), hashing)
+        .expect("the accounts open")
 }
 
 impl World {
@@ -59,6 +64,14 @@ impl World {
     /// The accounts without demo mode.
     pub(crate) fn without_demo(&self) -> Accounts {
         open(&self.db, &self.clock, false)
+    }
+
+    /// The accounts with passwords that are hashed in another way, and a client of a service that has them.
+    pub(crate) async fn with_hashing(&self, hashing: Hashing) -> (Accounts, Client, Server) {
+        let accounts = open_with(&self.db, &self.clock, true, hashing);
+        let state = accounts.clone();
+        let server = Server::start(ConnectionLimits::default(), |_| router(state)).await;
+        (accounts, Client::new(server.address()), server)
     }
 
     pub(crate) async fn add(&self, name: &str, password: &str) -> Uuid {

@@ -1,6 +1,7 @@
 //! The fixture of a test: an open museum on an empty database, at noon on a Wednesday.
 
 use db::Db;
+use identity::Hashing;
 use jiff::{SignedDuration, Timestamp};
 use museum::{MIGRATIONS, Museum, Settings};
 use serde_json::{Value, json};
@@ -65,7 +66,12 @@ impl Open {
         let db = store.open("museum", MIGRATIONS);
         let instance = Instance::new(db.clone(), clock.clone(), Random::system());
         let address = setup.settings.instance_address(setup.settings.listen);
-        let instance = Instance { demo: setup.demo, limits: setup.limits, ..instance.at(address) };
+        let instance = Instance {
+            demo: setup.demo,
+            limits: setup.limits,
+            hashing: Hashing::LEAST_WORK,
+            ..instance.at(address)
+        };
         let museum = Museum::open(&setup.settings, instance).await.unwrap();
         let router = museum.router();
         let server = Server::start(ConnectionLimits::default(), |_| router).await;

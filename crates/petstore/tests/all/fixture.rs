@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use db::Db;
 use http::Method;
 use identity::{
-    ApiKeys, Sessions,
+    ApiKeys, Hashing, Sessions,
     account::{self, Name},
     oauth::{AuthorizationServer, NewClient},
     session::Kind,
@@ -324,5 +324,5 @@ async fn open(setup: &Setup, address: &str, db: &Db, clock: &Clock) -> Petstore 
 
 fn instance(setup: &Setup, address: &str, db: &Db, clock: &Clock) -> Instance {
     let instance = Instance::new(db.clone(), clock.clone(), Random::system()).at(address);
-    Instance { limits: setup.limits, demo: setup.demo, ..instance }
+    Instance { limits: setup.limits, demo: setup.demo, hashing: Hashing::LEAST_WORK, ..instance }
 }

@@ -4,7 +4,10 @@ use service::Instance;
 use std::sync::{Arc, Mutex};
 
 use db::Db;
-use identity::oauth::{AuthorizationServer, NewClient};
+use identity::{
+    Hashing,
+    oauth::{AuthorizationServer, NewClient},
+};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use testkit::{Answer, Client, Engine, Fixture, Server, Store};
@@ -68,6 +71,7 @@ pub(crate) fn instance(setup: &Setup, db: &Db, clock: &Clock) -> Instance {
         demo: setup.demo,
         is_local: setup.demo,
         secret: web::InstallationSecret::new(&setup.secret),
+        hashing: Hashing::LEAST_WORK,
         ..Instance::new(db.clone(), clock.clone(), Random::system()).at(ADDRESS)
     }
 }

@@ -4,7 +4,7 @@ use axum::{Router, extract::FromRef, routing::get};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use db::Db;
 use identity::{
-    Accounts,
+    Accounts, Hashing,
     oauth::{
         self, AuthorizationServer, NewClient, Scope, Settings, Verifier,
         bearer::{Authorized, Scopes},
@@ -78,8 +78,7 @@ impl Fixture for Harness {
         let db = open(&store);
         let clock = Clock::manual("2026-05-13T10:00:00Z".parse::<Timestamp>().unwrap());
         let service = Service::start(&db, &clock, None).await;
-        let accounts = Accounts::new("Test", true, db.clone(), clock.clone(), Random::system()).unwrap();
-        let account = accounts.add(NAME, PASSWORD.into()).await.unwrap();
+        let account = service.accounts.add(NAME, PASSWORD.into()).await.unwrap();
         Harness { store, db, clock, account, service }
     }
 }
@@ -115,8 +114,15 @@ impl Service {
         change(&mut settings);
         let issuer = settings.issuer.clone();
         let random = Random::system();
-        let accounts =
-            Accounts::new("Test", settings.demo, db.clone(), clock.clone(), random.clone()).unwrap();
+        let accounts = Accounts::with_hashing(
+            "Test",
+            settings.demo,
+            db.clone(),
+            clock.clone(),
+            random.clone(),
+            Hashing::LEAST_WORK,
+        )
+        .unwrap();
         let server = AuthorizationServer::open(settings, accounts.clone(), db.clone(), clock.clone(), random)
             .await
             .unwrap();

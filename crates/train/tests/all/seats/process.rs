@@ -9,7 +9,7 @@ use axum::{
 };
 use db::{Db, Limits};
 use http::{Request, header};
-use identity::oauth::AuthorizationServer;
+use identity::{Hashing, oauth::AuthorizationServer};
 use jiff::SignedDuration;
 use serde_json::Value;
 use testkit::Store;
@@ -67,7 +67,8 @@ pub(crate) fn open_db(store: &Store) -> Db {
 
 fn instance(db: &Db, clock: &Clock) -> Instance {
     let secret = web::InstallationSecret::new(&[7; 32]);
-    Instance { secret, ..Instance::new(db.clone(), clock.clone(), Random::system()).at(ADDRESS) }
+    let instance = Instance::new(db.clone(), clock.clone(), Random::system()).at(ADDRESS);
+    Instance { secret, hashing: Hashing::LEAST_WORK, ..instance }
 }
 
 impl Process {
