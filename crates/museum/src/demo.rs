@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The demo's account, as `triptych` prints it: name and password.
-pub const ACCOUNT: (&str, &str) = ("demo", "demo");
+pub(crate) const ACCOUNT: (&str, &str) = ("demo", "demo");
 
 struct DemoEvent {
     id: Uuid,

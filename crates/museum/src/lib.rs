@@ -27,7 +27,7 @@ use utoipa::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{Background, Clock, Random, RequestLimits, ValidationContext, openapi::ProblemFormats};
 
-pub use demo::ACCOUNT as DEMO_ACCOUNT;
+pub(crate) use demo::ACCOUNT as DEMO_ACCOUNT;
 pub use hours::SettingsError;
 pub use service::{MIGRATIONS, SERVICE};
 pub use settings::{Settings, WeekSettings};

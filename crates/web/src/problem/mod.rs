@@ -13,8 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use serde::Serialize;
 
 pub use kinds::*;
-pub use render::ProblemDocument;
-pub(crate) use render::{Format, NAMESPACE, PROBLEM_JSON, PROBLEM_XML, document};
+pub(crate) use render::{Format, NAMESPACE, PROBLEM_JSON, PROBLEM_XML, ProblemDocument, document};
 
 /// The kind of a problem: a stable name with a page at `/problems/{name}`.
 #[derive(Debug, PartialEq, Eq)]

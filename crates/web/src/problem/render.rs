@@ -17,7 +17,7 @@ pub(crate) const PROBLEM_XML: &str = "application/problem+xml";
 #[derive(Serialize, Template, utoipa::ToSchema)]
 #[schema(as = Problem)]
 #[template(path = "problem.html")]
-pub struct ProblemDocument<'a> {
+pub(crate) struct ProblemDocument<'a> {
     /// The kind of problem: an address on this service with a page about it.
     #[serde(rename = "type")]
     #[schema(value_type = String, format = "uri-reference", examples("/problems/invalid-request"))]
