@@ -25,7 +25,9 @@ const KILLS: usize = 3;
 /// three processes can be sending at once, at four each.
 const CLERKS: usize = 8;
 const BOOKINGS: usize = 16;
-/// How long to wait for what must come. Another process repeats the deliveries of a killed one when their lease expires, after 60 s.
+/// Another process repeats the deliveries of a killed one when their lease expires. A subscriber can take a quarter of it to answer.
+const LEASE_SECONDS: &str = "20";
+/// How long to wait for what must come.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 async fn in_time<T>(what: &str, work: impl Future<Output = T>) -> T {
@@ -129,7 +131,8 @@ struct Clerk {
 
 /// Starts a process. Each has another address, and accepts only tokens for it.
 fn start(workspace: &Workspace) -> (Program, Clerk) {
-    let program = Program::start(&mut workspace.serving_train());
+    let mut serving = workspace.serving_train();
+    let program = Program::start(serving.env("TRIPTYCH_TRAIN_WEBHOOK_LEASE_SECONDS", LEASE_SECONDS));
     let clerk = Clerk { train: Client::new(program.address("train")), token: workspace.train_token() };
     (program, clerk)
 }
