@@ -1,29 +1,31 @@
 //! The processes: chromedriver, and the browser that it starts.
 
 use std::{
-    io::{BufRead, BufReader, Read, Write},
-    net::{Ipv4Addr, TcpStream},
+    io::{BufRead, BufReader},
     os::unix::process::CommandExt,
     path::PathBuf,
     process::{Child, ChildStdout, Command, Stdio},
-    time::Duration,
 };
 
 const MISSING: &str = "the tests need a browser: install Chromium and its WebDriver (Debian: apt-get install chromium \
                        chromium-driver), or put chromium and chromedriver on the PATH";
 
-/// Runs chromedriver until its standard input is closed, which happens when this process ends, and then ends its process group.
+/// Runs chromedriver until its standard input is closed, which happens at the latest when this process ends, and then ends its process
+/// group, with the browser, and deletes the profile.
 const LEASH: &str = r#"
-    "$1" --port=0 </dev/null &
+    setsid "$1" --port=0 </dev/null &
     exec >/dev/null
     read -r _
-    kill -KILL 0
+    kill -KILL "-$!"
+    wait
+    rm -rf "$2"
 "#;
 
-/// A chromedriver for one test.
+/// A chromedriver, for one test at a time.
 pub(super) struct Driver {
     child: Child,
     pub(super) port: u16,
+    pub(super) profile: PathBuf,
     // Kept open: a program whose standard output is closed ends at its next line.
     stdout: BufReader<ChildStdout>,
 }
@@ -32,9 +34,11 @@ impl Driver {
     /// Starts it on a free port, which it chooses and prints.
     pub(super) fn start() -> Self {
         let program = on_path(&["chromedriver"]).unwrap_or_else(|| panic!("{MISSING}"));
+        let profile = tempfile::tempdir().expect("a temporary folder").keep();
         let mut child = Command::new("sh")
             .args(["-c", LEASH, "leash"])
             .arg(program)
+            .arg(&profile)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -42,7 +46,7 @@ impl Driver {
             .spawn()
             .expect("chromedriver starts");
         let stdout = BufReader::new(child.stdout.take().expect("its output"));
-        let mut driver = Driver { child, port: 0, stdout };
+        let mut driver = Driver { child, port: 0, profile, stdout };
         let mut output = String::new();
         while driver.port == 0 {
             let start = output.len();
@@ -53,19 +57,6 @@ impl Driver {
                 port.and_then(|rest| rest.trim_end().trim_end_matches('.').parse().ok()).unwrap_or(0);
         }
         driver
-    }
-
-    /// Ends a session and its browser. It uses no runtime, since it runs while a test is dropped.
-    pub(super) fn quit(&self, session: &str) {
-        let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)) else { return };
-        let _ = stream.set_read_timeout(Some(Duration::from_secs(10)));
-        let request = format!(
-            "DELETE {session} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n\r\n",
-            self.port
-        );
-        let _ = stream.write_all(request.as_bytes());
-        // It answers when the browser has ended, and keeps the connection open.
-        let _ = stream.read(&mut [0; 512]);
     }
 }
 

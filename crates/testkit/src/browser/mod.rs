@@ -5,12 +5,15 @@
 
 mod driver;
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::{Mutex, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
 
 use driver::Driver;
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 /// How long an element may take to appear. Only a failing test waits this long.
 const ELEMENT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -21,30 +24,73 @@ const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 pub const TAB: char = '\u{E004}';
 pub const ENTER: char = '\u{E007}';
 
-/// A browser with an empty profile. It is closed when this is dropped.
+/// Browsers of tests that have passed: starting one takes longer than most tests.
+static FREE: Mutex<Vec<Running>> = Mutex::new(Vec::new());
+
+/// A browser with one empty window, and without cookies, storage and cache.
 ///
 /// Elements are found by CSS selectors. Each search waits until there is one.
 pub struct Browser {
     http: reqwest::Client,
+    /// There is one until this is dropped.
+    running: Option<Running>,
+    /// Whether other tests can use it afterwards.
+    shared: bool,
+}
+
+struct Running {
     driver: Driver,
     /// `/session/…`
     session: String,
-    _profile: TempDir,
 }
 
 impl Browser {
+    /// The browser of an earlier test, emptied, or a new one.
     pub async fn start() -> Self {
-        Browser::start_with(&[]).await
+        let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        match free {
+            Some(running) => {
+                let browser = Browser::of(running, true);
+                browser.empty().await;
+                browser
+            }
+            None => {
+                let mut browser = Browser::start_with(&[]).await;
+                browser.shared = true;
+                browser
+            }
+        }
     }
 
-    /// Starts it with more command-line arguments.
+    fn of(running: Running, shared: bool) -> Self {
+        // A client belongs to the runtime of its test.
+        let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+        Browser { http, running: Some(running), shared }
+    }
+
+    /// Leaves one new window, without history and emulation, and deletes what earlier tests stored.
+    async fn empty(&self) {
+        let old = self.get("/window/handles").await;
+        let new = text(&self.post("/window/new", json!({"type": "tab"})).await["handle"]);
+        for window in old.as_array().expect("a list of windows") {
+            self.go_to_window(&text(window)).await;
+            self.call(Method::DELETE, "/window", None).await.expect("the window closes");
+        }
+        self.go_to_window(&new).await;
+        // A window in the background gives the focus to no element.
+        self.devtools("Page.bringToFront", json!({})).await;
+        self.devtools("Network.clearBrowserCookies", json!({})).await;
+        self.devtools("Network.clearBrowserCache", json!({})).await;
+        self.devtools("Storage.clearDataForOrigin", json!({"origin": "*", "storageTypes": "all"})).await;
+        self.reports().await;
+    }
+
+    /// Starts one with more command-line arguments, for this test only.
     pub async fn start_with(arguments: &[&str]) -> Self {
-        let profile = tempfile::tempdir().expect("a temporary folder");
         let binary = driver::chromium();
         let driver = Driver::start();
-        let http = reqwest::Client::builder().no_proxy().build().expect("a client");
-        let mut browser = Browser { http, driver, session: String::new(), _profile: profile };
-        let profile = format!("--user-data-dir={}", browser._profile.path().display());
+        let profile = format!("--user-data-dir={}", driver.profile.display());
+        let mut browser = Browser::of(Running { driver, session: String::new() }, false);
         let mut all = vec![
             "--headless=new",
             // A sandbox needs permissions that containers lack; the pages are trusted.
@@ -70,7 +116,8 @@ impl Browser {
             "goog:chromeOptions": {"binary": binary, "args": all},
         });
         let started = browser.post("/session", json!({"capabilities": {"alwaysMatch": capabilities}})).await;
-        browser.session = format!("/session/{}", text(&started["sessionId"]));
+        browser.running.as_mut().expect("a browser").session =
+            format!("/session/{}", text(&started["sessionId"]));
         browser
     }
 
@@ -268,7 +315,8 @@ impl Browser {
     }
 
     async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value, String> {
-        let url = format!("http://127.0.0.1:{}{}{path}", self.driver.port, self.session);
+        let Running { driver, session } = self.running.as_ref().expect("a browser");
+        let url = format!("http://127.0.0.1:{}{session}{path}", driver.port);
         let mut request = self.http.request(method, url);
         if let Some(body) = body {
             request = request.json(&body);
@@ -283,8 +331,9 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        if !self.session.is_empty() {
-            self.driver.quit(&self.session);
+        let running = self.running.take();
+        if self.shared && !thread::panicking() {
+            FREE.lock().unwrap_or_else(PoisonError::into_inner).extend(running);
         }
     }
 }
