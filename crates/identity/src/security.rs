@@ -15,7 +15,7 @@ use http::request::Parts;
 use model::Words;
 use tracing::field::display;
 use uuid::Uuid;
-use web::{ClientIp, RequestId, ServiceName};
+use web::RequestContext;
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Words)]
@@ -66,11 +66,11 @@ pub struct Origin {
 
 impl Origin {
     pub fn of(parts: &Parts) -> Self {
-        let extensions = &parts.extensions;
+        let context = RequestContext::of(&parts.extensions);
         Origin {
-            service: extensions.get().map(|ServiceName(name)| *name),
-            address: extensions.get().map(|ClientIp(address)| *address),
-            request: extensions.get().map(|RequestId(id)| id.clone()),
+            service: context.map(RequestContext::service),
+            address: context.map(RequestContext::client_ip),
+            request: context.map(|context| context.id().clone()),
         }
     }
 

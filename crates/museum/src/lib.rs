@@ -13,8 +13,10 @@ mod service;
 mod settings;
 mod ticket;
 
+use std::{ops::Deref, sync::Arc};
+
 use ::service::Instance;
-use axum::{Extension, Router, extract::FromRef};
+use axum::{Router, extract::FromRef};
 use db::Db;
 use identity::{Accounts, Quota};
 use utoipa::{
@@ -24,8 +26,11 @@ use utoipa::{
         security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
 };
-use utoipa_axum::{router::OpenApiRouter, routes};
-use web::{Background, Clock, Random, RequestLimits, ValidationContext, openapi::ProblemFormats};
+use utoipa_axum::routes;
+use web::{
+    Background, Clock, Random, RequestLimits, ValidationContext,
+    openapi::{ApiRoutes, ProblemFormats},
+};
 
 pub(crate) use demo::ACCOUNT as DEMO_ACCOUNT;
 pub use hours::SettingsError;
@@ -37,10 +42,13 @@ const VERSION_LABEL: &str = "@yummy-bear";
 
 /// The running service: the state that its operations share. Cloning it is cheap.
 #[derive(Clone)]
-pub struct Museum {
-    address: std::sync::Arc<str>,
+pub struct Museum(Arc<Inner>);
+
+/// What its operations share.
+pub struct Inner {
+    address: String,
     limits: RequestLimits,
-    hours: std::sync::Arc<hours::Hours>,
+    hours: hours::Hours,
     demo: bool,
     db: Db,
     clock: Clock,
@@ -48,6 +56,14 @@ pub struct Museum {
     accounts: Accounts,
     quota: Quota,
     background: Background,
+}
+
+impl Deref for Museum {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
 }
 
 /// Why the service could not be opened: one line for the operator.
@@ -64,13 +80,13 @@ pub enum OpenError {
 impl Museum {
     /// Opens an instance, with demo data if it is a demo.
     pub async fn open(settings: &Settings, instance: Instance) -> Result<Self, OpenError> {
-        let hours = std::sync::Arc::new(hours::Hours::new(settings)?);
+        let hours = hours::Hours::new(settings)?;
         let accounts = SERVICE.accounts(&instance)?;
         let Instance { db, clock, random, address, limits, demo, .. } = instance;
         let background = Background::new(SERVICE.name, clock.clone());
         let quota = Quota::new(settings.calls_per_hour, db.clone(), clock.clone());
-        let address = address.into();
-        let museum = Museum { quota, address, limits, hours, demo, db, clock, random, accounts, background };
+        let inner = Inner { quota, address, limits, hours, demo, db, clock, random, accounts, background };
+        let museum = Museum(Arc::new(inner));
         if demo {
             let (name, password) = DEMO_ACCOUNT;
             museum.accounts.add_demo(name, password).await?;
@@ -111,7 +127,7 @@ impl Museum {
         web::Service {
             title: SERVICE.title,
             about: "Opening hours, special events and tickets of an imaginary museum, kept for real.",
-            api: api.layer(Extension(ValidationContext::new(self.clone()))).with_state(self.clone()),
+            api: api.with_state(self.clone()),
             prefix: SERVICE.prefix,
             address: &self.address,
             openapi,
@@ -119,7 +135,9 @@ impl Museum {
             db: self.db.clone(),
             background: self.background.clone(),
             limits: self.limits,
+            validation: Some(ValidationContext::new(self.clone())),
             xml: false,
+            key_headers: None,
             extra_routes: Router::new(),
             exposed: &[],
             documentation_client: None,
@@ -135,13 +153,13 @@ pub fn openapi(address: &str) -> utoipa::openapi::OpenApi {
 
 /// Every operation once: the router and the document are made from the same list.
 fn routes_and_document(address: &str) -> (Router<Museum>, utoipa::openapi::OpenApi) {
-    let (router, document) = OpenApiRouter::with_openapi(Document::openapi())
+    let (router, document) = ApiRoutes::new(SERVICE.prefix, Document::openapi())
         .routes(routes!(hours::api::list))
         .routes(routes!(event::api::create, event::api::list))
         .routes(routes!(event::api::get, event::api::change, event::api::delete))
         .routes(routes!(ticket::api::buy))
         .routes(routes!(ticket::api::pass))
-        .split_for_parts();
+        .finish();
     let mut document = web::openapi::complete(document, ProblemFormats::Json);
     document.info.extensions = Some(ExtensionsBuilder::new().add("x-version-label", VERSION_LABEL).build());
     (router, web::openapi::at_address(document, address))

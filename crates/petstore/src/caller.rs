@@ -2,11 +2,7 @@
 //!
 //! Users who logged in are in [`crate::user::logged_in`].
 
-use axum::{
-    extract::{FromRequestParts, Request},
-    middleware::Next,
-    response::Response,
-};
+use axum::extract::FromRequestParts;
 use http::{HeaderValue, header, request::Parts};
 use identity::{
     oauth::bearer,
@@ -25,6 +21,9 @@ const PETS: &[&str] = &["write:pets", "read:pets"];
 
 /// The headers of an API key: the documented one, and one without an underscore, which some proxies drop.
 const KEY_HEADERS: [&str; 2] = ["api_key", "x-api-key"];
+
+/// The same as the value of a header.
+pub(crate) const KEY_HEADERS_LIST: &str = "api_key, x-api-key";
 
 /// A caller with an access token for pets.
 pub(crate) struct PetsCaller;
@@ -80,16 +79,6 @@ impl FromRequestParts<Petstore> for KeyCaller {
         };
         Err(with_key_challenge(Problem::new(&UNAUTHORIZED, detail)))
     }
-}
-
-/// The cache headers of operations with an API key: caches do not share answers to `Authorization`, but do not know our own
-/// header.
-pub(crate) async fn not_shared(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
-    let headers = response.headers_mut();
-    headers.append(header::VARY, HeaderValue::from_static("api_key, x-api-key"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
 }
 
 /// Whether there is an access token for pets; an invalid token is rejected.

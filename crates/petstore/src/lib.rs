@@ -16,26 +16,26 @@ mod pet;
 mod service;
 mod user;
 
-use std::sync::Arc;
+use std::{ops::Deref, sync::Arc};
 
 use ::service::{Instance, SignIn};
-use axum::{Router, middleware::from_fn};
+use axum::Router;
 use db::Db;
 use identity::{Accounts, ApiKeys, Quota, Sessions, oauth};
 use ids::Ids;
-use utoipa_axum::{
-    router::{OpenApiRouter, UtoipaMethodRouterExt},
-    routes,
-};
-use web::{Background, Clock, Problem, Random, RequestLimits};
+use utoipa_axum::routes;
+use web::{Background, Clock, Problem, Random, RequestLimits, openapi::ApiRoutes};
 
 pub use demo::{API_KEY as DEMO_API_KEY, USERS as DEMO_USERS};
 pub use service::{MIGRATIONS, SERVICE, Settings};
 
 /// The running service: the state that its operations share. Cloning it is cheap.
 #[derive(Clone)]
-pub struct Petstore {
-    address: Arc<str>,
+pub struct Petstore(Arc<Inner>);
+
+/// What its operations share.
+pub struct Inner {
+    address: String,
     limits: RequestLimits,
     db: Db,
     clock: Clock,
@@ -44,12 +44,20 @@ pub struct Petstore {
     sessions: Sessions,
     keys: ApiKeys,
     quota: Quota,
-    sign_in: Arc<SignIn>,
+    sign_in: SignIn,
     sign_up: SignUp,
     sign_ups_per_hour: u32,
     pet_ids: Ids,
     order_ids: Ids,
     user_ids: Ids,
+}
+
+impl Deref for Petstore {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
 }
 
 /// Who may create users by the list without logging in.
@@ -80,8 +88,8 @@ impl Petstore {
         let sign_in = SERVICE.open_sign_in(&settings.oauth, &accounts, &instance).await?;
         let Instance { db, clock, random, address, limits, demo, .. } = instance;
         let ids = |kind| Ids::new(kind, db.clone(), random.clone());
-        let petstore = Petstore {
-            address: address.into(),
+        let petstore = Petstore(Arc::new(Inner {
+            address,
             limits,
             sign_up: match settings.open_sign_up {
                 _ if demo => SignUp::Demo,
@@ -92,7 +100,7 @@ impl Petstore {
             sessions: Sessions::new(demo, db.clone(), clock.clone(), random.clone()),
             keys: ApiKeys::new(demo, db.clone(), clock.clone(), random.clone()),
             quota: Quota::new(settings.calls_per_hour, db.clone(), clock.clone()),
-            sign_in: Arc::new(sign_in),
+            sign_in,
             pet_ids: ids("pet"),
             order_ids: ids("order"),
             user_ids: ids("user"),
@@ -100,7 +108,7 @@ impl Petstore {
             db,
             clock,
             random,
-        };
+        }));
         if demo {
             petstore.add_demo_data().await?;
         }
@@ -109,13 +117,13 @@ impl Petstore {
 
     /// The router to serve.
     pub fn router(&self) -> Router {
-        let (json, either, mut openapi) = routes_and_document(&self.address);
+        let (api, mut openapi) = routes_and_document(&self.address);
         self.sign_in.describe(&SERVICE, &mut openapi);
         let openapi = examples::with_examples(openapi, self.clock.now());
         web::Service {
             title: SERVICE.title,
             about: "Pets, orders and users of an imaginary pet store, kept for real.",
-            api: web::json_only(json).merge(either).with_state(self.clone()),
+            api: api.with_state(self.clone()),
             prefix: SERVICE.prefix,
             address: &self.address,
             openapi,
@@ -123,7 +131,9 @@ impl Petstore {
             db: self.db.clone(),
             background: Background::new(SERVICE.name, self.clock.clone()),
             limits: self.limits,
+            validation: None,
             xml: true,
+            key_headers: Some(caller::KEY_HEADERS_LIST),
             extra_routes: self.sign_in.router.clone(),
             exposed: &["x-rate-limit", "x-expires-after"],
             documentation_client: self.sign_in.documentation_client.clone(),
@@ -149,22 +159,21 @@ impl Petstore {
 
 /// The OpenAPI document of an instance at an address.
 pub fn openapi(address: &str) -> utoipa::openapi::OpenApi {
-    routes_and_document(address).2
+    routes_and_document(address).1
 }
 
-/// Every operation once: the routers and the document are made from the same list. Those of the first router answer in JSON
-/// only.
-fn routes_and_document(address: &str) -> (Router<Petstore>, Router<Petstore>, utoipa::openapi::OpenApi) {
-    let (json, mut document) = OpenApiRouter::with_openapi(document::empty(address))
+/// Every operation once: the router and the document are made from the same list. Those of the first list answer in JSON only.
+fn routes_and_document(address: &str) -> (Router<Petstore>, utoipa::openapi::OpenApi) {
+    let (json, mut document) = ApiRoutes::new(SERVICE.prefix, document::empty(address))
         .routes(routes!(image::api::upload))
-        .routes(routes!(inventory::get).layer(from_fn(caller::not_shared)))
+        .routes(routes!(inventory::get))
         .routes(routes!(order::api::place))
-        .split_for_parts();
-    let (either, mut in_either) = OpenApiRouter::new()
+        .finish();
+    let (either, mut in_either) = ApiRoutes::new(SERVICE.prefix, utoipa::openapi::OpenApi::default())
         .routes(routes!(pet::api::add, pet::api::replace))
         .routes(routes!(pet::find::by_status))
         .routes(routes!(pet::find::by_tags))
-        .routes(routes!(pet::api::get).layer(from_fn(caller::not_shared)))
+        .routes(routes!(pet::api::get))
         .routes(routes!(pet::api::change, pet::api::delete))
         .routes(routes!(image::api::get))
         .routes(routes!(order::api::get, order::api::delete))
@@ -173,8 +182,8 @@ fn routes_and_document(address: &str) -> (Router<Petstore>, Router<Petstore>, ut
         .routes(routes!(user::session::login))
         .routes(routes!(user::session::logout))
         .routes(routes!(user::api::get, user::api::update, user::api::delete))
-        .split_for_parts();
+        .finish();
     web::openapi::answer_in_xml(&mut in_either);
     document.merge(in_either);
-    (json, either, web::openapi::complete(document, web::openapi::ProblemFormats::JsonAndXml))
+    (json.merge(either), web::openapi::complete(document, web::openapi::ProblemFormats::JsonAndXml))
 }

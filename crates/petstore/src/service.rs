@@ -124,7 +124,7 @@ impl Service for Settings {
     }
 
     fn openapi(&self, address: &str, now: Timestamp) -> Result<OpenApi, Error> {
-        Ok(examples::with_examples(routes_and_document(address).2, now))
+        Ok(examples::with_examples(routes_and_document(address).1, now))
     }
 
     fn open(&self, instance: Instance) -> BoxFuture<'_, Result<Box<dyn Running>, Error>> {

@@ -1,21 +1,14 @@
 //! The caller: an access token with the scope of the operation, and a call left in this hour.
 
-use std::{
-    marker::PhantomData,
-    sync::{Arc, OnceLock},
-};
+use std::marker::PhantomData;
 
-use axum::{
-    extract::{FromRequestParts, Request},
-    middleware::Next,
-    response::Response,
-};
-use http::{HeaderName, HeaderValue, request::Parts};
+use axum::extract::FromRequestParts;
+use http::{HeaderValue, request::Parts};
 use identity::{
     oauth::bearer::{Authorized, Scopes},
     quota::{QuotaError, QuotaStatus},
 };
-use web::{Problem, Result};
+use web::{Problem, RequestContext, Result};
 
 use crate::Train;
 
@@ -43,32 +36,18 @@ impl<S: Scopes> FromRequestParts<Train> for Caller<S> {
         let authorized = Authorized::<S>::from_request_parts(parts, train).await?;
         let subject = authorized.claims.subject.clone();
         let spent = train.quota.spend(&authorized.claims.metered()).await;
-        let standing = match &spent {
-            Ok(standing) | Err(QuotaError::UsedUp(standing)) => Some(*standing),
-            Err(QuotaError::Db(_)) => None,
-        };
-        if let (Some(standing), Some(slot)) = (standing, parts.extensions.get::<QuotaSlot>()) {
-            let _ = slot.0.set(standing);
+        if let Ok(status) | Err(QuotaError::UsedUp(status)) = &spent {
+            add_rate_limit(parts, status);
         }
         spent.map_err(QuotaError::into_problem)?;
         Ok(Caller { subject, scopes: PhantomData })
     }
 }
 
-/// The caller's quota, for the header of the response.
-#[derive(Clone, Default)]
-struct QuotaSlot(Arc<OnceLock<QuotaStatus>>);
-
-/// A layer that adds the quota of an authenticated caller to the response.
-pub(crate) async fn add_rate_limit(mut request: Request, next: Next) -> Response {
-    let slot = QuotaSlot::default();
-    request.extensions_mut().insert(slot.clone());
-    let mut response = next.run(request).await;
-    if let Some(QuotaStatus { limit, remaining, reset }) = slot.0.get() {
-        let value = format!("limit={limit}, remaining={remaining}, reset={reset}");
-        if let Ok(value) = HeaderValue::try_from(value) {
-            response.headers_mut().insert(HeaderName::from_static("ratelimit"), value);
-        }
+/// Adds the quota of an authenticated caller to the response.
+fn add_rate_limit(parts: &Parts, QuotaStatus { limit, remaining, reset }: &QuotaStatus) {
+    let value = format!("limit={limit}, remaining={remaining}, reset={reset}");
+    if let Ok(value) = HeaderValue::try_from(value) {
+        RequestContext::set_rate_limit(&parts.extensions, value);
     }
-    response
 }

@@ -29,7 +29,7 @@ mod webhook;
 use std::{ops::Deref, sync::Arc};
 
 use ::service::{Instance, SignIn};
-use axum::{Extension, Router, extract::FromRef, middleware};
+use axum::{Router, extract::FromRef};
 use db::Db;
 use identity::{
     Quota,
@@ -45,8 +45,8 @@ pub use payment::{
 pub use service::{MIGRATIONS, SERVICE, Settings};
 pub use timetable::Timetable;
 use tokio::sync::Notify;
-use utoipa_axum::{router::OpenApiRouter, routes};
-use web::{Background, Clock, Random, RequestLimits, ValidationContext};
+use utoipa_axum::routes;
+use web::{Background, Clock, Random, RequestLimits, ValidationContext, openapi::ApiRoutes};
 use webhooks::{Destinations, Webhooks};
 
 /// The demo's users: name and password.
@@ -164,10 +164,7 @@ impl Train {
         web::Service {
             title: SERVICE.title,
             about: "Trains between real stations in Europe: find a trip, hold a seat, pay for it.",
-            api: api
-                .layer(Extension(ValidationContext::new(self.clone())))
-                .route_layer(middleware::from_fn(caller::add_rate_limit))
-                .with_state(self.clone()),
+            api: api.with_state(self.clone()),
             prefix: SERVICE.prefix,
             address: &self.address,
             openapi,
@@ -175,7 +172,9 @@ impl Train {
             db: self.db.clone(),
             background: self.background.clone(),
             limits: self.request_limits,
+            validation: Some(ValidationContext::new(self.clone())),
             xml: true,
+            key_headers: None,
             extra_routes: self.sign_in.router.clone(),
             exposed: &["ratelimit"],
             documentation_client: self.sign_in.documentation_client.clone(),
@@ -191,7 +190,7 @@ pub fn openapi(address: &str, hold: SignedDuration) -> utoipa::openapi::OpenApi 
 
 /// Every operation once: the router and the document are made from the same list.
 fn routes_and_document(address: &str, hold: SignedDuration) -> (Router<Train>, utoipa::openapi::OpenApi) {
-    let (router, mut document) = OpenApiRouter::with_openapi(document::empty(address))
+    let (router, mut document) = ApiRoutes::new(SERVICE.prefix, document::empty(address))
         .routes(routes!(station::api::list))
         .routes(routes!(station::api::get))
         .routes(routes!(trip::api::list))
@@ -204,7 +203,7 @@ fn routes_and_document(address: &str, hold: SignedDuration) -> (Router<Train>, u
         .routes(routes!(webhook::api::rotate))
         .routes(routes!(webhook::api::test))
         .routes(routes!(webhook::api::redeliver))
-        .split_for_parts();
+        .finish();
     web::openapi::answer_in_xml(&mut document);
     (router, document::complete(document, hold))
 }

@@ -12,7 +12,11 @@
 mod address;
 mod anonymous;
 mod background;
+mod body_memory;
 mod clock;
+mod compression;
+mod cors;
+mod dispatch;
 mod documentation;
 pub mod input;
 mod installation;
@@ -35,6 +39,7 @@ pub mod schema;
 mod sentence;
 mod server;
 mod service;
+mod times;
 pub mod xml;
 
 pub use address::{origin_of, path_of, well_known};
@@ -45,13 +50,12 @@ pub use input::{Body, Both, Form, Path, Query, Upload, ValidationContext, WithBo
 pub use installation::InstallationSecret;
 pub use issued_by::IssuedBy;
 pub use limits::{ConnectionLimits, RequestLimits};
-pub use negotiate::json_only;
 pub use paging::Paging;
 pub use panic::panic_message;
 pub use prefixes::by_prefix;
 pub use problem::{Problem, Result};
 pub use random::Random;
 pub use reply::{Created, Reply, ResponseFormat};
-pub use request::{ClientIp, RequestContext, RequestId, ServiceName};
+pub use request::RequestContext;
 pub use server::{KeepBody, Proxies, Site, is_loopback_host, serve};
 pub use service::{Service, document_text, document_text_3_0};

@@ -1,11 +1,6 @@
 //! Content negotiation: the media type of an answer, chosen by the client's `Accept` header.
 
-use axum::{
-    Router,
-    extract::Request,
-    middleware::{self, Next},
-    response::{IntoResponse, Response},
-};
+use axum::response::Response;
 use http::{HeaderMap, HeaderValue, header};
 
 use crate::{
@@ -29,17 +24,6 @@ pub fn choose(headers: &HeaderMap, offered: &[&'static str]) -> Result<&'static 
 /// Tells caches that the answer was chosen by the `Accept` header.
 pub fn vary(response: &mut Response) {
     response.headers_mut().append(header::VARY, HeaderValue::from_static("accept"));
-}
-
-/// These operations answer in JSON only, each with a body. A client that does not accept JSON gets 406 before the operation runs, so
-/// that a request whose answer cannot be read changes nothing.
-pub fn json_only<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> {
-    router.route_layer(middleware::from_fn(async |request: Request, next: Next| {
-        match choose(request.headers(), &[JSON]) {
-            Ok(_) => next.run(request).await,
-            Err(refusal) => refusal.into_response(),
-        }
-    }))
 }
 
 /// Whether the client prefers a problem in XML. A client that prefers neither, or accepts neither, gets JSON.

@@ -3,10 +3,12 @@
 mod data;
 mod examples;
 mod formats;
+mod routes;
 
 pub use data::text_pattern;
 pub use examples::{body_example, body_examples, parameter_example};
 pub use formats::{accepted_formats, answer_in_xml, listed};
+pub use routes::ApiRoutes;
 use serde_json::json;
 use utoipa::{
     PartialSchema, ToSchema,
@@ -146,6 +148,14 @@ pub(crate) fn has_response_body(operation: &Operation) -> bool {
     operation.responses.responses.iter().any(|(status, response)| match response {
         RefOr::T(response) => status.starts_with('2') && !response.content.is_empty(),
         RefOr::Ref(_) => status.starts_with('2'),
+    })
+}
+
+/// Whether an operation can answer in XML when it succeeds.
+pub(crate) fn has_xml_answer(operation: &Operation) -> bool {
+    operation.responses.responses.iter().any(|(status, response)| match response {
+        RefOr::T(response) => status.starts_with('2') && response.content.contains_key("application/xml"),
+        RefOr::Ref(_) => false,
     })
 }
 

@@ -1,42 +1,47 @@
-//! Properties of each operation, read from the OpenAPI document, for checks that run before every operation. The router
-//! and the document are made from the same list.
+//! What the document says about each operation, for the steps that all operations share. The router is made from the same list.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
-use axum::{
-    extract::{MatchedPath, Request, State},
-    middleware::Next,
-    response::{IntoResponse, Response},
-};
+use axum::extract::Request;
 use http::Method;
 use utoipa::openapi::{
     OpenApi, RefOr,
     path::{self, ParameterIn, PathItem},
+    security::{ApiKey, SecurityScheme},
 };
 
 use crate::{
     input::{UnknownParameters, unknown_parameters},
     negotiate::{JSON, choose},
-    openapi::{has_response_body, needs_no_credentials},
+    openapi::{has_response_body, has_xml_answer, needs_no_credentials},
     problem::Problem,
+    times::Times,
 };
 
 /// The operations of a service, by their routes.
-pub(crate) struct Operations {
-    by_route: HashMap<String, Vec<(Method, Operation)>>,
-    /// Whether all operations answer only in JSON.
-    json_only: bool,
+pub(crate) struct Operations(matchit::Router<Arc<Route>>);
+
+/// A path of the API with its operations.
+pub(crate) struct Route {
+    /// As in `/v3/pet/{petId}`.
+    pub(crate) pattern: String,
+    operations: Vec<(Method, Operation)>,
+    /// Of requests whose method the route does not have.
+    other_times: Times,
 }
 
-#[derive(Clone, Copy)]
-struct Operation {
-    /// Whether a successful answer has a body.
-    has_response_body: bool,
+pub(crate) struct Operation {
+    /// Whether it answers with a body when it succeeds, and only in JSON.
+    json_only: bool,
     has_parameters: bool,
-    /// Whether the operation can be called without credentials.
-    is_open: bool,
-    /// The part of a request that the operation reads besides the query.
+    /// Whether it can be called without credentials.
+    pub(crate) is_open: bool,
+    /// Whether its answers can be kept by a cache and depend on an API key: caches know that an answer to `Authorization` is
+    /// not for others, but do not know the headers of a key.
+    pub(crate) varies_by_key: bool,
+    /// What is read of a request besides the query, if anything is.
     read: Read,
+    times: Times,
 }
 
 #[derive(Clone, Copy)]
@@ -47,59 +52,82 @@ enum Read {
 }
 
 impl Operations {
-    /// The operations of a document whose paths begin at `prefix`.
-    pub(crate) fn new(document: &OpenApi, prefix: &str, json_only: bool) -> Self {
-        let paths = document.paths.paths.iter();
-        let by_route =
-            paths.map(|(path, item)| (format!("{prefix}{path}"), operations(item, document))).collect();
-        Operations { by_route, json_only }
+    /// What a document says, whose paths begin at `prefix`.
+    pub(crate) fn new(document: &OpenApi, prefix: &str) -> Self {
+        let mut routes = matchit::Router::new();
+        for (path, item) in &document.paths.paths {
+            let pattern = format!("{prefix}{path}");
+            let operations = operations(item, document);
+            let route = Route { pattern: pattern.clone(), operations, other_times: Times::default() };
+            let inserted = routes.insert(pattern, Arc::new(route));
+            debug_assert!(inserted.is_ok(), "the router has these routes as well");
+        }
+        Operations(routes)
     }
 
-    /// Rejects a request before its operation runs if the client does not accept the media type of the answer, or if the
-    /// query has parameters that the operation does not have.
-    fn check(&self, request: &mut Request) -> Result<(), Problem> {
-        let route = request.extensions().get().map(MatchedPath::as_str);
-        let known = route.and_then(|route| self.by_route.get(route));
-        let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
-        let found =
-            known.into_iter().flatten().find(|(one, _)| one == method).map(|(_, operation)| *operation);
-        // A method that the route does not have gets 405 from the router, for any `Accept` header.
-        let answers = found.map_or(known.is_none(), |operation| operation.has_response_body);
-        if self.json_only && answers {
-            choose(request.headers(), &[JSON])?;
-        }
-        match found {
-            // The operation knows its parameters, and lists unknown ones with the other validation errors.
-            None | Some(Operation { has_parameters: true, .. }) => {}
-            Some(Operation { read, is_open, .. }) => {
-                // The extractor of the caller, which runs later, rejects a token in the query.
-                let leave_token = matches!(read, Read::Nothing) && !is_open;
-                let errors = unknown_parameters(request.uri().query().unwrap_or_default(), leave_token);
-                match read {
-                    _ if errors.is_empty() => {}
-                    Read::Nothing => return Err(Problem::invalid(errors)),
-                    // The extractor of the path or the body lists these errors with its own, after the caller is authorized.
-                    Read::Path => {
-                        drop(request.extensions_mut().insert(UnknownParameters { errors, body: false }));
-                    }
-                    Read::Body => {
-                        drop(request.extensions_mut().insert(UnknownParameters { errors, body: true }));
-                    }
-                }
-            }
-        }
-        Ok(())
+    /// The route of a path.
+    pub(crate) fn at(&self, path: &str) -> Option<&Arc<Route>> {
+        self.0.at(path).ok().map(|found| found.value)
     }
 }
 
-pub(crate) async fn check(
-    State(operations): State<Arc<Operations>>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    match operations.check(&mut request) {
-        Ok(()) => next.run(request).await,
-        Err(problem) => problem.into_response(),
+impl Route {
+    pub(crate) fn operation(&self, method: &Method) -> Option<&Operation> {
+        let method = if method == Method::HEAD { &Method::GET } else { method };
+        self.operations.iter().find(|(one, _)| one == method).map(|(_, operation)| operation)
+    }
+
+    pub(crate) fn times(&self, method: &Method) -> &Times {
+        // A HEAD is another row of the metrics than a GET.
+        let found = (method != Method::HEAD).then(|| self.operation(method)).flatten();
+        found.map_or(&self.other_times, |operation| &operation.times)
+    }
+}
+
+impl Operation {
+    /// Rejects what no operation takes, before the operation runs: an answer that its client cannot read, where there is
+    /// one, and query parameters that the operation does not have.
+    pub(crate) fn check(&self, request: &mut Request) -> Result<(), Problem> {
+        if self.json_only {
+            choose(request.headers(), &[JSON])?;
+        }
+        // An operation with parameters knows them, and lists unknown ones with the other validation errors.
+        let Some(query) = request.uri().query().filter(|_| !self.has_parameters) else { return Ok(()) };
+        // The caller is not known yet. Its extractor rejects a token in the address.
+        let leave_token = matches!(self.read, Read::Nothing) && !self.is_open;
+        let errors = unknown_parameters(query, leave_token);
+        if errors.is_empty() {
+            return Ok(());
+        }
+        match self.read {
+            Read::Nothing => return Err(Problem::invalid(errors)),
+            // Listed with the errors of the path or the body, once the caller is known to be allowed to call.
+            Read::Path => drop(request.extensions_mut().insert(UnknownParameters { errors, body: false })),
+            Read::Body => drop(request.extensions_mut().insert(UnknownParameters { errors, body: true })),
+        }
+        Ok(())
+    }
+
+    fn new(operation: &path::Operation, document: &OpenApi) -> Self {
+        let has = |place: ParameterIn| {
+            operation.parameters.iter().flatten().any(|one| match one {
+                RefOr::T(one) => one.parameter_in == place,
+                RefOr::Ref(_) => false,
+            })
+        };
+        let read = match operation.request_body {
+            Some(_) => Read::Body,
+            None if has(ParameterIn::Path) => Read::Path,
+            None => Read::Nothing,
+        };
+        Operation {
+            json_only: has_response_body(operation) && !has_xml_answer(operation),
+            has_parameters: has(ParameterIn::Query),
+            is_open: needs_no_credentials(operation, document),
+            varies_by_key: false,
+            read,
+            times: Times::default(),
+        }
     }
 }
 
@@ -112,29 +140,23 @@ fn operations(item: &PathItem, document: &OpenApi) -> Vec<(Method, Operation)> {
         (Method::DELETE, delete),
         (Method::PATCH, patch),
     ];
-    all.into_iter()
-        .filter_map(|(method, one)| one.as_ref().map(|one| (method, Operation::new(one, document))))
-        .collect()
+    let mut operations = Vec::new();
+    for (method, operation) in all {
+        let Some(operation) = operation else { continue };
+        let varies_by_key = method == Method::GET && takes_a_key(operation, document);
+        operations.push((method, Operation { varies_by_key, ..Operation::new(operation, document) }));
+    }
+    operations
 }
 
-impl Operation {
-    fn new(operation: &path::Operation, document: &OpenApi) -> Self {
-        let has = |location: ParameterIn| {
-            operation.parameters.iter().flatten().any(|one| match one {
-                RefOr::T(one) => one.parameter_in == location,
-                RefOr::Ref(_) => false,
-            })
-        };
-        let read = match operation.request_body {
-            Some(_) => Read::Body,
-            None if has(ParameterIn::Path) => Read::Path,
-            None => Read::Nothing,
-        };
-        Operation {
-            has_response_body: has_response_body(operation),
-            has_parameters: has(ParameterIn::Query),
-            is_open: needs_no_credentials(operation, document),
-            read,
-        }
-    }
+/// Whether an operation takes an API key in a header.
+fn takes_a_key(operation: &path::Operation, document: &OpenApi) -> bool {
+    let schemes = document.components.as_ref().map(|components| &components.security_schemes);
+    let is_key = |name: &String| {
+        let scheme = schemes.and_then(|schemes| schemes.get(name));
+        matches!(scheme, Some(RefOr::T(SecurityScheme::ApiKey(ApiKey::Header(_)))))
+    };
+    // A requirement has its names only in its written form.
+    let requirements = operation.security.iter().flatten().filter_map(|one| serde_json::to_value(one).ok());
+    requirements.filter_map(|one| one.as_object().cloned()).any(|one| one.keys().any(is_key))
 }

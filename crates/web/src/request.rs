@@ -1,43 +1,94 @@
-//! What the server knows about a request; carried in the request's extensions.
+//! What the server knows about a request: one value in the request's extensions, which the edge shares.
 
 use std::{
+    fmt,
     net::IpAddr,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use axum::{
-    extract::{MatchedPath, Request, State},
+    extract::{MatchedPath, Request},
     middleware::Next,
     response::Response,
 };
-use http::Extensions;
+use http::{Extensions, HeaderValue};
+use tokio::sync::OwnedSemaphorePermit;
 
-/// The id of a request: the client's own if it sent one that is well formed, else a new one.
-#[derive(Clone, Debug)]
-pub struct RequestId(pub Arc<str>);
+use crate::{
+    body_memory::Memory, input::context::ValidationContext, limits::RequestLimits, operations::Route,
+    problem::Problem,
+};
 
-/// The client's address: the other end of the connection, or the address that a trusted proxy forwards.
-#[derive(Clone, Copy, Debug)]
-pub struct ClientIp(pub IpAddr);
-
-/// The name of the service in logs and metrics.
-#[derive(Clone, Copy, Debug)]
-pub struct ServiceName(pub &'static str);
-
-/// What the layers of a service add about a request. The edge keeps a clone, and reads it after the answer or a panic.
-#[derive(Clone, Debug, Default)]
+/// What the parts of a server know and add about a request. The edge keeps a clone, and reads it after the answer or a panic.
+#[derive(Clone)]
 pub struct RequestContext(Arc<Parts>);
 
-#[derive(Debug, Default)]
 struct Parts {
+    id: Arc<str>,
+    client_ip: IpAddr,
+    service: &'static str,
+    instance: OnceLock<Arc<InstanceContext>>,
+    route: OnceLock<RequestRoute>,
     user: OnceLock<String>,
     client: OnceLock<String>,
-    route: OnceLock<MatchedPath>,
-    supports_xml: OnceLock<()>,
-    path_prefix: OnceLock<Arc<str>>,
+    rate_limit: OnceLock<HeaderValue>,
+    /// The memory of the body; released when the request is answered.
+    memory: Mutex<Option<OwnedSemaphorePermit>>,
+}
+
+/// What all requests to an instance of a service share.
+pub(crate) struct InstanceContext {
+    /// The path in front of all its paths; empty at the root.
+    pub(crate) path_prefix: Arc<str>,
+    pub(crate) supports_xml: bool,
+    pub(crate) limits: RequestLimits,
+    /// The memory for the bodies of its requests.
+    pub(crate) memory: Memory,
+    pub(crate) validation: Option<ValidationContext>,
+}
+
+/// The route that a request matched.
+pub(crate) enum RequestRoute {
+    /// Of an operation, with its method.
+    Operation(Arc<Route>),
+    Other(MatchedPath),
 }
 
 impl RequestContext {
+    pub(crate) fn new(id: Arc<str>, client_ip: IpAddr, service: &'static str) -> Self {
+        RequestContext(Arc::new(Parts {
+            id,
+            client_ip,
+            service,
+            instance: OnceLock::new(),
+            route: OnceLock::new(),
+            user: OnceLock::new(),
+            client: OnceLock::new(),
+            rate_limit: OnceLock::new(),
+            memory: Mutex::new(None),
+        }))
+    }
+
+    /// The context of a request, which every request has that the server passes on.
+    pub fn of(extensions: &Extensions) -> Option<&Self> {
+        extensions.get()
+    }
+
+    /// The id of the request: the client's own if it sent one that is well formed, else a new one.
+    pub fn id(&self) -> &Arc<str> {
+        &self.0.id
+    }
+
+    /// The client's address: the other end of the connection, or the address that a trusted proxy forwards.
+    pub fn client_ip(&self) -> IpAddr {
+        self.0.client_ip
+    }
+
+    /// The name of the service in logs and metrics.
+    pub fn service(&self) -> &'static str {
+        self.0.service
+    }
+
     /// Sets the user that a valid credential names: an account's name, or a token's subject.
     pub fn set_user(extensions: &Extensions, user: impl Into<String>) {
         if let Some(RequestContext(parts)) = extensions.get() {
@@ -52,6 +103,21 @@ impl RequestContext {
         }
     }
 
+    /// Sets the value of the header `RateLimit` of the answer.
+    pub fn set_rate_limit(extensions: &Extensions, value: HeaderValue) {
+        if let Some(RequestContext(parts)) = extensions.get() {
+            let _ = parts.rate_limit.set(value);
+        }
+    }
+
+    pub(crate) fn set_instance(&self, instance: Arc<InstanceContext>) {
+        let _ = self.0.instance.set(instance);
+    }
+
+    pub(crate) fn set_route(&self, route: RequestRoute) {
+        let _ = self.0.route.set(route);
+    }
+
     pub(crate) fn user(&self) -> Option<&str> {
         self.0.user.get().map(String::as_str)
     }
@@ -60,46 +126,60 @@ impl RequestContext {
         self.0.client.get().map(String::as_str)
     }
 
-    pub(crate) fn route(&self) -> Option<&str> {
-        self.0.route.get().map(MatchedPath::as_str)
+    pub(crate) fn rate_limit(&self) -> Option<&HeaderValue> {
+        self.0.rate_limit.get()
+    }
+
+    pub(crate) fn route(&self) -> Option<&RequestRoute> {
+        self.0.route.get()
     }
 
     /// The path prefix of the service instance that got the request; empty at the root.
     pub(crate) fn path_prefix(&self) -> &str {
-        self.0.path_prefix.get().map_or("", |prefix| prefix)
+        self.0.instance.get().map_or("", |instance| &instance.path_prefix)
     }
 
     /// Whether the service that got the request answers in XML as well as in JSON.
     pub(crate) fn supports_xml(&self) -> bool {
-        self.0.supports_xml.get().is_some()
+        self.0.instance.get().is_some_and(|instance| instance.supports_xml)
+    }
+
+    /// The limits on the body of this request: those of its route, if it has its own, or those of its instance.
+    pub(crate) fn limits(extensions: &Extensions) -> RequestLimits {
+        let instance = RequestContext::of(extensions).and_then(|context| context.0.instance.get());
+        let own = extensions.get::<RequestLimits>().copied();
+        own.or_else(|| instance.map(|instance| instance.limits)).unwrap_or_default()
+    }
+
+    /// What the rules of this request's input may ask for.
+    pub(crate) fn validation(extensions: &Extensions) -> Option<ValidationContext> {
+        RequestContext::of(extensions)?.0.instance.get()?.validation.clone()
+    }
+
+    /// Reserves memory for so many more bytes of the body, until the request is answered.
+    pub(crate) fn reserve(&self, bytes: usize) -> Result<(), Problem> {
+        let Some(instance) = self.0.instance.get() else { return Ok(()) };
+        let more = instance.memory.reserve(bytes)?;
+        let mut memory = self.0.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        match memory.as_mut() {
+            Some(memory) => memory.merge(more),
+            None => *memory = Some(more),
+        }
+        Ok(())
     }
 }
 
-/// A layer around a service instance under a path prefix, so that problems name their kinds below it.
-pub(crate) async fn set_path_prefix(
-    State(prefix): State<Arc<str>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    if let Some(RequestContext(parts)) = request.extensions().get() {
-        let _ = parts.path_prefix.set(prefix);
+impl fmt::Debug for RequestContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestContext").field("id", &self.0.id).finish_non_exhaustive()
     }
-    next.run(request).await
 }
 
 /// A layer that sets the route that matched, which only the router knows.
 pub(crate) async fn set_route(request: Request, next: Next) -> Response {
     let extensions = request.extensions();
-    if let (Some(RequestContext(parts)), Some(route)) = (extensions.get(), extensions.get::<MatchedPath>()) {
-        let _ = parts.route.set(route.clone());
-    }
-    next.run(request).await
-}
-
-/// A layer around a service with XML, so that the edge may write its problems in XML.
-pub(crate) async fn set_supports_xml(request: Request, next: Next) -> Response {
-    if let Some(RequestContext(parts)) = request.extensions().get() {
-        let _ = parts.supports_xml.set(());
+    if let (Some(context), Some(route)) = (RequestContext::of(extensions), extensions.get::<MatchedPath>()) {
+        context.set_route(RequestRoute::Other(route.clone()));
     }
     next.run(request).await
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::{
-    Extension, Router,
+    Router,
     extract::{Path, State},
     middleware,
     response::{IntoResponse, Response},
@@ -12,29 +12,26 @@ use axum::{
 };
 use bytes::Bytes;
 use db::Db;
-use http::{HeaderName, HeaderValue, Method, header};
-use tower_http::{
-    compression::{
-        CompressionLayer,
-        predicate::{NotForContentType, Predicate, SizeAbove},
-    },
-    cors::{AllowHeaders, AllowOrigin, CorsLayer, ExposeHeaders},
-};
+use http::{HeaderValue, header};
 use utoipa::openapi::OpenApi;
 
 use crate::{
     address::path_of,
-    anonymous::{Anonymous, meter},
+    anonymous::Anonymous,
     background::Background,
+    body_memory::Memory,
+    compression,
+    cors::Cors,
+    dispatch::{Dispatch, mark_page},
     documentation::{DocumentationClient, documentation},
-    input::{Memory, hold},
+    input::ValidationContext,
     limits::RequestLimits,
     openapi::at_address,
     openapi_3_0::as_3_0,
-    operations::{self, Operations},
+    operations::Operations,
     page_headers::add_page_headers,
     problem::{Kind, NOT_FOUND, Problem, Result, STANDARD},
-    request::{set_path_prefix, set_supports_xml},
+    request::{InstanceContext, set_route},
 };
 
 /// The parts of a service.
@@ -43,7 +40,7 @@ pub struct Service<'a> {
     pub title: &'static str,
     /// What it is, in a sentence or two.
     pub about: &'static str,
-    /// The operations, at their paths below `prefix`.
+    /// The operations, at their whole paths.
     pub api: Router,
     /// Where the API's paths begin, `/v1.1`; nothing if they begin at the root.
     pub prefix: &'static str,
@@ -58,9 +55,13 @@ pub struct Service<'a> {
     /// The background tasks; while one is down, `/readyz` answers 503.
     pub background: Background,
     pub limits: RequestLimits,
-    /// Whether it also has XML: problems may then be in XML, and operations choose with [`crate::ResponseFormat`] or
-    /// [`crate::json_only`]. Otherwise all operations answer only in JSON.
+    /// The context of the rules of its input.
+    pub validation: Option<ValidationContext>,
+    /// Whether it also has XML: problems may then be in XML. An operation whose document has an answer in XML chooses with
+    /// [`crate::ResponseFormat`]; the others answer only in JSON.
     pub xml: bool,
+    /// The headers that an API key may be in, as a list.
+    pub key_headers: Option<&'static str>,
     /// Routes at the root in addition to the API, such as the sign-in. Pages of other origins may not call them.
     pub extra_routes: Router,
     /// Response headers that pages of other origins may read, besides those that every service has.
@@ -89,8 +90,7 @@ impl Service<'_> {
         let path: Arc<str> = path_of(self.address).into();
         self.openapi = at_address(self.openapi, &path);
         let clock = self.background.clock().clone();
-        let anonymous =
-            Anonymous::new(&self.openapi, self.prefix, self.limits.anonymous_calls_per_hour, clock);
+        let anonymous = Anonymous::new(self.limits.anonymous_calls_per_hour, clock);
         let documentation = documentation(&self.openapi, self.documentation_client, &path);
         let pages = Pages {
             path: path.clone(),
@@ -113,38 +113,35 @@ impl Service<'_> {
             .route("/problems/{name}", get(one_problem))
             .with_state(pages)
             .merge(documentation);
-        let operations = Arc::new(Operations::new(&self.openapi, self.prefix, !self.xml));
-        let memory = Memory::new(self.limits.memory_bytes);
         let nothing = {
             let (path, prefix) = (path.clone(), self.prefix);
             async move || nothing_here(&path, prefix)
         };
-        let api = self
-            .api
-            .route_layer(middleware::from_fn_with_state(operations, operations::check))
-            // A fallback of the API, not of the whole service, so that pages of other origins can read the 404.
-            .fallback(nothing.clone())
-            .layer(middleware::from_fn_with_state(anonymous.clone(), meter))
-            .layer(cors(self.exposed))
-            .layer(middleware::from_fn_with_state(memory.clone(), hold))
-            .layer(Extension(self.limits));
-        let extra_routes = self
-            .extra_routes
-            .layer(middleware::from_fn_with_state(anonymous, meter))
-            .layer(middleware::from_fn_with_state(memory, hold))
-            .layer(Extension(self.limits));
-        let api = match self.prefix {
-            "" => api,
-            prefix => Router::new().nest(prefix, api).fallback(nothing),
-        };
         // The extra routes are not compressed: their pages have secrets next to text that an attacker chooses, and the compressed
         // size would reveal the secrets (BREACH).
-        let router = api.merge(pages).layer(compression()).merge(extra_routes);
-        let router = if self.xml { router.layer(middleware::from_fn(set_supports_xml)) } else { router };
-        match path.is_empty() {
-            true => router,
-            false => router.layer(middleware::from_fn_with_state(path, set_path_prefix)),
+        let other = pages
+            .layer(compression::layer())
+            .merge(self.extra_routes)
+            .route_layer(middleware::map_response(mark_page))
+            .route_layer(middleware::from_fn(set_route))
+            .fallback(nothing);
+        let context = InstanceContext {
+            path_prefix: path,
+            supports_xml: self.xml,
+            limits: self.limits,
+            memory: Memory::new(self.limits.memory_bytes),
+            validation: self.validation,
+        };
+        Dispatch {
+            context: Arc::new(context),
+            prefix: self.prefix,
+            operations: Operations::new(&self.openapi, self.prefix),
+            router: self.api.fallback_service(other),
+            anonymous,
+            cors: Cors::new(self.exposed),
+            key_headers: self.key_headers.map(HeaderValue::from_static),
         }
+        .into_router()
     }
 }
 
@@ -167,30 +164,6 @@ pub fn document_text(document: &OpenApi) -> String {
 /// The same as OpenAPI 3.0, as `/openapi-3.0.json` gives it.
 pub fn document_text_3_0(document: &OpenApi) -> String {
     format!("{:#}\n", as_3_0(document))
-}
-
-/// Compresses large answers.
-fn compression() -> CompressionLayer<impl Predicate> {
-    // Images are compressed already.
-    CompressionLayer::new().compress_when(SizeAbove::new(1400).and(NotForContentType::IMAGES))
-}
-
-/// Any page may call the API, and read the headers it answers with; no cookie goes along.
-fn cors(exposed: &[&str]) -> CorsLayer {
-    let always = [
-        header::LOCATION,
-        header::RETRY_AFTER,
-        header::WWW_AUTHENTICATE,
-        HeaderName::from_static("x-request-id"),
-    ];
-    let exposed = exposed.iter().filter_map(|name| name.parse().ok());
-    CorsLayer::new()
-        .allow_origin(AllowOrigin::any())
-        .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
-        // Not `*`: that does not cover Authorization.
-        .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers(ExposeHeaders::list(always.into_iter().chain(exposed)))
-        .max_age(std::time::Duration::from_secs(3600))
 }
 
 async fn ready(State(pages): State<Pages>) -> Result<&'static str> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     Input, ValidationContext,
-    collect::{collect, limits},
+    collect::collect,
     content_type::{ContentType, FORM, Syntax},
     field::RawValue,
     form::{self, Pairs},
@@ -16,7 +16,10 @@ use super::{
     unknown::UnknownParameters,
     xml,
 };
-use crate::problem::{Problem, UNSUPPORTED_MEDIA_TYPE};
+use crate::{
+    problem::{Problem, UNSUPPORTED_MEDIA_TYPE},
+    request::RequestContext,
+};
 
 /// The body, read as a `T`.
 pub struct Body<T>(pub T);
@@ -26,10 +29,11 @@ impl<S: Sync, T: Input> FromRequest<S> for Body<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let syntax = Syntax::of::<T>(request.headers())?;
-        let (limits, context) = (limits(&request), request.extensions().get().cloned());
-        let extensions = request.extensions().clone();
+        let extensions = request.extensions();
+        let (limits, context) = (RequestContext::limits(extensions), RequestContext::validation(extensions));
+        let unknown = UnknownParameters::of(extensions, true).cloned();
         let bytes = collect(request, limits).await?;
-        UnknownParameters::join(&extensions, true, read(&bytes, syntax, context).map(Body))
+        UnknownParameters::join(unknown.as_ref(), read(&bytes, syntax, context).map(Body))
     }
 }
 
@@ -55,7 +59,7 @@ impl<S: Sync> FromRequest<S> for Form {
         if !ContentType::of(request.headers()).is_some_and(|given| given.is(FORM)) {
             return Err(Problem::new(&UNSUPPORTED_MEDIA_TYPE, format!("The body must be sent as {FORM}.")));
         }
-        let limits = limits(&request);
+        let limits = RequestContext::limits(request.extensions());
         let bytes = collect(request, limits).await?;
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         let pairs = pairs(utf8(&bytes)?)?;

@@ -4,26 +4,21 @@ use axum::{body::HttpBody, extract::Request};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 
-use super::memory::RequestMemory;
 use crate::{
     limits::RequestLimits,
     problem::{Problem, TOO_LARGE, TOO_SLOW},
+    request::RequestContext,
 };
-
-/// The limits on this request's body.
-pub(super) fn limits(request: &Request) -> RequestLimits {
-    request.extensions().get().copied().unwrap_or_default()
-}
 
 /// Reads the whole body, within the limits on size and time. The rest of a rejected body is not read here: the connection
 /// discards it while it closes.
 pub(super) async fn collect(request: Request, limits: RequestLimits) -> Result<Bytes, Problem> {
-    let held = request.extensions().get::<RequestMemory>().cloned();
+    let context = RequestContext::of(request.extensions()).cloned();
     let body = request.into_body();
     if body.size_hint().lower() > limits.body_bytes as u64 {
         return Err(too_large(limits));
     }
-    let read = read_up_to(body, limits, held);
+    let read = read_up_to(body, limits, context);
     tokio::time::timeout(limits.body_time, read).await.unwrap_or_else(|_| {
         let seconds = limits.body_time.as_secs();
         Err(Problem::new(&TOO_SLOW, format!("The body did not arrive within {seconds} seconds.")))
@@ -33,7 +28,7 @@ pub(super) async fn collect(request: Request, limits: RequestLimits) -> Result<B
 async fn read_up_to(
     mut body: axum::body::Body,
     limits: RequestLimits,
-    held: Option<RequestMemory>,
+    context: Option<RequestContext>,
 ) -> Result<Bytes, Problem> {
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
@@ -45,8 +40,8 @@ async fn read_up_to(
         if first.len() + whole.len() + data.len() > limits.body_bytes {
             return Err(too_large(limits));
         }
-        if let Some(held) = &held {
-            held.keep(data.len())?;
+        if let Some(context) = &context {
+            context.reserve(data.len())?;
         }
         // Nearly every body is one frame, which needs no copy.
         if first.is_empty() && whole.is_empty() {

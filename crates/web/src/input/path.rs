@@ -55,7 +55,7 @@ impl<S: Send + Sync, T: Param> FromRequestParts<S> for Path<T> {
         };
         let read = T::parse(text).map(Path);
         let read = read.ok_or_else(|| Problem::invalid_at(format!("{{{name}}}"), T::WANTED));
-        UnknownParameters::join(&parts.extensions, false, read)
+        UnknownParameters::join(UnknownParameters::of(&parts.extensions, false), read)
     }
 }
 

@@ -4,7 +4,7 @@ use axum::extract::FromRequestParts;
 use http::request::Parts;
 
 use super::{Input, form, read::read_query};
-use crate::problem::Problem;
+use crate::{problem::Problem, request::RequestContext};
 
 /// The query string, read as a `T`.
 pub struct Query<T>(pub T);
@@ -15,6 +15,6 @@ impl<S: Sync, T: Input> FromRequestParts<S> for Query<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let text = parts.uri.query().unwrap_or_default();
         let parameters = form::pairs(text).map_err(|why| Problem::invalid_at("?", why))?;
-        read_query(&parameters, parts.extensions.get().cloned()).map(Query)
+        read_query(&parameters, RequestContext::validation(&parts.extensions)).map(Query)
     }
 }

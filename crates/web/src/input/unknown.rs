@@ -24,13 +24,14 @@ pub(crate) struct UnknownParameters {
 }
 
 impl UnknownParameters {
-    /// The result of reading the body or the path, with these validation errors added.
-    pub(super) fn join<T>(
-        extensions: &Extensions,
-        body: bool,
-        result: Result<T, Problem>,
-    ) -> Result<T, Problem> {
-        match (extensions.get::<UnknownParameters>().filter(|unknown| unknown.body == body), result) {
+    /// The errors for the extractor of the body, or for the one of the path.
+    pub(super) fn of(extensions: &Extensions, body: bool) -> Option<&Self> {
+        extensions.get::<UnknownParameters>().filter(|unknown| unknown.body == body)
+    }
+
+    /// The result of reading the body, or the path, with these validation errors among the others.
+    pub(super) fn join<T>(unknown: Option<&Self>, result: Result<T, Problem>) -> Result<T, Problem> {
+        match (unknown, result) {
             (None, result) => result,
             (Some(unknown), Ok(_)) => Err(Problem::invalid(unknown.errors.clone())),
             (Some(unknown), Err(problem)) => Err(problem.and_invalid(unknown.errors.clone())),

@@ -11,11 +11,11 @@ use utoipa::{
 };
 
 use super::{
-    collect::{collect, limits},
+    collect::collect,
     content_type::{ContentType, unsupported},
     rules::text_object,
 };
-use crate::{limits::RequestLimits, problem::Problem};
+use crate::{limits::RequestLimits, problem::Problem, request::RequestContext};
 
 /// A file of at most `MAX` bytes: an image, `application/octet-stream`, or a body without a media type.
 pub struct Upload<const MAX: usize>(pub Bytes);
@@ -30,7 +30,7 @@ impl<S: Sync, const MAX: usize> FromRequest<S> for Upload<MAX> {
             }
             _ => {}
         }
-        let limits = RequestLimits { body_bytes: MAX, ..limits(&request) };
+        let limits = RequestLimits { body_bytes: MAX, ..RequestContext::limits(request.extensions()) };
         collect(request, limits).await.map(Upload)
     }
 }

@@ -27,10 +27,12 @@ use crate::{
     panic::panic_message,
     problem::{self, Format, INVALID_REQUEST, Problem},
     random::Random,
-    request::{ClientIp, RequestId, ServiceName, set_route},
+    request::{RequestContext, set_route},
 };
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// The value of `Strict-Transport-Security` for a service that clients reach by TLS.
 const A_YEAR_OF_TLS: &str = "max-age=31536000";
@@ -50,20 +52,21 @@ pub(super) struct Edge {
 
 impl Edge {
     pub(super) fn new(site: Site, listening: IpAddr, router: Router, random: Random) -> Self {
-        let router = router.layer(axum::middleware::from_fn(set_route));
+        // A service sets the routes of its operations itself.
+        let router = match router.has_routes() {
+            true => router.route_layer(axum::middleware::from_fn(set_route)),
+            false => router,
+        };
         let (hosts, secure) = (Hosts::new(listening, &site.address), site.is_secure());
         Edge { service: site.name, router, random, proxies: site.proxies, hosts, secure }
     }
 
     pub(super) async fn handle(&self, mut request: Request, peer: SocketAddr) -> Response {
         let client = self.proxies.client(peer.ip(), request.headers());
-        let id = self.request_id(&request);
-        let format = preferred_format(request.headers());
-        let record = Record::new(self.service, &request, id.clone(), client);
-        request.extensions_mut().insert(RequestId(id.clone()));
-        request.extensions_mut().insert(ClientIp(client));
-        request.extensions_mut().insert(ServiceName(self.service));
-        request.extensions_mut().insert(record.context.clone());
+        let accept = accept(request.headers());
+        let context = RequestContext::new(self.request_id(&request), client, self.service);
+        let record = Record::new(&request, context.clone());
+        request.extensions_mut().insert(context);
 
         let mut response = match has_one_host(&request).and_then(|()| self.hosts.check(&request)) {
             Ok(()) => self.answer(request).await,
@@ -71,10 +74,10 @@ impl Edge {
         };
         let problem = take_problem(&mut response);
         if let Some(problem) = &problem {
-            write_problem(&mut response, problem, format, &record);
+            write_problem(&mut response, problem, preferred_format(accept), &record);
         }
         let headers = response.headers_mut();
-        if let Ok(value) = HeaderValue::try_from(id.as_ref()) {
+        if let Ok(value) = HeaderValue::try_from(&**record.context.id()) {
             headers.insert(X_REQUEST_ID, value);
         }
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -99,11 +102,15 @@ impl Edge {
 
     fn request_id(&self, request: &Request) -> Arc<str> {
         let sent = request.headers().get(X_REQUEST_ID).and_then(|value| value.to_str().ok());
-        sent.filter(|id| is_well_formed(id)).map_or_else(|| self.new_id().into(), Arc::from)
+        sent.filter(|id| is_well_formed(id)).map_or_else(|| self.new_id(), Arc::from)
     }
 
-    fn new_id(&self) -> String {
-        format!("{:032x}", u128::from_be_bytes(self.random.bytes()))
+    fn new_id(&self) -> Arc<str> {
+        let mut id = [0; 32];
+        for (digits, byte) in id.chunks_exact_mut(2).zip(self.random.bytes::<16>()) {
+            digits.copy_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+        }
+        String::from_utf8_lossy(&id).into()
     }
 }
 
@@ -124,11 +131,23 @@ fn take_problem(response: &mut Response) -> Option<Arc<Problem>> {
     returned.or_else(|| is_bare.then(|| Arc::new(Problem::from_status(status))))
 }
 
-/// The format of a problem for a client that sends these headers.
-fn preferred_format(headers: &HeaderMap) -> Format {
-    if prefers_html(headers) {
+/// What the client accepts, for a problem that may come: the request does not outlive its handler.
+fn accept(headers: &HeaderMap) -> Option<HeaderValue> {
+    let mut values = headers.get_all(header::ACCEPT).iter();
+    let first = values.next()?;
+    if values.next().is_none() {
+        return Some(first.clone());
+    }
+    let all: Vec<_> = headers.get_all(header::ACCEPT).iter().map(HeaderValue::as_bytes).collect();
+    HeaderValue::from_bytes(&all.join(&b", "[..])).ok()
+}
+
+/// The format of a problem for a client that accepts this.
+fn preferred_format(accept: Option<HeaderValue>) -> Format {
+    let headers: HeaderMap = accept.map(|accept| (header::ACCEPT, accept)).into_iter().collect();
+    if prefers_html(&headers) {
         Format::Html
-    } else if prefers_xml(headers) {
+    } else if prefers_xml(&headers) {
         Format::Xml
     } else {
         Format::Json
@@ -139,7 +158,8 @@ fn preferred_format(headers: &HeaderMap) -> Format {
 fn write_problem(response: &mut Response, problem: &Problem, preferred: Format, record: &Record) {
     let supports_xml = record.context.supports_xml();
     let format = if preferred == Format::Xml && !supports_xml { Format::Json } else { preferred };
-    let (media_type, body) = problem::document(problem, &record.id, record.context.path_prefix(), format);
+    let (id, path_prefix) = (record.context.id(), record.context.path_prefix());
+    let (media_type, body) = problem::document(problem, id, path_prefix, format);
     if supports_xml {
         vary(response);
     }

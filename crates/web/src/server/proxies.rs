@@ -23,6 +23,9 @@ impl Proxies {
     /// The nearest address that is not a trusted proxy's.
     pub(super) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
+        if !self.trust(client) {
+            return client;
+        }
         let hops = headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
         let hops: Vec<_> = hops.flat_map(|value| value.split(',')).collect();
         for hop in hops.into_iter().rev() {

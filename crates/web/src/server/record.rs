@@ -1,36 +1,34 @@
 //! The record of a request: a line in the log, and its time in the metrics.
 
-use std::{net::IpAddr, sync::Arc, time::Instant};
+use std::time::Instant;
 
 use axum::extract::Request;
-use http::{Method, StatusCode};
+use http::{Method, StatusCode, uri::PathAndQuery};
 
-use crate::{problem::Problem, request::RequestContext};
+use crate::{
+    problem::Problem,
+    request::{RequestContext, RequestRoute},
+    times::{self, Labels},
+};
 
 /// The recorded status of a request whose client disconnected before the answer.
 const ABORTED: u16 = 499;
 
 /// A request that is being answered. Dropped before the answer, it records an aborted request: the connection was closed.
 pub(super) struct Record {
-    pub(super) service: &'static str,
-    pub(super) id: Arc<str>,
     pub(super) method: Method,
-    pub(super) path: String,
-    pub(super) client: IpAddr,
     pub(super) context: RequestContext,
+    target: Option<PathAndQuery>,
     start: Instant,
     answered: bool,
 }
 
 impl Record {
-    pub(super) fn new(service: &'static str, request: &Request, id: Arc<str>, client: IpAddr) -> Self {
+    pub(super) fn new(request: &Request, context: RequestContext) -> Self {
         Record {
-            service,
-            id,
             method: request.method().clone(),
-            path: request.uri().path().to_owned(),
-            client,
-            context: RequestContext::default(),
+            context,
+            target: request.uri().path_and_query().cloned(),
             start: Instant::now(),
             answered: false,
         }
@@ -44,17 +42,20 @@ impl Record {
 
     fn record(&self, status: u16, message: &str, problem: Option<&Problem>) {
         let took = self.start.elapsed();
-        // Labels come from a fixed set: a route's pattern rather than its path, and no invented methods.
-        let route = self.context.route().unwrap_or("none").to_owned();
-        metrics::histogram!(
-            "triptych_http_request_seconds",
-            "service" => self.service,
-            "method" => known(&self.method),
-            "route" => route,
-            "status" => status.to_string(),
-        )
-        .record(took.as_secs_f64());
-        let Record { service, id, method, path, client, .. } = self;
+        let (service, method) = (self.context.service(), known(&self.method));
+        match self.context.route() {
+            Some(RequestRoute::Operation(route)) => {
+                let labels = Labels { service, method, route: &route.pattern };
+                route.times(&self.method).record(labels, status, took);
+            }
+            Some(RequestRoute::Other(route)) => {
+                times::record(Labels { service, method, route: route.as_str() }, status, took);
+            }
+            None => times::record(Labels { service, method, route: "none" }, status, took),
+        }
+        let (method, id, client) = (&self.method, &**self.context.id(), self.context.client_ip());
+        // The query may contain secrets.
+        let path = self.target.as_ref().map_or("", PathAndQuery::path);
         let ms = took.as_micros() as f64 / 1000.0;
         let (user, client_id) = (self.context.user(), self.context.client());
         let cause = problem.and_then(Problem::cause).map(tracing::field::display);
@@ -62,7 +63,7 @@ impl Record {
         macro_rules! line {
             ($level:ident) => {
                 tracing::$level!(
-                    service, %method, path, status, ms, %client, user, client_id, id = &**id, problem, cause, "{message}"
+                    service, %method, path, status, ms, %client, user, client_id, id, problem, cause, "{message}"
                 )
             };
         }

@@ -53,6 +53,13 @@ impl Hosts {
     /// Refuses a request for a host that is not answered for. A request that names none, which no browser sends, is fine.
     pub(super) fn check(&self, request: &Request) -> Result<(), Problem> {
         let Hosts::ThisMachine { own } = self else { return Ok(()) };
+        // Nearly every request.
+        let mut hosts = request.headers().get_all(header::HOST).iter();
+        if let (Some(host), None, None) = (hosts.next(), hosts.next(), request.uri().authority())
+            && is_loopback_with_port(host.as_bytes())
+        {
+            return Ok(());
+        }
         let refuse = |host: &str| {
             let host = shortened(host);
             Problem::new(
@@ -71,6 +78,16 @@ impl Hosts {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether a host is the common name or address of this machine, with or without a port.
+fn is_loopback_with_port(host: &[u8]) -> bool {
+    let port = host.strip_prefix(b"127.0.0.1").or_else(|| host.strip_prefix(b"localhost"));
+    match port {
+        Some([]) => true,
+        Some([b':', digits @ ..]) => digits.iter().all(u8::is_ascii_digit),
+        _ => false,
     }
 }
 

@@ -8,10 +8,10 @@ use http::{HeaderMap, StatusCode};
 use jiff::SignedDuration;
 use testkit::{Answer, Client, Engine, Store};
 use tokio::{net::TcpListener, sync::oneshot};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 use web::{
     Background, Clock, ConnectionLimits, Problem, Proxies, Random, Reply, RequestLimits, Result, Service,
-    Site, problem::UNAUTHORIZED,
+    Site, openapi::ApiRoutes, problem::UNAUTHORIZED,
 };
 
 #[utoipa::path(get, path = "/orders/{id}", security(()))]
@@ -47,11 +47,11 @@ struct Open {
 
 async fn start() -> Open {
     let (store, clock) = (Store::new(Engine::Sqlite), Clock::manual("2026-05-13T10:10:00Z".parse().unwrap()));
-    let (api, openapi) = OpenApiRouter::new()
+    let (api, openapi) = ApiRoutes::new("/v1", utoipa::openapi::OpenApi::default())
         .routes(routes!(read, delete))
         .routes(routes!(place))
         .routes(routes!(secret))
-        .split_for_parts();
+        .finish();
     let service = Service {
         address: "",
         title: "Sample",
@@ -63,7 +63,9 @@ async fn start() -> Open {
         db: store.open("sample", &[]),
         background: Background::new("sample", clock.clone()),
         limits: RequestLimits { anonymous_calls_per_hour: 3, ..RequestLimits::default() },
+        validation: None,
         xml: false,
+        key_headers: None,
         extra_routes: Router::new()
             .route("/oauth/token", post(async || StatusCode::UNAUTHORIZED))
             .route("/.well-known/server", get(async || "metadata")),

@@ -4,10 +4,11 @@ use crate::support::serve;
 use http::{Method, StatusCode};
 use serde_json::json;
 use testkit::{Client, Engine, Server, Store};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 use web::{
     Body, Query, Reply, RequestLimits, Service,
     input::{Fields, Input, rules},
+    openapi::ApiRoutes,
     problem::{Kind, UNPROCESSABLE},
 };
 
@@ -58,11 +59,11 @@ async fn count() -> Reply<i64> {
 
 async fn start() -> (Store, Server, Client) {
     let store = Store::new(Engine::Sqlite);
-    let (api, openapi) = OpenApiRouter::new()
+    let (api, openapi) = ApiRoutes::new("/v1", utoipa::openapi::OpenApi::default())
         .routes(routes!(list))
         .routes(routes!(count))
         .routes(routes!(get_thing, put_thing, delete_thing))
-        .split_for_parts();
+        .finish();
     let service = Service {
         address: "",
         title: "Sample",
@@ -74,7 +75,9 @@ async fn start() -> (Store, Server, Client) {
         db: store.open("sample", &[]),
         background: web::Background::new("sample", web::Clock::system()),
         limits: RequestLimits::default(),
+        validation: None,
         xml: false,
+        key_headers: None,
         extra_routes: axum::Router::new(),
         exposed: &[],
         documentation_client: None,

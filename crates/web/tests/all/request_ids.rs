@@ -9,11 +9,11 @@ use axum::{
 };
 use http::Method;
 use testkit::{Answer, Client};
-use web::{Problem, RequestId, Result};
+use web::{Problem, RequestContext, Result};
 
 fn router() -> Router {
     Router::new()
-        .route("/", get(async |Extension(RequestId(id)): Extension<RequestId>| id.to_string()))
+        .route("/", get(async |Extension(context): Extension<RequestContext>| context.id().to_string()))
         .route("/fail", get(async || -> Result<()> { Err(Problem::internal("why")) }))
         .route("/panic", get(async || -> () { panic!("why") }))
         .route("/post", post(async || ()))

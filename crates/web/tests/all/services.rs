@@ -1,15 +1,14 @@
 //! A complete service: its extra routes, and the layers around its operations.
 
 use crate::support::{RawConnection, serve};
-use axum::{
-    Router,
-    routing::{get, post},
-};
+use axum::{Router, routing::get};
 use http::Method;
 use serde_json::json;
 use testkit::{Client, Engine, Server, Store};
+use utoipa_axum::routes;
 use web::{
     Background, Clock, Problem, Reply, RequestLimits, Result, Service,
+    openapi::ApiRoutes,
     problem::{CONFLICT, Kind, STANDARD},
 };
 
@@ -20,25 +19,34 @@ const OWN: Kind = Kind {
     help: "There are no tickets left for <this> event.",
 };
 
+#[utoipa::path(post, path = "/conflict", responses((status = 200, body = String)))]
+async fn conflict() -> Result<()> {
+    Err(Problem::new(&CONFLICT, "x".repeat(5000)))
+}
+
 async fn start() -> (Store, Server, Client) {
     let store = Store::new(Engine::Sqlite);
+    let (conflict, openapi) =
+        ApiRoutes::new("/v1", utoipa::openapi::OpenApi::default()).routes(routes!(conflict)).finish();
     let api = Router::new()
         // Two quotes around them: 1399 bytes and 1400.
-        .route("/small", get(async || Reply("x".repeat(1397))))
-        .route("/large", get(async || Reply("x".repeat(1398))))
-        .route("/conflict", post(async || -> Result<()> { Err(Problem::new(&CONFLICT, "x".repeat(5000))) }));
+        .route("/v1/small", get(async || Reply("x".repeat(1397))))
+        .route("/v1/large", get(async || Reply("x".repeat(1398))))
+        .merge(conflict);
     let service = Service {
         address: "",
         title: "Sample & Co",
         about: "A service for <tests>.",
         api,
         prefix: "/v1",
-        openapi: utoipa::openapi::OpenApi::default(),
+        openapi,
         problems: &[&OWN],
         db: store.open("sample", &[]),
         background: Background::new("sample", Clock::system()),
         limits: RequestLimits::default(),
+        validation: None,
         xml: false,
+        key_headers: None,
         extra_routes: Router::new().route("/oauth/page", get(async || "x".repeat(2000))),
         exposed: &[],
         documentation_client: None,

@@ -9,22 +9,39 @@ use axum::{
 };
 use http::Method;
 use testkit::{Answer, Client, Engine, Server, Store};
+use utoipa_axum::routes;
 use web::{
     Background, Body, Clock, KeepBody, Path, Problem, Reply, RequestLimits, Result, Service, Upload,
-    json_only, problem::CONFLICT,
+    openapi::ApiRoutes, problem::CONFLICT,
 };
+
+#[utoipa::path(get, path = "/json", responses((status = 200, body = String)))]
+async fn json() -> Reply<&'static str> {
+    Reply("fine")
+}
+
+#[utoipa::path(get, path = "/bare", responses((status = 200, body = String)))]
+async fn bare() -> StatusCode {
+    StatusCode::CONFLICT
+}
 
 async fn start(xml: bool) -> (Store, Server, Client) {
     let store = Store::new(Engine::Sqlite);
     let odd = async || -> Result<()> { Err(Problem::new(&CONFLICT, "<It> & \"it\"\r\n\u{1}é\u{ffff}")) };
-    let json = json_only(Router::new().route("/json", get(async || Reply("fine"))));
+    let documented = ApiRoutes::new("/v1", utoipa::openapi::OpenApi::default()).routes(routes!(json));
+    // An operation with a document answers in JSON only.
+    let (documented, openapi) = match xml {
+        true => documented.finish(),
+        false => documented.routes(routes!(bare)).finish(),
+    };
+    let undocumented = if xml { Router::new().route("/v1/bare", get(bare)) } else { Router::new() };
     let api = Router::new()
-        .route("/pet", post(async |Body(Pet(read)): Body<Pet>| Reply(read)))
-        .route("/pets/{petId}", get(async |Path(id): Path<i64>| Reply(id)))
-        .route("/odd", get(odd))
-        .route("/bare", get(async || StatusCode::CONFLICT))
-        .route("/panic", get(async || -> &'static str { panic!("the secret is 4711") }))
-        .merge(json);
+        .route("/v1/pet", post(async |Body(Pet(read)): Body<Pet>| Reply(read)))
+        .route("/v1/pets/{petId}", get(async |Path(id): Path<i64>| Reply(id)))
+        .route("/v1/odd", get(odd))
+        .route("/v1/panic", get(async || -> &'static str { panic!("the secret is 4711") }))
+        .merge(undocumented)
+        .merge(documented);
     let verbatim = async || -> Response {
         let mut response = (StatusCode::BAD_REQUEST, "<p>No.</p>").into_response();
         response.extensions_mut().insert(KeepBody);
@@ -40,12 +57,14 @@ async fn start(xml: bool) -> (Store, Server, Client) {
         about: "A service for tests.",
         api,
         prefix: "/v1",
-        openapi: utoipa::openapi::OpenApi::default(),
+        openapi,
         problems: &[],
         db: store.open("sample", &[]),
         background: Background::new("sample", Clock::system()),
         limits: RequestLimits { body_bytes: 500, ..RequestLimits::default() },
+        validation: None,
         xml,
+        key_headers: None,
         extra_routes: beside,
         exposed: &["X-Rate-Limit", "x-expires-after"],
         documentation_client: None,

@@ -1,0 +1,41 @@
+//! Compression of answers that are large enough for it to be worth the time.
+
+use std::convert::Infallible;
+
+use axum::{body::Body, extract::Request, response::Response};
+use http::{HeaderValue, header};
+use tower::{Layer, Service, service_fn};
+use tower_http::compression::{
+    CompressionLayer,
+    predicate::{NotForContentType, Predicate, SizeAbove},
+};
+
+/// The layer for routers whose requests are rare.
+pub(crate) fn layer() -> CompressionLayer<impl Predicate> {
+    CompressionLayer::new().compress_when(worth_it())
+}
+
+/// Images are compressed already.
+fn worth_it() -> impl Predicate {
+    SizeAbove::new(1400).and(NotForContentType::IMAGES)
+}
+
+/// The answer to a client that sent this `Accept-Encoding`.
+pub(crate) async fn compress(response: Response, accepted: Option<HeaderValue>) -> Response {
+    // With a quality, the client may reject even an answer that is not compressed.
+    let has_quality = accepted.as_ref().is_some_and(|accepted| accepted.as_bytes().contains(&b';'));
+    if !has_quality && !worth_it().should_compress(&response) {
+        return response;
+    }
+    let mut request = Request::new(Body::empty());
+    if let Some(accepted) = accepted {
+        request.headers_mut().insert(header::ACCEPT_ENCODING, accepted);
+    }
+    let mut response = Some(response);
+    let answer = service_fn(move |_: Request| {
+        let response = response.take().unwrap_or_default();
+        async { Ok::<_, Infallible>(response) }
+    });
+    let Ok(response) = layer().layer(answer).call(request).await;
+    response.map(Body::new)
+}
