@@ -27,6 +27,10 @@ use cli::{Cli, Command, WebhookAction};
 use service::public_address;
 use settings::Settings;
 
+/// Faster than the allocator of the system, and gives memory back after large peaks, such as password hashes.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Why a command failed.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 

@@ -1,5 +1,7 @@
 //! The log: text on a terminal, else JSON, on standard error.
 
+mod json;
+
 use std::io::{self, IsTerminal, Write, stderr};
 
 use tracing_subscriber::{EnvFilter, fmt};
@@ -18,11 +20,12 @@ pub(crate) fn start(settings: &Settings) -> Result<(), Failure> {
         LogFormat::Auto => stderr().is_terminal(),
     };
     let colours = text && stderr().is_terminal();
-    let log = fmt().with_env_filter(filter).with_writer(move || Plain { to: stderr(), colours });
+    let log = fmt().with_env_filter(filter);
     if text {
-        log.with_target(false).with_ansi(colours).init();
+        let plain = move || Plain { to: stderr(), colours };
+        log.with_writer(plain).with_target(false).with_ansi(colours).init();
     } else {
-        log.json().flatten_event(true).with_current_span(false).init();
+        log.with_writer(stderr).event_format(json::JsonLines).init();
     }
     Ok(())
 }

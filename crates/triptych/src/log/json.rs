@@ -1,0 +1,130 @@
+//! Log lines in JSON: one object per line, its members in the order in which they were recorded.
+
+use std::fmt::{self, Debug, Write};
+
+use tracing::{
+    Event, Subscriber,
+    field::{Field, Visit},
+};
+use tracing_subscriber::{
+    fmt::{
+        FmtContext, FormatEvent, FormatFields,
+        format::Writer,
+        time::{FormatTime, SystemTime},
+    },
+    registry::LookupSpan,
+};
+
+use super::acts;
+
+/// Writes a line straight into the buffer of its thread.
+pub(super) struct JsonLines;
+
+impl<S, N> FormatEvent<S, N> for JsonLines
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, _: &FmtContext<'_, S, N>, mut line: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let metadata = event.metadata();
+        line.write_str("{\"timestamp\":\"")?;
+        SystemTime.format_time(&mut line)?;
+        line.write_str("\",\"level\":\"")?;
+        line.write_str(metadata.level().as_str())?;
+        line.write_char('"')?;
+        let mut members = Members { line: line.by_ref(), result: Ok(()) };
+        event.record(&mut members);
+        members.result?;
+        line.write_str(",\"target\":\"")?;
+        Escaped(&mut line).write_str(metadata.target())?;
+        line.write_str("\"}\n")
+    }
+}
+
+/// The members of an event.
+struct Members<'w> {
+    line: Writer<'w>,
+    result: fmt::Result,
+}
+
+impl Members<'_> {
+    fn add(&mut self, field: &Field, value: fmt::Arguments<'_>) {
+        self.write(field, |line| line.write_fmt(value));
+    }
+
+    /// Writes a value that is text.
+    fn add_text(&mut self, field: &Field, value: impl FnOnce(&mut Escaped<'_, '_>) -> fmt::Result) {
+        self.write(field, |line| {
+            line.write_char('"')?;
+            value(&mut Escaped(line))?;
+            line.write_char('"')
+        });
+    }
+
+    fn write(&mut self, field: &Field, value: impl FnOnce(&mut Writer<'_>) -> fmt::Result) {
+        let line = &mut self.line;
+        if self.result.is_ok() {
+            // Names are identifiers.
+            self.result = line
+                .write_str(",\"")
+                .and_then(|()| line.write_str(field.name()))
+                .and_then(|()| line.write_str("\":"))
+                .and_then(|()| value(line));
+        }
+    }
+}
+
+impl Visit for Members<'_> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.add_text(field, |line| line.write_str(value));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.add_text(field, |line| write!(line, "{value:?}"));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.add(field, format_args!("{value}"));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.add(field, format_args!("{value}"));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.add(field, format_args!("{value}"));
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        match value.is_finite() {
+            // With a fraction, as a reader of JSON expects of this member.
+            true => self.add(field, format_args!("{value:?}")),
+            false => self.add(field, format_args!("null")),
+        }
+    }
+}
+
+/// The inside of a JSON string, in which no character acts on a terminal.
+struct Escaped<'l, 'w>(&'l mut Writer<'w>);
+
+impl Write for Escaped<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        // Nearly all text is plain, and goes out in one piece.
+        let mut plain = 0;
+        for (at, c) in text.char_indices().filter(|(_, c)| matches!(c, '"' | '\\') || acts(*c)) {
+            self.0.write_str(&text[plain..at])?;
+            match c {
+                '"' | '\\' => {
+                    self.0.write_char('\\')?;
+                    self.0.write_char(c)?;
+                }
+                '\n' => self.0.write_str("\\n")?,
+                '\r' => self.0.write_str("\\r")?,
+                '\t' => self.0.write_str("\\t")?,
+                c => write!(self.0, "\\u{:04x}", u32::from(c))?,
+            }
+            plain = at + c.len_utf8();
+        }
+        self.0.write_str(&text[plain..])
+    }
+}
