@@ -11,8 +11,10 @@ test: tools
 run:
 	cargo run --release
 
+# Measures the program next to bare servers, and fails when a figure is missed that must be reached. See docs/performance.md.
 bench: tools
-	cargo run --release --locked -p bench
+	cargo build --release --locked -p triptych -p bench
+	./target/release/bench
 
 # The long runs of tests that `make test` runs with fewer rounds: a million operations on the last seats of trains on SQLite,
 # on PostgreSQL and by three processes, every order of seven steps, 10,000 bookings with their webhooks on each engine, 20

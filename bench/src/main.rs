@@ -1,128 +1,266 @@
-//! Measures the data layer beside plain rusqlite on the same machine and disk, an operation that wants sign-in beside the
-//! same one without, a search for trips among a million beside one among a thousand, a million pets on their way out, and how
-//! soon subscribers hear of new bookings, and fails when one falls behind.
+//! Measures the program side by side with references on the same machine, prints one table, and fails when a required figure
+//! is missed.
 //!
-//! What to measure can be named: `data`, `sign-in`, `pets`, `trips`, `webhooks`.
-//!
-//! Both sides take turns, round by round, so that other load on the machine slows both alike. Of the data layer the
-//! best round of each counts, as noise only ever makes a round slower; of whole requests the median.
+//! The program and its reference take turns, so that other load on the machine slows both alike. A figure is the median of the
+//! rounds. `--short` checks that everything can be measured, with small data sets and one round, and compares no figure.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
-#![allow(clippy::print_stdout, clippy::unwrap_used)]
-
-mod inserts;
-mod load;
-mod pets;
-mod reads;
-mod sign_in;
-mod table;
-mod trips;
-mod webhooks;
+mod chart;
+mod compare;
+mod data;
+mod postgres;
+mod prism;
+mod program;
+mod reference;
+mod report;
+mod single;
+mod work;
+mod wrk;
 
 use std::{
-    path::Path,
-    process::ExitCode,
-    time::{Duration, Instant},
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    time::Duration,
 };
 
+use compare::Comparison;
+use postgres::Postgres;
+use prism::Prism;
+use program::Program;
+use report::Line;
 use tokio::runtime::Runtime;
+use work::{Reference, Work, api_key, bearer, new_pets, pet_paths};
+use wrk::Requests;
 
-/// When a round ends that has not done all it was to do, so that a slow disk makes no long wait.
-const ROUND: Duration = Duration::from_secs(1);
-const ROUNDS: usize = 7;
-
-/// How often per second something was done in one round.
-struct Rate(f64);
-
-impl Rate {
-    /// Of work that is given its deadline, and says how often it did it.
-    fn of(work: impl FnOnce(Instant) -> u64) -> Self {
-        let start = Instant::now();
-        let count = work(start + ROUND);
-        Rate(count as f64 / start.elapsed().as_secs_f64())
-    }
+/// How much is measured.
+#[derive(Clone, Copy)]
+struct Scale {
+    rounds: usize,
+    time: Duration,
+    pets: i64,
+    /// The two data sets of the comparison by size.
+    few: i64,
+    many: i64,
 }
 
-/// Two rates, and how many times the second the first has to be.
-struct Comparison {
-    name: &'static str,
-    ours: f64,
-    plain: f64,
-    target: Option<f64>,
-}
+const FULL: Scale =
+    Scale { rounds: 5, time: Duration::from_secs(3), pets: 100_000, few: 10_000, many: 1_000_000 };
+const SHORT: Scale = Scale { rounds: 1, time: Duration::from_secs(1), pets: 1000, few: 1000, many: 5000 };
 
-impl Comparison {
-    fn measure(
-        name: &'static str,
-        target: Option<f64>,
-        mut ours: impl FnMut() -> Rate,
-        mut plain: impl FnMut() -> Rate,
-    ) -> Self {
-        let mut best = Comparison { name, ours: 0.0, plain: 0.0, target };
-        for _ in 0..ROUNDS {
-            best.plain = best.plain.max(plain().0);
-            best.ours = best.ours.max(ours().0);
-        }
-        best
-    }
-
-    fn ratio(&self) -> f64 {
-        self.ours / self.plain
-    }
+struct Bench {
+    runtime: Runtime,
+    folder: PathBuf,
+    scale: Scale,
+    /// Only rows whose name contains this are measured.
+    filter: String,
+    lines: Vec<Line>,
 }
 
 fn main() -> ExitCode {
-    // Not in memory: an insert counts when it is on a disk.
-    let folder = tempfile::tempdir_in(std::env::temp_dir()).unwrap();
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let names: Vec<_> = std::env::args().skip(1).collect();
-    let wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
-    let mut missed = Vec::new();
-    if wanted("data") {
-        missed.extend(data(&runtime, folder.path()));
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let short = arguments.iter().any(|argument| argument == "--short");
+    let filter = arguments.into_iter().find(|argument| !argument.starts_with("--")).unwrap_or_default();
+    // Not in memory: a write counts when it is on a disk.
+    let folder = tempfile::tempdir_in(std::env::temp_dir()).expect("a temporary folder");
+    let whole = filter.is_empty() && !short;
+    let mut bench = Bench {
+        runtime: Runtime::new().expect("a runtime"),
+        folder: folder.path().to_owned(),
+        scale: if short { SHORT } else { FULL },
+        filter,
+        lines: Vec::new(),
+    };
+    report::print_titles();
+    bench.embedded();
+    bench.by_size();
+    bench.on_postgres();
+    bench.memory();
+    if whole {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+        report::write(&docs, &bench.lines, &machine()).expect("docs/performance.md can be written");
+        let chart = std::fs::write(docs.join("performance.svg"), chart::draw(&bench.lines));
+        chart.expect("docs/performance.svg can be written");
     }
-    if wanted("sign-in") {
-        let sign_in = sign_in::measure(&runtime, &folder.path().join("sign-in"));
-        sign_in.print();
-        missed.extend(sign_in.missed());
-    }
-    if wanted("pets") {
-        let pets = pets::measure(&runtime, &folder.path().join("pets"));
-        pets.print();
-        missed.extend(pets.missed());
-    }
-    if wanted("trips") {
-        let trips = trips::measure(&runtime, &folder.path().join("trips"));
-        trips.print();
-        missed.extend(trips.missed());
-    }
-    if wanted("webhooks") {
-        missed.extend(webhooks::measure_all(&runtime));
-    }
-    for missed in &missed {
-        println!("missed: {missed}");
-    }
-    if missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let missed = bench.lines.iter().filter(|line| !line.is_met()).count();
+    if short || missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The data layer beside plain rusqlite; what was missed.
-fn data(runtime: &Runtime, folder: &Path) -> Vec<String> {
-    let [inserts, alone] = inserts::compare(runtime, &folder.join("inserts"));
-    let results = [reads::compare(runtime, &folder.join("reads")), inserts, alone];
-    println!("{:<34}{:>12}{:>12}{:>9}{:>9}", "SQLite, per second", "triptych", "rusqlite", "ratio", "target");
-    for result in &results {
-        let Comparison { name, ours, plain, target } = result;
-        let target = target.map_or_else(String::new, |target| format!("{target:.2}"));
-        println!("{name:<34}{ours:>12.0}{plain:>12.0}{:>9.2}{target:>9}", result.ratio());
+impl Bench {
+    fn wants(&self, name: &str) -> bool {
+        name.contains(&self.filter)
     }
-    println!();
-    let missed = results.iter().filter_map(|result| {
-        let target = result.target.filter(|target| result.ratio() < *target)?;
-        Some(format!("{} is {:.2} times rusqlite, not {target:.2}", result.name, result.ratio()))
-    });
-    missed.collect()
+
+    fn add(&mut self, line: Line) {
+        report::print(&line);
+        self.lines.push(line);
+    }
+
+    /// The operations on the embedded engine next to bare servers and to Prism.
+    fn embedded(&mut self) {
+        let folder = self.folder.join("embedded");
+        let first = data::create(&folder, self.scale.pets);
+        let data = folder.join("data").display().to_string();
+        let flags = ["--data", data.as_str()];
+        let later = single::later_start(&folder, &flags);
+        if self.wants("ready") {
+            self.add(Line::at_most(
+                "ready: first start, with demo data and new keys",
+                first.as_secs_f64(),
+                " s",
+                (0.5, 0.2),
+            ));
+            self.add(Line::at_most("ready: later start", later.as_secs_f64(), " s", (0.1, 0.03)));
+        }
+        let program = Program::start(&folder, &flags);
+        let works = self.runtime.block_on(work::all(&program, self.scale.pets));
+        let (mut p99, mut prism) = (Vec::new(), Vec::new());
+        for work in &works {
+            if !self.wants(work.name) {
+                continue;
+            }
+            let reference = self.runtime.block_on(reference_for(work));
+            let comparison = self.compare(&work.requests, work.server, reference);
+            self.add(Line::ratio(work.name, &comparison, (work.must, work.aim)));
+            if work.reference == Reference::Constant {
+                p99.push(comparison.p99_ratio());
+            }
+            prism
+                .extend(Prism::rate(work, &folder, self.scale.time).map(|rate| comparison.our_rate() / rate));
+        }
+        if !p99.is_empty() {
+            let worst = p99.into_iter().fold(0.0, f64::max);
+            self.add(Line::at_most(
+                "99th percentile of the reads, times the reference's",
+                worst,
+                "",
+                (3.0, 1.5),
+            ));
+        }
+        match prism.is_empty() {
+            true => println!("Prism was not measured: npm cannot install it"),
+            false => {
+                let least = prism.into_iter().fold(f64::INFINITY, f64::min);
+                self.add(Line {
+                    unit: " times",
+                    limit: report::Limit::AtLeast,
+                    ..Line::at_most(
+                        "every operation, times Prism's rate: the least",
+                        least,
+                        "",
+                        (40.0, 100.0),
+                    )
+                });
+            }
+        }
+        program.stop();
+    }
+
+    /// The same work with few and with many pets.
+    fn by_size(&mut self) {
+        if !self.wants("1,000,000") {
+            return;
+        }
+        let [few, many] = [("few", self.scale.few), ("many", self.scale.many)].map(|(name, pets)| {
+            let folder = self.folder.join(name);
+            data::create(&folder, pets);
+            let flag = folder.join("data").display().to_string();
+            (single::later_start(&folder, &["--data", &flag]), Program::start(&folder, &["--data", &flag]))
+        });
+        self.add(Line::at_most(
+            "ready: later start at 1,000,000 pets",
+            many.0.as_secs_f64(),
+            " s",
+            (0.1, 0.03),
+        ));
+        let (few, many) = (few.1, many.1);
+        let [of_few, of_many] = [&few, &many].map(|program| program.token("petstore"));
+        let post = |token: &str| Requests::post("/v3/pet", vec![bearer(token)], new_pets());
+        let inventory = || Requests::get(vec!["/v3/store/inventory".into()], api_key());
+        let Scale { few: few_pets, many: many_pets, .. } = self.scale;
+        for (name, in_few, in_many) in [
+            (
+                "GET /v3/pet/{id}",
+                Requests::get(pet_paths(few_pets), api_key()),
+                Requests::get(pet_paths(many_pets), api_key()),
+            ),
+            ("GET /v3/store/inventory", inventory(), inventory()),
+            ("POST /v3/pet", post(&of_few), post(&of_many)),
+        ] {
+            let Scale { rounds, time, .. } = self.scale;
+            let comparison = Comparison::measure(
+                rounds,
+                || wrk::run(&in_many, many.petstore, time, &self.folder),
+                || wrk::run(&in_few, few.petstore, time, &self.folder),
+            );
+            self.add(Line::ratio(
+                format!("{name} at 1,000,000 pets against 10,000"),
+                &comparison,
+                (0.90, 0.98),
+            ));
+        }
+        for line in single::stream(&many, &of_many, self.scale.many.unsigned_abs()) {
+            self.add(line);
+        }
+        many.stop();
+        few.stop();
+    }
+
+    fn on_postgres(&mut self) {
+        if !self.wants("PostgreSQL") {
+            return;
+        }
+        let postgres = Postgres::start(&self.folder, self.scale.pets);
+        let Scale { rounds, time, .. } = self.scale;
+        let reads = postgres.reads(rounds, time);
+        self.add(Line::ratio("GET /v3/pet/{id} on PostgreSQL, of pgbench -S", &reads, (0.50, 0.70)));
+        let writes = postgres.writes(rounds, time);
+        self.add(Line::ratio("POST /v3/pet on PostgreSQL, of pgbench", &writes, (0.60, 1.2)));
+    }
+
+    fn memory(&mut self) {
+        if self.wants("memory") {
+            let line = single::memory_after_start(&self.folder);
+            self.add(line);
+        }
+    }
+
+    fn compare(&self, requests: &Requests, ours: SocketAddr, reference: SocketAddr) -> Comparison {
+        let Scale { rounds, time, .. } = self.scale;
+        Comparison::measure(
+            rounds,
+            || wrk::run(requests, ours, time, &self.folder),
+            || wrk::run(requests, reference, time, &self.folder),
+        )
+    }
 }
 
-fn median<T: Copy + PartialOrd>(mut all: Vec<T>) -> T {
-    all.sort_by(|one, other| one.partial_cmp(other).unwrap());
-    all[all.len() / 2]
+async fn reference_for(work: &Work) -> SocketAddr {
+    if work.reference == Reference::Echo {
+        return reference::echo().await;
+    }
+    let mut request = reqwest::Client::new().get(format!("http://{}{}", work.server, work.requests.paths[0]));
+    for (name, value) in &work.requests.headers {
+        request = request.header(*name, value);
+    }
+    let answer = request.send().await.expect("an answer");
+    assert!(answer.status().is_success(), "{}: {}", work.name, answer.status());
+    let media_type = answer.headers()["content-type"].to_str().expect("a media type").to_owned();
+    reference::constant(&media_type, answer.bytes().await.expect("a body")).await
+}
+
+/// What the figures were measured on.
+fn machine() -> String {
+    let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model =
+        cpu.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1)).unwrap_or("unknown");
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let commit = Command::new("git").args(["rev-parse", "--short", "HEAD"]).output();
+    let commit =
+        commit.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
+    let connections = wrk::CONNECTIONS;
+    format!(
+        "Measured on {cores} cores of {model}, which the program, the reference and wrk ({connections} connections) share; \
+         commit {commit}."
+    )
 }

@@ -145,6 +145,13 @@ fn start() -> io::Result<Cluster> {
     Ok(cluster)
 }
 
+/// A PostgreSQL of its own in this folder that waits for its disk, as in production. Returns the URL of its database. It runs
+/// until this process ends.
+pub fn durable_postgres(folder: &Path) -> io::Result<String> {
+    let settings = ["fsync=on", "full_page_writes=on", "listen_addresses=127.0.0.1"];
+    boot(folder, std::process::id(), &["--auth=trust"], &settings).map(|cluster| cluster.url("postgres"))
+}
+
 /// Creates a cluster in this folder and starts it, until the test run ends.
 pub(crate) fn boot(folder: &Path, run: u32, initdb: &[&str], settings: &[&str]) -> io::Result<Cluster> {
     let binaries = binaries().unwrap_or_else(|| panic!("{MISSING}"));

@@ -30,6 +30,7 @@ mod tls;
 pub mod xml;
 
 pub use browser::{Browser, ENTER, TAB};
+pub use cluster::durable_postgres;
 pub use engine::{Engine, Fixture, Store, private_folder, run};
 pub use http::{Answer, Call, Client};
 pub use log::Log;

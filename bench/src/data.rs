@@ -1,0 +1,32 @@
+//! The data sets.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use crate::program::Program;
+
+/// The first id of the bench's pets; the demo's are below.
+pub(crate) const FIRST_PET: i64 = 1_000_001;
+
+/// A statement that adds pets with the ids from $1 to $2, in the dialect of both engines.
+pub(crate) const ADD_PETS: &str = r#"
+    WITH RECURSIVE ids (id) AS (SELECT $1 UNION ALL SELECT id + 1 FROM ids WHERE id < $2)
+    INSERT INTO pet (id, name, category, photo_urls, tags, status)
+    SELECT id, 'Pet number ' || id, '{"id":1,"name":"Dogs"}', '["https://example.com/a.jpg"]',
+        '[{"id":1,"name":"tag1"}]', CASE id % 3 WHEN 0 THEN 'available' WHEN 1 THEN 'pending' ELSE 'sold' END
+    FROM ids"#;
+
+/// Makes the databases of a demo in a folder, with so many pets. Returns how long the first start took.
+pub(crate) fn create(folder: &Path, pets: i64) -> std::time::Duration {
+    std::fs::create_dir_all(folder).expect("a folder");
+    let data = folder.join("data");
+    let program = Program::start(folder, &["--data", &data.display().to_string()]);
+    let ready_after = program.ready_after;
+    program.stop();
+    let mut connection = Connection::open(data.join("petstore.db")).expect("the pet store's database");
+    let transaction = connection.transaction().expect("a transaction");
+    transaction.execute(ADD_PETS, (FIRST_PET, FIRST_PET + pets - 1)).expect("the pets are added");
+    transaction.commit().expect("the pets are committed");
+    ready_after
+}
