@@ -3,7 +3,7 @@
 //! Counts and checks come first, then the handler, then the headers of the answer. A layer for each of these steps would cost
 //! an allocation and a copy of the layers below it for every request.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, net::Ipv4Addr, sync::Arc};
 
 use axum::{
     Router,
@@ -50,11 +50,9 @@ impl Dispatch {
         }))
     }
 
-    async fn answer(&self, request: Request) -> Response {
-        let context = RequestContext::of(request.extensions()).cloned();
-        if let Some(context) = &context {
-            context.set_instance(self.context.clone());
-        }
+    async fn answer(&self, mut request: Request) -> Response {
+        let context = context(&mut request);
+        context.set_instance(self.context.clone());
         let path = request.uri().path();
         let route = self.operations.at(path);
         let in_api = route.is_some() || self.is_in_api(path);
@@ -62,13 +60,13 @@ impl Dispatch {
         if preflight && route.is_some() {
             return Cors::preflight(request.headers());
         }
-        if let (Some(context), Some(route)) = (&context, route) {
+        if let Some(route) = route {
             context.set_route(RequestRoute::Operation(route.clone()));
         }
         let operation = route.and_then(|route| route.operation(request.method()));
         let asked = preflight.then(|| request.headers().clone());
         let accept_encoding = request.headers().get(header::ACCEPT_ENCODING).cloned();
-        let answer = self.call(operation, request, context.as_ref()).await;
+        let answer = self.call(operation, request, &context).await;
         let mut response = answer.unwrap_or_else(IntoResponse::into_response);
         if response.extensions_mut().remove::<Page>().is_some() || !in_api {
             return response;
@@ -83,23 +81,23 @@ impl Dispatch {
             headers.append(header::VARY, key_headers.clone());
             headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         }
-        if let Some(value) = context.as_ref().and_then(RequestContext::rate_limit) {
+        if let Some(value) = context.rate_limit() {
             headers.insert(RATE_LIMIT, value.clone());
         }
         self.cors.add_headers(headers);
         compression::compress(response, accept_encoding).await
     }
 
-    /// Calls the handler. Counts a call of an operation that needs no credentials, whatever credentials it has, a call to the
-    /// sign-in, and an answer that rejects the credentials. Past the limit, valid credentials still count: others may share
-    /// the address.
+    /// Calls the handler. Counts a call of an operation that needs no credentials (also if the call has some), a call of the
+    /// sign-in, and a call with rejected credentials. Past the limit, calls with valid credentials still pass: several clients
+    /// may share the address.
     async fn call(
         &self,
         operation: Option<&Operation>,
         mut request: Request,
-        context: Option<&RequestContext>,
+        context: &RequestContext,
     ) -> Result<Response> {
-        let spend = || context.map_or(Ok(()), |context| self.anonymous.spend(context.client_ip()));
+        let spend = || self.anonymous.spend(context.client_ip());
         let is_counted = operation.map_or_else(|| is_sign_in(&request), |operation| operation.is_open);
         if is_counted {
             spend()?;
@@ -120,6 +118,16 @@ impl Dispatch {
     fn is_in_api(&self, path: &str) -> bool {
         path.strip_prefix(self.prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
+}
+
+/// The context of a request. The edge sets it; a router that is called without one has a request of this machine.
+fn context(request: &mut Request) -> RequestContext {
+    if let Some(context) = RequestContext::of(request.extensions()) {
+        return context.clone();
+    }
+    let context = RequestContext::new("".into(), Ipv4Addr::LOCALHOST.into(), "");
+    request.extensions_mut().insert(context.clone());
+    context
 }
 
 /// Whether a request is for the authorization server. The request that a browser sends before a call is not the call.

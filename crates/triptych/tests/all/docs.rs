@@ -159,8 +159,14 @@ fn commands_of_the_operating_guide_work() {
 
 #[test]
 fn all_documents_with_commands_are_run() {
-    let others =
-        ["CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/decisions.md", "docs/glossary.md"];
+    let others = [
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "docs/architecture.md",
+        "docs/decisions.md",
+        "docs/glossary.md",
+        "docs/performance.md",
+    ];
     for document in others {
         let text = fs::read_to_string(root().join(document)).unwrap();
         for block in blocks(&text).iter().filter(|block| block.language == "sh") {
@@ -177,6 +183,8 @@ fn all_documents_with_commands_are_run() {
         "architecture.md",
         "decisions.md",
         "glossary.md",
+        "performance.md",
+        "performance.svg",
     ];
     for file in fs::read_dir(root().join("docs")).unwrap() {
         let name = file.unwrap().file_name().into_string().unwrap();
