@@ -3,11 +3,14 @@
 mod list;
 mod response_format;
 
+use std::cell::RefCell;
+
 use axum::{
     body::Body,
     response::{IntoResponse, Response},
 };
-use http::{HeaderValue, StatusCode, header};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Serialize;
 
 pub use list::{Batch, list};
@@ -20,7 +23,7 @@ pub struct Reply<T>(pub T);
 
 impl<T: Serialize> IntoResponse for Reply<T> {
     fn into_response(self) -> Response {
-        match serde_json::to_vec(&self.0) {
+        match json(&self.0) {
             Ok(body) => answer(JSON, body),
             Err(error) => Problem::internal(error).into_response(),
         }
@@ -50,8 +53,30 @@ fn created(location: Option<String>, mut response: Response) -> Response {
     response
 }
 
+/// A value as JSON. It is written into a buffer of the thread, so that the answer is allocated once, with its exact length.
+fn json<T: Serialize>(value: &T) -> serde_json::Result<Bytes> {
+    /// Larger buffers are not kept.
+    const KEPT: usize = 64 * 1024;
+    thread_local! {
+        static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+    BUFFER.with_borrow_mut(|buffer| {
+        buffer.clear();
+        serde_json::to_writer(&mut *buffer, value)?;
+        let body = Bytes::copy_from_slice(buffer);
+        if buffer.capacity() > KEPT {
+            *buffer = Vec::new();
+        }
+        Ok(body)
+    })
+}
+
+/// Room for the headers that dispatch and edge add, so that the map does not grow.
+const HEADERS: usize = 12;
+
 fn answer(media_type: &'static str, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
+    *response.headers_mut() = HeaderMap::with_capacity(HEADERS);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     response
 }

@@ -63,17 +63,18 @@ pub(super) struct TrackedBody<B> {
     body: B,
     rest: Bytes,
     activity: Activity,
-    is_read: Arc<AtomicBool>,
+    /// Set when the body has been read to its end.
+    is_read: Option<Arc<AtomicBool>>,
 }
 
 impl<B: Body> TrackedBody<B> {
     pub(super) fn new(body: B, activity: &Activity) -> Self {
-        TrackedBody { body, rest: Bytes::new(), activity: activity.clone(), is_read: Arc::default() }
+        TrackedBody { body, rest: Bytes::new(), activity: activity.clone(), is_read: None }
     }
 
     /// Says, also after the body is dropped, whether it was read to its end.
-    pub(super) fn is_read(&self) -> Arc<AtomicBool> {
-        self.is_read.clone()
+    pub(super) fn is_read(&mut self) -> Arc<AtomicBool> {
+        self.is_read.get_or_insert_default().clone()
     }
 }
 
@@ -93,7 +94,9 @@ impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
                 Some(Ok(Err(other))) => return Poll::Ready(Some(Ok(other))),
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 None => {
-                    self.is_read.store(true, Relaxed);
+                    if let Some(is_read) = &self.is_read {
+                        is_read.store(true, Relaxed);
+                    }
                     return Poll::Ready(None);
                 }
             }

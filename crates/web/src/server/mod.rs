@@ -87,11 +87,18 @@ pub async fn serve(
             activity.progress();
             let (edge, activity) = (edge.clone(), activity.clone());
             async move {
-                let request = request.map(|body| TrackedBody::new(body, &activity));
                 let may_close = request.version() < Version::HTTP_2 && is_large(request.body());
-                let is_read = request.body().is_read();
-                let mut response = edge.handle(request.map(Body::new), peer).await;
-                if may_close && !is_read.load(Relaxed) {
+                let mut is_read = None;
+                let request = request.map(|body| match body.is_end_stream() {
+                    true => Body::empty(),
+                    false => {
+                        let mut body = TrackedBody::new(body, &activity);
+                        is_read = may_close.then(|| body.is_read());
+                        Body::new(body)
+                    }
+                });
+                let mut response = edge.handle(request, peer).await;
+                if is_read.is_some_and(|is_read| !is_read.load(Relaxed)) {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
                 Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, &activity)))
