@@ -21,8 +21,8 @@ const CONNECTIONS: &str = "16";
 /// One insert of a pet with one tag, as the program does it.
 const INSERT: &str = r#"\set id random(1, 9000000000000000)
 BEGIN;
-INSERT INTO petstore.pet (id, name, category, photo_urls, tags, status) VALUES (:id, 'Pet number ' || :id, '{"id":1,"name":"Dogs"}', '["https://example.com/a.jpg"]', '[{"id":1,"name":"tag1"}]', 'available');
-INSERT INTO petstore.pet_tag (name, pet_id) VALUES ('tag' || :id % 100, :id);
+INSERT INTO petstore.pet (id, name, category, photo_urls, tags, status) VALUES (:id, 'Pet number ' || :id::bigint, '{"id":1,"name":"Dogs"}', '["https://example.com/a.jpg"]', '[{"id":1,"name":"tag1"}]', 'available');
+INSERT INTO petstore.pet_tag (name, pet_id) VALUES ('tag' || (:id::bigint % 100), :id);
 COMMIT;
 "#;
 

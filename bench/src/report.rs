@@ -95,13 +95,14 @@ pub(crate) fn print_titles() {
 pub(crate) fn write(docs: &Path, lines: &[Line], machine: &str) -> std::io::Result<()> {
     const START: &str = "<!-- written by make bench -->\n";
     const END: &str = "<!-- end -->\n";
-    let mut table = format!("{machine}\n\n| {} |\n|{}\n", TITLES.join(" | "), "---|".repeat(TITLES.len()));
+    let mut table =
+        format!("{machine}\n\n| {} | |\n|{}\n", TITLES.join(" | "), "---|".repeat(TITLES.len() + 1));
     for line in lines {
         let _ = writeln!(
             table,
             "| {} |{}",
             line.cells().join(" | "),
-            if line.is_met() { "" } else { " missed |" }
+            if line.is_met() { " |" } else { " missed |" }
         );
     }
     let path = docs.join("performance.md");
