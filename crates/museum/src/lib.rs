@@ -137,7 +137,7 @@ impl Museum {
             limits: self.limits,
             validation: Some(ValidationContext::new(self.clone())),
             xml: false,
-            key_headers: None,
+            key_headers: &[],
             extra_routes: Router::new(),
             exposed: &[],
             documentation_client: None,

@@ -20,10 +20,7 @@ use crate::Petstore;
 const PETS: &[&str] = &["write:pets", "read:pets"];
 
 /// The headers of an API key: the documented one, and one without an underscore, which some proxies drop.
-const KEY_HEADERS: [&str; 2] = ["api_key", "x-api-key"];
-
-/// The same as the value of a header.
-pub(crate) const KEY_HEADERS_LIST: &str = "api_key, x-api-key";
+pub(crate) const KEY_HEADERS: &[&str] = &["api_key", "x-api-key"];
 
 /// A caller with an access token for pets.
 pub(crate) struct PetsCaller;
@@ -102,7 +99,7 @@ enum Key {
 /// Reads the API key of a request, and counts the call if it is valid. Of two keys, one in each header, one valid key is enough.
 async fn sent_key(parts: &Parts, store: &Petstore) -> Result<Key> {
     let mut found = Key::Absent;
-    for name in KEY_HEADERS {
+    for &name in KEY_HEADERS {
         let mut sent = parts.headers.get_all(name).iter();
         let Some(key) = sent.next() else { continue };
         if sent.next().is_some() {

@@ -133,7 +133,7 @@ impl Petstore {
             limits: self.limits,
             validation: None,
             xml: true,
-            key_headers: Some(caller::KEY_HEADERS_LIST),
+            key_headers: caller::KEY_HEADERS,
             extra_routes: self.sign_in.router.clone(),
             exposed: &["x-rate-limit", "x-expires-after"],
             documentation_client: self.sign_in.documentation_client.clone(),

@@ -174,7 +174,7 @@ impl Train {
             limits: self.request_limits,
             validation: Some(ValidationContext::new(self.clone())),
             xml: true,
-            key_headers: None,
+            key_headers: &[],
             extra_routes: self.sign_in.router.clone(),
             exposed: &["ratelimit"],
             documentation_client: self.sign_in.documentation_client.clone(),

@@ -10,7 +10,7 @@ use tower_http::compression::{
     predicate::{NotForContentType, Predicate, SizeAbove},
 };
 
-/// The layer for routers whose requests are rare.
+/// The layer for the pages, which are called rarely.
 pub(crate) fn layer() -> CompressionLayer<impl Predicate> {
     CompressionLayer::new().compress_when(worth_it())
 }
@@ -20,16 +20,16 @@ fn worth_it() -> impl Predicate {
     SizeAbove::new(1400).and(NotForContentType::IMAGES)
 }
 
-/// The answer to a client that sent this `Accept-Encoding`.
-pub(crate) async fn compress(response: Response, accepted: Option<HeaderValue>) -> Response {
+/// The answer to a client that sent these values of `Accept-Encoding`.
+pub(crate) async fn compress(response: Response, accepted: Vec<HeaderValue>) -> Response {
     // With a quality, the client may reject even an answer that is not compressed.
-    let has_quality = accepted.as_ref().is_some_and(|accepted| accepted.as_bytes().contains(&b';'));
+    let has_quality = accepted.iter().any(|accepted| accepted.as_bytes().contains(&b';'));
     if !has_quality && !worth_it().should_compress(&response) {
         return response;
     }
     let mut request = Request::new(Body::empty());
-    if let Some(accepted) = accepted {
-        request.headers_mut().insert(header::ACCEPT_ENCODING, accepted);
+    for accepted in accepted {
+        request.headers_mut().append(header::ACCEPT_ENCODING, accepted);
     }
     let mut response = Some(response);
     let answer = service_fn(move |_: Request| {

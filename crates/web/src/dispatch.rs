@@ -33,7 +33,7 @@ pub(crate) struct Dispatch {
     pub(crate) router: Router,
     pub(crate) anonymous: Anonymous,
     pub(crate) cors: Cors,
-    /// The headers that an API key may be in.
+    /// The headers that an API key may be in, if the service has keys.
     pub(crate) key_headers: Option<HeaderValue>,
 }
 
@@ -57,15 +57,17 @@ impl Dispatch {
         let route = self.operations.at(path);
         let in_api = route.is_some() || self.is_in_api(path);
         let preflight = in_api && request.method() == Method::OPTIONS;
-        if preflight && route.is_some() {
-            return Cors::preflight(request.headers());
-        }
         if let Some(route) = route {
             context.set_route(RequestRoute::Operation(route.clone()));
+            if preflight {
+                let mut response = Cors::preflight(request.headers());
+                response.headers_mut().insert(header::ALLOW, route.allow.clone());
+                return response;
+            }
         }
         let operation = route.and_then(|route| route.operation(request.method()));
         let asked = preflight.then(|| request.headers().clone());
-        let accept_encoding = request.headers().get(header::ACCEPT_ENCODING).cloned();
+        let accepted = request.headers().get_all(header::ACCEPT_ENCODING).iter().cloned().collect();
         let answer = self.call(operation, request, &context).await;
         let mut response = answer.unwrap_or_else(IntoResponse::into_response);
         if response.extensions_mut().remove::<Page>().is_some() || !in_api {
@@ -85,7 +87,7 @@ impl Dispatch {
             headers.insert(RATE_LIMIT, value.clone());
         }
         self.cors.add_headers(headers);
-        compression::compress(response, accept_encoding).await
+        compression::compress(response, accepted).await
     }
 
     /// Calls the handler. Counts a call of an operation that needs no credentials (also if the call has some), a call of the

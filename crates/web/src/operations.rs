@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::Request;
-use http::Method;
+use http::{HeaderValue, Method};
 use utoipa::openapi::{
     OpenApi, RefOr,
     path::{self, ParameterIn, PathItem},
@@ -26,8 +26,8 @@ pub(crate) struct Route {
     /// As in `/v3/pet/{petId}`.
     pub(crate) pattern: String,
     operations: Vec<(Method, Operation)>,
-    /// Of requests whose method the route does not have.
-    other_times: Times,
+    /// Its methods, as the header `Allow` of an answer to `OPTIONS`.
+    pub(crate) allow: HeaderValue,
 }
 
 pub(crate) struct Operation {
@@ -58,7 +58,7 @@ impl Operations {
         for (path, item) in &document.paths.paths {
             let pattern = format!("{prefix}{path}");
             let operations = operations(item, document);
-            let route = Route { pattern: pattern.clone(), operations, other_times: Times::default() };
+            let route = Route { pattern: pattern.clone(), allow: allow(&operations), operations };
             let inserted = routes.insert(pattern, Arc::new(route));
             debug_assert!(inserted.is_ok(), "the router has these routes as well");
         }
@@ -77,10 +77,11 @@ impl Route {
         self.operations.iter().find(|(one, _)| one == method).map(|(_, operation)| operation)
     }
 
-    pub(crate) fn times(&self, method: &Method) -> &Times {
-        // A HEAD is another row of the metrics than a GET.
-        let found = (method != Method::HEAD).then(|| self.operation(method)).flatten();
-        found.map_or(&self.other_times, |operation| &operation.times)
+    /// The times of the operation with this method. A `HEAD`, and a method that the route does not have, are other rows of the
+    /// metrics.
+    pub(crate) fn times(&self, method: &Method) -> Option<&Times> {
+        let operation = self.operation(method).filter(|_| method != Method::HEAD)?;
+        Some(&operation.times)
     }
 }
 
@@ -149,6 +150,14 @@ fn operations(item: &PathItem, document: &OpenApi) -> Vec<(Method, Operation)> {
     operations
 }
 
+fn allow(operations: &[(Method, Operation)]) -> HeaderValue {
+    let methods: Vec<_> = operations
+        .iter()
+        .map(|(method, _)| if method == Method::GET { "GET,HEAD" } else { method.as_str() })
+        .collect();
+    HeaderValue::try_from(methods.join(",")).unwrap_or(HeaderValue::from_static(""))
+}
+
 /// Whether an operation takes an API key in a header.
 fn takes_a_key(operation: &path::Operation, document: &OpenApi) -> bool {
     let schemes = document.components.as_ref().map(|components| &components.security_schemes);
@@ -159,4 +168,31 @@ fn takes_a_key(operation: &path::Operation, document: &OpenApi) -> bool {
     // A requirement has its names only in its written form.
     let requirements = operation.security.iter().flatten().filter_map(|one| serde_json::to_value(one).ok());
     requirements.filter_map(|one| one.as_object().cloned()).any(|one| one.keys().any(is_key))
+}
+
+#[cfg(test)]
+mod tests {
+    use utoipa::openapi::{HttpMethod, OpenApiBuilder, PathItem, PathsBuilder};
+
+    use super::*;
+
+    #[test]
+    fn head_and_unsupported_methods_do_not_use_the_times_of_an_operation() {
+        let mut item = PathItem::new(HttpMethod::Get, path::Operation::new());
+        item.delete = Some(path::Operation::new());
+        let paths = PathsBuilder::new().path("/pet/{petId}", item).build();
+        let operations = Operations::new(&OpenApiBuilder::new().paths(paths).build(), "/v3");
+        let route = operations.at("/v3/pet/7").unwrap();
+        assert_eq!(
+            (route.pattern.as_str(), route.allow.to_str().unwrap()),
+            ("/v3/pet/{petId}", "GET,HEAD,DELETE")
+        );
+        for (method, kept) in
+            [(Method::GET, true), (Method::DELETE, true), (Method::HEAD, false), (Method::PUT, false)]
+        {
+            assert_eq!(route.times(&method).is_some(), kept, "{method}");
+        }
+        assert!(route.operation(&Method::HEAD).is_some() && route.operation(&Method::PUT).is_none());
+        assert!(operations.at("/v3/pet").is_none());
+    }
 }

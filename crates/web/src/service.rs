@@ -60,8 +60,8 @@ pub struct Service<'a> {
     /// Whether it also has XML: problems may then be in XML. An operation whose document has an answer in XML chooses with
     /// [`crate::ResponseFormat`]; the others answer only in JSON.
     pub xml: bool,
-    /// The headers that an API key may be in, as a list.
-    pub key_headers: Option<&'static str>,
+    /// The headers that an API key may be in.
+    pub key_headers: &'static [&'static str],
     /// Routes at the root in addition to the API, such as the sign-in. Pages of other origins may not call them.
     pub extra_routes: Router,
     /// Response headers that pages of other origins may read, besides those that every service has.
@@ -139,7 +139,9 @@ impl Service<'_> {
             router: self.api.fallback_service(other),
             anonymous,
             cors: Cors::new(self.exposed),
-            key_headers: self.key_headers.map(HeaderValue::from_static),
+            key_headers: HeaderValue::try_from(self.key_headers.join(", "))
+                .ok()
+                .filter(|list| !list.is_empty()),
         }
         .into_router()
     }

@@ -29,7 +29,7 @@ impl Times {
     }
 }
 
-/// Records a request that no operation answers.
+/// Records a request without a kept handle.
 pub(crate) fn record(labels: Labels<'_>, status: u16, took: Duration) {
     histogram(labels, status).record(took.as_secs_f64());
 }

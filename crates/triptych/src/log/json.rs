@@ -128,3 +128,62 @@ impl Write for Escaped<'_, '_> {
         self.0.write_str(&text[plain..])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io,
+        sync::{Arc, Mutex},
+    };
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Buffer {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The line of an event.
+    fn line(event: impl FnOnce()) -> String {
+        let buffer = Buffer::default();
+        let writer = buffer.clone();
+        let log = tracing_subscriber::fmt().event_format(JsonLines).with_writer(move || writer.clone());
+        tracing::subscriber::with_default(log.finish(), event);
+        String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap()
+    }
+
+    #[test]
+    fn json_keeps_its_meaning_and_has_no_character_that_acts() {
+        let text = "/a\u{85}\u{202e}\u{2028}\n\r\t\u{8} \"quoted\" \\ é 東";
+        let line = line(|| tracing::info!(text, debug = ?text, "{text}"));
+        let (object, end) = line.split_at(line.len() - 1);
+        assert_eq!(end, "\n");
+        assert!(!object.chars().any(acts), "{object}");
+        let read: Value = serde_json::from_str(object).unwrap();
+        assert_eq!((&read["text"], &read["message"]), (&json!(text), &json!(text)));
+        assert_eq!(read["debug"], json!(format!("{text:?}")));
+    }
+
+    #[test]
+    fn members_have_their_types_and_order() {
+        let absent: Option<&str> = None;
+        let line = line(|| {
+            tracing::warn!(target: "test", count = 3_u64, change = -2_i64, ms = 1.0, bad = f64::NAN, ok = true, absent, "done");
+        });
+        let (_, rest) = line.split_once("\",").unwrap();
+        assert_eq!(
+            rest,
+            "\"level\":\"WARN\",\"message\":\"done\",\"count\":3,\"change\":-2,\"ms\":1.0,\"bad\":null,\"ok\":true,\"target\":\"test\"}\n"
+        );
+    }
+}

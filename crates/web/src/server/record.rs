@@ -43,15 +43,15 @@ impl Record {
     fn record(&self, status: u16, message: &str, problem: Option<&Problem>) {
         let took = self.start.elapsed();
         let (service, method) = (self.context.service(), known(&self.method));
-        match self.context.route() {
-            Some(RequestRoute::Operation(route)) => {
-                let labels = Labels { service, method, route: &route.pattern };
-                route.times(&self.method).record(labels, status, took);
-            }
-            Some(RequestRoute::Other(route)) => {
-                times::record(Labels { service, method, route: route.as_str() }, status, took);
-            }
-            None => times::record(Labels { service, method, route: "none" }, status, took),
+        let (route, times) = match self.context.route() {
+            Some(RequestRoute::Operation(route)) => (route.pattern.as_str(), route.times(&self.method)),
+            Some(RequestRoute::Other(route)) => (route.as_str(), None),
+            None => ("none", None),
+        };
+        let labels = Labels { service, method, route };
+        match times {
+            Some(times) => times.record(labels, status, took),
+            None => times::record(labels, status, took),
         }
         let (method, id, client) = (&self.method, &**self.context.id(), self.context.client_ip());
         // The query may contain secrets.

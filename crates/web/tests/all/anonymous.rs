@@ -65,7 +65,7 @@ async fn start() -> Open {
         limits: RequestLimits { anonymous_calls_per_hour: 3, ..RequestLimits::default() },
         validation: None,
         xml: false,
-        key_headers: None,
+        key_headers: &[],
         extra_routes: Router::new()
             .route("/oauth/token", post(async || StatusCode::UNAUTHORIZED))
             .route("/.well-known/server", get(async || "metadata")),

@@ -31,7 +31,7 @@ async fn start(background: &Background) -> (Store, Server, Client) {
         limits: RequestLimits::default(),
         validation: None,
         xml: false,
-        key_headers: None,
+        key_headers: &[],
         extra_routes: Router::new(),
         exposed: &[],
         documentation_client: None,

@@ -44,7 +44,7 @@ async fn start(begun: mpsc::UnboundedSender<mpsc::UnboundedSender<()>>) -> (Stor
         limits: RequestLimits { memory_bytes: 10_000, ..RequestLimits::default() },
         validation: None,
         xml: false,
-        key_headers: None,
+        key_headers: &[],
         extra_routes: Router::new(),
         exposed: &[],
         documentation_client: None,

@@ -77,7 +77,7 @@ async fn start() -> (Store, Server, Client) {
         limits: RequestLimits::default(),
         validation: None,
         xml: false,
-        key_headers: None,
+        key_headers: &[],
         extra_routes: axum::Router::new(),
         exposed: &[],
         documentation_client: None,

@@ -46,7 +46,7 @@ async fn start() -> (Store, Server, Client) {
         limits: RequestLimits::default(),
         validation: None,
         xml: false,
-        key_headers: None,
+        key_headers: &[],
         extra_routes: Router::new().route("/oauth/page", get(async || "x".repeat(2000))),
         exposed: &[],
         documentation_client: None,
@@ -106,6 +106,12 @@ async fn pages_of_any_origin_may_call_the_api_and_read_its_headers() {
     assert_eq!(preflight.header("access-control-allow-headers"), "authorization,content-type");
     assert_eq!(preflight.header("access-control-max-age"), "3600");
     assert_eq!(preflight.header("access-control-allow-credentials"), "");
+
+    // Of an operation in the document.
+    let preflight = client.call(Method::OPTIONS, "/v1/conflict").send().await;
+    preflight.has_status(200);
+    assert_eq!(preflight.header("allow"), "POST");
+    assert_eq!(preflight.header("access-control-allow-origin"), "*");
 
     for (method, path, status) in [
         (Method::GET, "/v1/small", 200),

@@ -64,7 +64,7 @@ async fn start(xml: bool) -> (Store, Server, Client) {
         limits: RequestLimits { body_bytes: 500, ..RequestLimits::default() },
         validation: None,
         xml,
-        key_headers: None,
+        key_headers: &[],
         extra_routes: beside,
         exposed: &["X-Rate-Limit", "x-expires-after"],
         documentation_client: None,
