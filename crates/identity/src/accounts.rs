@@ -192,13 +192,17 @@ impl Accounts {
         self.change(name, account::remove).await
     }
 
-    /// The same, with what else a service stores about the account: in one transaction, `also` first.
+    /// The same, with what else a service stores about the account, in one transaction. `also` runs after the transactions that
+    /// hold the account's lock, so it finds their rows.
     pub async fn remove_with(
         &self,
         name: &str,
         also: impl Fn(&mut WriteTx<'_>, Uuid) -> Result<(), db::Error> + Send + 'static,
     ) -> Result<(), ChangeError> {
         let remove = move |tx: &mut WriteTx<'_>, id| {
+            if !account::lock(tx, id)? {
+                return Ok(false);
+            }
             also(tx, id)?;
             account::remove(tx, id)
         };

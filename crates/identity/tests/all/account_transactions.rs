@@ -9,6 +9,7 @@ use identity::{
     account::{self, Name},
 };
 use jiff::Timestamp;
+use testkit::{Engine, Fixture};
 use uuid::Uuid;
 use web::Random;
 
@@ -168,4 +169,36 @@ testkit::on_both_engines! {
         let outcomes: Vec<_> = join_all(tries).await.into_iter().map(Result::unwrap).collect();
         assert_eq!(outcomes.iter().filter(|&&got| got).count(), 1, "{outcomes:?}");
     }
+}
+
+/// The interleaving in which a removal that locks the account last would miss a row: a transaction of the service holds the account,
+/// the removal waits for it, and the transaction adds its row. SQLite has one writer at a time.
+#[tokio::test]
+async fn removal_finds_the_row_of_a_transaction_that_holds_the_account() {
+    let world = World::start(Engine::Postgres).await;
+    let id = world.add("ada", PASSWORD).await;
+    let subject = "of the service".as_bytes();
+    let (locked, mut is_locked) = tokio::sync::mpsc::unbounded_channel();
+    let add_row = write(&world, move |tx| {
+        assert!(account::lock(tx, id)?);
+        locked.send(()).unwrap();
+        let waiting =
+            "SELECT 1 FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid";
+        while tx.row(waiting, &[], |_| Ok(()))?.is_none() {}
+        let row = "INSERT INTO sign_in_throttle (subject, full_at) VALUES ($1, $2)";
+        tx.execute(row, &[subject.into(), 7_i64.into()])
+    });
+    let remove = async {
+        is_locked.recv().await.unwrap();
+        let delete_row = move |tx: &mut WriteTx<'_>, _| {
+            tx.execute("DELETE FROM sign_in_throttle WHERE subject = $1", &[subject.into()]).map(drop)
+        };
+        world.accounts.remove_with("ada", delete_row).await
+    };
+    let (added, removed) = tokio::join!(add_row, remove);
+    assert_eq!(added.unwrap(), 1);
+    removed.unwrap();
+    let left = "SELECT 1 FROM sign_in_throttle WHERE subject = $1";
+    let left = world.db.read(move |tx| tx.rows(left, &[subject.into()], |_| Ok(())));
+    assert!(left.await.unwrap_or_else(|error: Error| panic!("{error}")).is_empty());
 }
