@@ -8,23 +8,28 @@ use std::{
 };
 
 const MANIFEST: &str = env!("CARGO_MANIFEST_DIR");
+const SOURCES: [&str; 4] = ["Cargo.toml", "Cargo.lock", "crates", "bench"];
 
 /// One test for all examples: each compiles after the ones before it, as a contributor would try them.
 #[test]
 fn diffs_of_contributing_apply_and_compile() {
     let root = Path::new(MANIFEST).ancestors().nth(2).unwrap();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    // Always the same folder: Cargo compiles again only what an example changes.
-    let copy = target.join("contributing");
-    for name in ["Cargo.toml", "Cargo.lock", "crates", "bench"] {
-        mirror(&root.join(name), &copy.join(name));
+    let changed = tempfile::tempdir_in(target).unwrap();
+    for name in SOURCES {
+        mirror(&root.join(name), &changed.path().join(name));
     }
     let text = fs::read_to_string(root.join("CONTRIBUTING.md")).unwrap();
     let diffs: Vec<_> =
         text.split("```diff\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     assert_eq!(diffs.len(), 2, "an optional member, and an operation");
     for diff in diffs {
-        apply(diff, &copy, target);
+        apply(diff, changed.path(), target);
+    }
+    // Always the same folder, and only files that differ are written: Cargo compiles again only what has changed since the last run.
+    let copy = target.join("contributing");
+    for name in SOURCES {
+        mirror(&changed.path().join(name), &copy.join(name));
     }
     let mut check = Command::new(env!("CARGO"));
     check.args(["check", "--quiet", "--offline", "--locked", "--workspace", "--test", "all"]);
