@@ -53,7 +53,7 @@ impl Database {
         let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let name = free.unwrap_or_else(|| {
             let name = new_name();
-            server.run("postgres", &format!("CREATE DATABASE {name}"));
+            server.run("postgres", &[&format!("CREATE DATABASE {name}")]);
             name
         });
         Database { url: server.url(&name), name, port: server.port }
@@ -65,16 +65,15 @@ impl Drop for Database {
         let (server, old, new) = (cluster(), &self.name, new_name());
         // Processes of the test may still run for a moment. They must not reach the database of the next test, so the database
         // gets another name while no session can start.
-        server.run("postgres", &format!("ALTER DATABASE {old} WITH ALLOW_CONNECTIONS false"));
+        let closed = format!("ALTER DATABASE {old} WITH ALLOW_CONNECTIONS false");
         let sessions =
             format!("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '{old}'");
-        server.run("postgres", &sessions);
         let renamed = format!(
             "ALTER DATABASE {old} RENAME TO {new}; ALTER DATABASE {new} RESET ALL;
              ALTER DATABASE {new} WITH ALLOW_CONNECTIONS true"
         );
-        server.run("postgres", &renamed);
-        server.run(&new, EMPTY);
+        server.run("postgres", &[&closed, &sessions, &renamed]);
+        server.run(&new, &[EMPTY]);
         FREE.lock().unwrap_or_else(PoisonError::into_inner).push(new);
     }
 }
@@ -95,9 +94,12 @@ impl Cluster {
         format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
     }
 
-    pub(crate) fn run(&self, database: &str, sql: &str) {
-        let done = self.connected(database, |mut client| client.batch_execute(sql));
-        done.expect("the test cluster runs the statement");
+    /// Runs each in a transaction of its own, all on one connection: to open one takes longer than most statements.
+    pub(crate) fn run(&self, database: &str, transactions: &[&str]) {
+        let done = self.connected(database, |mut client| {
+            transactions.iter().try_for_each(|sql| client.batch_execute(sql))
+        });
+        done.expect("the test cluster runs the statements");
     }
 
     fn answers(&self) -> bool {
