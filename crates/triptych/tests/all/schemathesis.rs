@@ -6,9 +6,9 @@ use std::{path::Path, process::Command};
 use crate::common::Workspace;
 use testkit::{Client, Engine, Program, Store, parameter};
 
-/// How many requests the fuzzing phase generates for each operation; `make torture` has more. The other phases send what they
+/// How many requests the fuzzing phase generates for each operation; `make torture` has ten times as many. The other phases send what they
 /// derive from the document, however few these are.
-const EXAMPLES: usize = 10;
+const EXAMPLES: usize = 5;
 
 /// Runs it against a service of a fresh demo.
 async fn keeps_to_its_document(service: &str) {
