@@ -53,7 +53,7 @@ impl Database {
         let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let name = free.unwrap_or_else(|| {
             let name = new_name();
-            server.run("postgres", &[&format!("CREATE DATABASE {name}")]);
+            server.run("postgres", &format!("CREATE DATABASE {name}"));
             name
         });
         Database { url: server.url(&name), name, port: server.port }
@@ -66,14 +66,22 @@ impl Drop for Database {
         // Processes of the test may still run for a moment. They must not reach the database of the next test, so the database
         // gets another name while no session can start.
         let closed = format!("ALTER DATABASE {old} WITH ALLOW_CONNECTIONS false");
-        let sessions =
-            format!("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '{old}'");
+        let end_sessions = |name: &str| {
+            format!("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '{name}'")
+        };
         let renamed = format!(
             "ALTER DATABASE {old} RENAME TO {new}; ALTER DATABASE {new} RESET ALL;
              ALTER DATABASE {new} WITH ALLOW_CONNECTIONS true"
         );
-        server.run("postgres", &[&closed, &sessions, &renamed]);
-        server.run(&new, &[EMPTY]);
+        let emptied = server.connected("postgres", |mut client| {
+            client.batch_execute(&closed)?;
+            client.batch_execute(&end_sessions(old))?;
+            client.batch_execute(&renamed)?;
+            server.run(&new, EMPTY);
+            // The session above may take a moment to end, and the next test may count sessions.
+            client.batch_execute(&end_sessions(&new))
+        });
+        emptied.expect("the database of the test is emptied");
         FREE.lock().unwrap_or_else(PoisonError::into_inner).push(new);
     }
 }
@@ -94,12 +102,9 @@ impl Cluster {
         format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// Runs each in a transaction of its own, all on one connection: to open one takes longer than most statements.
-    pub(crate) fn run(&self, database: &str, transactions: &[&str]) {
-        let done = self.connected(database, |mut client| {
-            transactions.iter().try_for_each(|sql| client.batch_execute(sql))
-        });
-        done.expect("the test cluster runs the statements");
+    pub(crate) fn run(&self, database: &str, sql: &str) {
+        let done = self.connected(database, |mut client| client.batch_execute(sql));
+        done.expect("the test cluster runs the statement");
     }
 
     fn answers(&self) -> bool {
