@@ -2,6 +2,8 @@
 
 pub(crate) mod api;
 pub(crate) mod store;
+#[cfg(test)]
+mod store_tests;
 mod when;
 
 use jiff::Timestamp;
