@@ -7,15 +7,11 @@ use tracing::{
     field::{Field, Visit},
 };
 use tracing_subscriber::{
-    fmt::{
-        FmtContext, FormatEvent, FormatFields,
-        format::Writer,
-        time::{FormatTime, SystemTime},
-    },
+    fmt::{FmtContext, FormatEvent, FormatFields, format::Writer},
     registry::LookupSpan,
 };
 
-use super::acts;
+use super::{acts, timestamp};
 
 /// Writes a line straight into the buffer of its thread.
 pub(super) struct JsonLines;
@@ -28,7 +24,7 @@ where
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut line: Writer<'_>, event: &Event<'_>) -> fmt::Result {
         let metadata = event.metadata();
         line.write_str("{\"timestamp\":\"")?;
-        SystemTime.format_time(&mut line)?;
+        timestamp::write_now(&mut line)?;
         line.write_str("\",\"level\":\"")?;
         line.write_str(metadata.level().as_str())?;
         line.write_char('"')?;
@@ -98,10 +94,31 @@ impl Visit for Members<'_> {
     fn record_f64(&mut self, field: &Field, value: f64) {
         match value.is_finite() {
             // With a fraction, as a reader of JSON expects of this member.
-            true => self.add(field, format_args!("{value:?}")),
+            true => self.write(field, |line| write_number(line, value)),
             false => self.add(field, format_args!("null")),
         }
     }
+}
+
+/// Writes a number with its shortest fraction. Most are times in milliseconds with at most three digits after the point, which
+/// integers give in a fraction of the time.
+fn write_number(line: &mut impl Write, value: f64) -> fmt::Result {
+    let thousandths = (value * 1000.0).round();
+    // The shortest text of a number with at most 15 digits is the text that it was read from.
+    if !(0.0..1e12).contains(&thousandths) || thousandths / 1000.0 != value || value.is_sign_negative() {
+        return write!(line, "{value:?}");
+    }
+    let thousandths = thousandths as u64;
+    let (whole, mut fraction, mut digits) = (thousandths / 1000, thousandths % 1000, 3);
+    while digits > 1 && fraction.is_multiple_of(10) {
+        (fraction, digits) = (fraction / 10, digits - 1);
+    }
+    write!(line, "{whole}.{fraction:0digits$}")
+}
+
+/// Whether a byte is a character that a JSON string and a terminal take as it is.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
 }
 
 /// The inside of a JSON string, in which no character acts on a terminal.
@@ -109,7 +126,9 @@ struct Escaped<'l, 'w>(&'l mut Writer<'w>);
 
 impl Write for Escaped<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        // Nearly all text is plain, and goes out in one piece.
+        if text.bytes().all(is_plain) {
+            return self.0.write_str(text);
+        }
         let mut plain = 0;
         for (at, c) in text.char_indices().filter(|(_, c)| matches!(c, '"' | '\\') || acts(*c)) {
             self.0.write_str(&text[plain..at])?;
@@ -172,6 +191,17 @@ mod tests {
         let read: Value = serde_json::from_str(object).unwrap();
         assert_eq!((&read["text"], &read["message"]), (&json!(text), &json!(text)));
         assert_eq!(read["debug"], json!(format!("{text:?}")));
+    }
+
+    #[test]
+    fn number_has_its_shortest_text() {
+        let thousandths = (0_i64..20_000).chain([999_999, 1_000_000, 123_456_789, 999_999_999_999]);
+        let others = [-0.0, -1.5, 0.0001, 1.2345, 1e9, 1e16, 1e300, 5e-324, 0.1 + 0.2];
+        for value in thousandths.map(|number| number as f64 / 1000.0).chain(others) {
+            let mut text = String::new();
+            write_number(&mut text, value).unwrap();
+            assert_eq!(text, format!("{value:?}"));
+        }
     }
 
     #[test]

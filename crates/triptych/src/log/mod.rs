@@ -1,6 +1,7 @@
 //! The log: text on a terminal, else JSON, on standard error.
 
 mod json;
+mod timestamp;
 
 use std::io::{self, IsTerminal, Write, stderr};
 
