@@ -26,10 +26,10 @@ use utoipa::{
         security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
 };
-use utoipa_axum::routes;
 use web::{
-    Background, Clock, Random, RequestLimits, ValidationContext,
-    openapi::{ApiRoutes, ProblemFormats},
+    App, Background, Clock, Random, RequestLimits, ValidationContext,
+    openapi::{ApiRoutes, Handlers, ProblemFormats},
+    routes,
 };
 
 pub(crate) use demo::ACCOUNT as DEMO_ACCOUNT;
@@ -120,14 +120,14 @@ impl Museum {
         format!("{}{}{path}", self.address, SERVICE.prefix)
     }
 
-    /// The router to serve.
-    pub fn router(&self) -> Router {
+    /// What answers its requests.
+    pub fn app(&self) -> App {
         let (api, openapi) = routes_and_document(&self.address);
         let openapi = examples::add(openapi, &self.hours, self.clock.now());
         web::Service {
             title: SERVICE.title,
             about: "Opening hours, special events and tickets of an imaginary museum, kept for real.",
-            api: api.with_state(self.clone()),
+            api: api.with_state(self),
             prefix: SERVICE.prefix,
             address: &self.address,
             openapi,
@@ -142,7 +142,7 @@ impl Museum {
             exposed: &[],
             documentation_client: None,
         }
-        .into_router()
+        .into_app()
     }
 }
 
@@ -151,9 +151,9 @@ pub fn openapi(address: &str) -> utoipa::openapi::OpenApi {
     routes_and_document(address).1
 }
 
-/// Every operation once: the router and the document are made from the same list.
-fn routes_and_document(address: &str) -> (Router<Museum>, utoipa::openapi::OpenApi) {
-    let (router, document) = ApiRoutes::new(SERVICE.prefix, Document::openapi())
+/// Every operation once: the handlers and the document are made from the same list.
+fn routes_and_document(address: &str) -> (Handlers<Museum>, utoipa::openapi::OpenApi) {
+    let (handlers, document) = ApiRoutes::new(SERVICE.prefix, Document::openapi())
         .routes(routes!(hours::api::list))
         .routes(routes!(event::api::create, event::api::list))
         .routes(routes!(event::api::get, event::api::change, event::api::delete))
@@ -162,7 +162,7 @@ fn routes_and_document(address: &str) -> (Router<Museum>, utoipa::openapi::OpenA
         .finish();
     let mut document = web::openapi::complete(document, ProblemFormats::Json);
     document.info.extensions = Some(ExtensionsBuilder::new().add("x-version-label", VERSION_LABEL).build());
-    (router, web::openapi::at_address(document, address))
+    (handlers, web::openapi::at_address(document, address))
 }
 
 #[derive(OpenApi)]

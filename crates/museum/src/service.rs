@@ -2,13 +2,13 @@
 
 use std::net::SocketAddr;
 
-use axum::Router;
 use db::Migrations;
 use futures_util::{FutureExt, future::BoxFuture};
 use identity::ChangeError;
 use jiff::Timestamp;
 use service::{Description, Error, Instance, Running, Service};
 use utoipa::openapi::OpenApi;
+use web::App;
 
 use crate::{DEMO_ACCOUNT, Museum, Settings, examples, hours::Hours, routes_and_document, ticket};
 
@@ -76,8 +76,8 @@ impl Service for Settings {
 }
 
 impl Running for Museum {
-    fn router(&self) -> Router {
-        self.router()
+    fn app(&self) -> App {
+        self.app()
     }
 
     fn run(self: Box<Self>, stop: BoxFuture<'static, ()>) -> BoxFuture<'static, ()> {

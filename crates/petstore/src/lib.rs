@@ -19,12 +19,14 @@ mod user;
 use std::{ops::Deref, sync::Arc};
 
 use ::service::{Instance, SignIn};
-use axum::Router;
 use db::Db;
 use identity::{Accounts, ApiKeys, Quota, Sessions, oauth};
 use ids::Ids;
-use utoipa_axum::routes;
-use web::{Background, Clock, Problem, Random, RequestLimits, openapi::ApiRoutes};
+use web::{
+    App, Background, Clock, Problem, Random, RequestLimits,
+    openapi::{ApiRoutes, Handlers},
+    routes,
+};
 
 pub use demo::{API_KEY as DEMO_API_KEY, USERS as DEMO_USERS};
 pub use service::{MIGRATIONS, SERVICE, Settings};
@@ -115,15 +117,15 @@ impl Petstore {
         Ok(petstore)
     }
 
-    /// The router to serve.
-    pub fn router(&self) -> Router {
+    /// What answers its requests.
+    pub fn app(&self) -> App {
         let (api, mut openapi) = routes_and_document(&self.address);
         self.sign_in.describe(&SERVICE, &mut openapi);
         let openapi = examples::with_examples(openapi, self.clock.now());
         web::Service {
             title: SERVICE.title,
             about: "Pets, orders and users of an imaginary pet store, kept for real.",
-            api: api.with_state(self.clone()),
+            api: api.with_state(self),
             prefix: SERVICE.prefix,
             address: &self.address,
             openapi,
@@ -138,7 +140,7 @@ impl Petstore {
             exposed: &["x-rate-limit", "x-expires-after"],
             documentation_client: self.sign_in.documentation_client.clone(),
         }
-        .into_router()
+        .into_app()
     }
 
     /// The accounts of its users.
@@ -162,8 +164,8 @@ pub fn openapi(address: &str) -> utoipa::openapi::OpenApi {
     routes_and_document(address).1
 }
 
-/// Every operation once: the router and the document are made from the same list. Those of the first list answer in JSON only.
-fn routes_and_document(address: &str) -> (Router<Petstore>, utoipa::openapi::OpenApi) {
+/// Every operation once: the handlers and the document are made from the same list. Those of the first list answer in JSON only.
+fn routes_and_document(address: &str) -> (Handlers<Petstore>, utoipa::openapi::OpenApi) {
     let (json, mut document) = ApiRoutes::new(SERVICE.prefix, document::empty(address))
         .routes(routes!(image::api::upload))
         .routes(routes!(inventory::get))

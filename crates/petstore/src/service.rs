@@ -2,7 +2,6 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use axum::Router;
 use db::Migrations;
 use futures_util::{FutureExt, future::BoxFuture};
 use identity::{
@@ -15,6 +14,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use service::{Description, Error, Instance, Oauth, OauthSettings, Running, Service};
 use utoipa::openapi::OpenApi;
+use web::App;
 
 use crate::{
     DEMO_API_KEY, DEMO_USERS, Petstore, examples,
@@ -152,8 +152,8 @@ impl Service for Settings {
 }
 
 impl Running for Petstore {
-    fn router(&self) -> Router {
-        self.router()
+    fn app(&self) -> App {
+        self.app()
     }
 
     /// The pet store has no background work.

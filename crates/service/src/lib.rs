@@ -3,7 +3,7 @@
 //! - [`Service`]: a service with its settings. The program has a list of them and knows nothing else about each.
 //! - [`Description`]: the properties that all instances of a service share: its name, its tables, its OAuth scopes.
 //! - [`Instance`]: the database, clock, random source, address and limits of one instance.
-//! - [`Running`]: an open instance: its router and its background work.
+//! - [`Running`]: an open instance: what answers its requests, and its background work.
 //!
 //! Nothing in a service is global, so that a process can open any number of instances of it.
 
@@ -14,7 +14,6 @@ mod sign_in;
 
 use std::{fmt::Debug, net::SocketAddr};
 
-use axum::Router;
 pub use description::{Description, Oauth};
 use futures_util::future::BoxFuture;
 use identity::ChangeError;
@@ -24,6 +23,7 @@ use secrecy::SecretString;
 pub use settings::{HIDDEN, OauthSettings, at_least_one, listen, networks};
 pub use sign_in::SignIn;
 use utoipa::openapi::OpenApi;
+use web::App;
 
 /// Why a command of the operator failed: one line for the operator.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -93,7 +93,7 @@ pub trait Service: Debug + Send + Sync {
 
 /// An instance of a service that is open.
 pub trait Running: Send {
-    fn router(&self) -> Router;
+    fn app(&self) -> App;
 
     /// Runs the background work until `stop` ends, and finishes work in progress.
     fn run(self: Box<Self>, stop: BoxFuture<'static, ()>) -> BoxFuture<'static, ()>;

@@ -2,9 +2,8 @@
 
 use std::net::SocketAddr;
 
-use axum::Router;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
-use web::{ConnectionLimits, Proxies, Random, Site};
+use web::{App, ConnectionLimits, Proxies, Random, Site};
 
 /// A running service. It stops when this is dropped; [`Server::stop`] also waits for that.
 pub struct Server {
@@ -31,15 +30,16 @@ impl Address {
         format!("http://{}", self.address)
     }
 
-    pub fn serve(self, limits: ConnectionLimits, router: Router) -> Server {
-        self.serve_as("", limits, router)
+    pub fn serve(self, limits: ConnectionLimits, app: impl Into<App>) -> Server {
+        self.serve_as("", limits, app)
     }
 
     /// The same for a service with another public address.
-    pub fn serve_as(self, address: &str, limits: ConnectionLimits, router: Router) -> Server {
+    pub fn serve_as(self, address: &str, limits: ConnectionLimits, app: impl Into<App>) -> Server {
+        let app = app.into();
         let (stop, stopped) = oneshot::channel();
         let site = Site { name: "test", address: address.into(), proxies: Proxies::default(), limits };
-        let serving = web::serve(site, self.listener, router, Random::system(), async {
+        let serving = web::serve(site, self.listener, app, Random::system(), async {
             let _ = stopped.await;
         });
         Server { address: self.address, stop: Some(stop), task: tokio::spawn(serving) }
@@ -47,11 +47,11 @@ impl Address {
 }
 
 impl Server {
-    /// Serves a router at a free address.
-    pub async fn start(limits: ConnectionLimits, router: impl FnOnce(SocketAddr) -> Router) -> Self {
+    /// Serves an application at a free address.
+    pub async fn start<A: Into<App>>(limits: ConnectionLimits, app: impl FnOnce(SocketAddr) -> A) -> Self {
         let address = Address::free().await;
-        let router = router(address.address);
-        address.serve(limits, router)
+        let app = app(address.address);
+        address.serve(limits, app)
     }
 
     pub fn address(&self) -> SocketAddr {

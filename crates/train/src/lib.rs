@@ -29,7 +29,7 @@ mod webhook;
 use std::{ops::Deref, sync::Arc};
 
 use ::service::{Instance, SignIn};
-use axum::{Router, extract::FromRef};
+use axum::extract::FromRef;
 use db::Db;
 use identity::{
     Quota,
@@ -45,8 +45,11 @@ pub use payment::{
 pub use service::{MIGRATIONS, SERVICE, Settings};
 pub use timetable::Timetable;
 use tokio::sync::Notify;
-use utoipa_axum::routes;
-use web::{Background, Clock, Random, RequestLimits, ValidationContext, openapi::ApiRoutes};
+use web::{
+    App, Background, Clock, Random, RequestLimits, ValidationContext,
+    openapi::{ApiRoutes, Handlers},
+    routes,
+};
 use webhooks::{Destinations, Webhooks};
 
 /// The demo's users: name and password.
@@ -156,15 +159,15 @@ impl Train {
         })))
     }
 
-    /// The router to serve.
-    pub fn router(&self) -> Router {
+    /// What answers its requests.
+    pub fn app(&self) -> App {
         let (api, mut openapi) = routes_and_document(&self.address, self.settings.hold());
         self.sign_in.describe(&SERVICE, &mut openapi);
         let openapi = examples::with_examples(openapi, &self.timetable, self.clock.now());
         web::Service {
             title: SERVICE.title,
             about: "Trains between real stations in Europe: find a trip, hold a seat, pay for it.",
-            api: api.with_state(self.clone()),
+            api: api.with_state(self),
             prefix: SERVICE.prefix,
             address: &self.address,
             openapi,
@@ -179,7 +182,7 @@ impl Train {
             exposed: &["ratelimit"],
             documentation_client: self.sign_in.documentation_client.clone(),
         }
-        .into_router()
+        .into_app()
     }
 }
 
@@ -188,9 +191,9 @@ pub fn openapi(address: &str, hold: SignedDuration) -> utoipa::openapi::OpenApi 
     routes_and_document(address, hold).1
 }
 
-/// Every operation once: the router and the document are made from the same list.
-fn routes_and_document(address: &str, hold: SignedDuration) -> (Router<Train>, utoipa::openapi::OpenApi) {
-    let (router, mut document) = ApiRoutes::new(SERVICE.prefix, document::empty(address))
+/// Every operation once: the handlers and the document are made from the same list.
+fn routes_and_document(address: &str, hold: SignedDuration) -> (Handlers<Train>, utoipa::openapi::OpenApi) {
+    let (handlers, mut document) = ApiRoutes::new(SERVICE.prefix, document::empty(address))
         .routes(routes!(station::api::list))
         .routes(routes!(station::api::get))
         .routes(routes!(trip::api::list))
@@ -205,7 +208,7 @@ fn routes_and_document(address: &str, hold: SignedDuration) -> (Router<Train>, u
         .routes(routes!(webhook::api::redeliver))
         .finish();
     web::openapi::answer_in_xml(&mut document);
-    (router, document::complete(document, hold))
+    (handlers, document::complete(document, hold))
 }
 
 impl FromRef<Train> for Verifier {

@@ -2,7 +2,6 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use axum::Router;
 use db::Migrations;
 use futures_util::{FutureExt, future::BoxFuture};
 use identity::{
@@ -14,6 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use service::{Description, Error, Instance, Oauth, OauthSettings, Running, Service};
 use utoipa::openapi::OpenApi;
+use web::App;
 
 use crate::{DEMO_USERS, Timetable, Train, examples, removal, routes_and_document};
 
@@ -166,8 +166,8 @@ impl Service for Settings {
 }
 
 impl Running for Train {
-    fn router(&self) -> Router {
-        self.router()
+    fn app(&self) -> App {
+        self.app()
     }
 
     fn run(self: Box<Self>, stop: BoxFuture<'static, ()>) -> BoxFuture<'static, ()> {

@@ -76,7 +76,7 @@ impl Open {
     /// Another process on the same database, with this secret; and Ada as she calls it.
     async fn another(&self, secret: [u8; 32]) -> (Server, Person) {
         let instance = fixture::instance(&Setup { secret, ..Setup::default() }, &self.db, &self.clock);
-        let router = Train::open(train::Settings::default(), instance).await.unwrap().router();
+        let router = Train::open(train::Settings::default(), instance).await.unwrap().app();
         let server = Server::start(ConnectionLimits::default(), |_| router).await;
         let client = Client::new(server.address());
         (server, Person { client, ..self.ada.clone() })

@@ -2,7 +2,6 @@
 
 use std::{future::pending, net::SocketAddr, time::Duration};
 
-use axum::Router;
 use db::{Databases, Db, Limits, Location, Migrations};
 use futures_util::{FutureExt, future::BoxFuture};
 use service::{Description, Instance, Service, public_address};
@@ -12,7 +11,7 @@ use tokio::{
     sync::watch,
     task::JoinSet,
 };
-use web::{Background, Clock, InstallationSecret, Proxies, Random, Site};
+use web::{App, Background, Clock, InstallationSecret, Proxies, Random, Site};
 
 use crate::{
     Failure, log, metrics, print, secret,
@@ -105,7 +104,7 @@ impl<'s> Program<'s> {
             warn_of_another(&instance, name).await?;
         }
         let running = service.open(instance).await?;
-        self.spawn(name, service.address(), listener, running.router());
+        self.spawn(name, service.address(), listener, running.app());
         let stop = self.stopped();
         self.tasks.spawn(running.run(stop));
         self.started.push(Started {
@@ -117,13 +116,13 @@ impl<'s> Program<'s> {
         Ok(())
     }
 
-    fn spawn(&mut self, name: &'static str, address: &str, listener: TcpListener, router: Router) {
+    fn spawn(&mut self, name: &'static str, address: &str, listener: TcpListener, app: impl Into<App>) {
         self.listening.extend(listener.local_addr().map(|listen| (name, listen)));
         let limits = self.settings.limits.connection();
         let stop = self.stopped();
         let proxies = Proxies::new(self.settings.trusted_proxies.clone());
         let site = Site { name, address: address.into(), proxies, limits };
-        self.tasks.spawn(web::serve(site, listener, router, self.random.clone(), stop));
+        self.tasks.spawn(web::serve(site, listener, app.into(), self.random.clone(), stop));
     }
 
     /// Ends when the program stops.

@@ -3,21 +3,22 @@
 //! Counts and checks come first, then the handler, then the headers of the answer. A layer for each of these steps would cost
 //! an allocation and a copy of the layers below it for every request.
 
-use std::{convert::Infallible, net::Ipv4Addr, sync::Arc};
+use std::{net::Ipv4Addr, sync::Arc};
 
 use axum::{
     Router,
+    body::{Body, HttpBody},
     extract::Request,
     response::{IntoResponse, Response},
 };
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
-use tower::{ServiceExt, service_fn};
+use tower::ServiceExt;
 
 use crate::{
     anonymous::Anonymous,
     compression,
     cors::Cors,
-    operations::{Operation, Operations},
+    operations::{Operation, Operations, Route},
     problem::Result,
     request::{InstanceContext, RequestContext, RequestRoute},
 };
@@ -29,8 +30,8 @@ pub(crate) struct Dispatch {
     /// Where the API's paths begin; empty if they begin at the root.
     pub(crate) prefix: &'static str,
     pub(crate) operations: Operations,
-    /// The operations; everything else is its fallback: pages, documents, the sign-in. Those mark their answers with [`Page`].
-    pub(crate) router: Router,
+    /// Everything else: pages, documents, the sign-in. Those mark their answers with [`Page`].
+    pub(crate) other: Router,
     pub(crate) anonymous: Anonymous,
     pub(crate) cors: Cors,
     /// The headers that an API key may be in, if the service has keys.
@@ -42,33 +43,26 @@ pub(crate) struct Dispatch {
 pub(crate) struct Page;
 
 impl Dispatch {
-    pub(crate) fn into_router(self) -> Router {
-        let dispatch = Arc::new(self);
-        Router::new().fallback_service(service_fn(move |request: Request| {
-            let dispatch = dispatch.clone();
-            async move { Ok::<_, Infallible>(dispatch.answer(request).await) }
-        }))
-    }
-
-    async fn answer(&self, mut request: Request) -> Response {
+    pub(crate) async fn answer(&self, mut request: Request) -> Response {
         let context = context(&mut request);
         context.set_instance(self.context.clone());
         let path = request.uri().path();
-        let route = self.operations.at(path);
-        let in_api = route.is_some() || self.is_in_api(path);
+        let found = self.operations.at(path);
+        let in_api = found.is_some() || self.is_in_api(path);
         let preflight = in_api && request.method() == Method::OPTIONS;
-        if let Some(route) = route {
-            context.set_route(RequestRoute::Operation(route.clone()));
+        if let Some((route, parameter)) = found {
+            context.set_route(RequestRoute::Operation(route.clone(), parameter.map(Box::from)));
             if preflight {
                 let mut response = Cors::preflight(request.headers());
                 response.headers_mut().insert(header::ALLOW, route.allow.clone());
                 return response;
             }
         }
+        let route = found.map(|(route, _)| &**route);
         let operation = route.and_then(|route| route.operation(request.method()));
         let asked = preflight.then(|| request.headers().clone());
         let accepted = request.headers().get_all(header::ACCEPT_ENCODING).iter().cloned().collect();
-        let answer = self.call(operation, request, &context).await;
+        let answer = self.call(route, operation, request, &context).await;
         let mut response = answer.unwrap_or_else(IntoResponse::into_response);
         if response.extensions_mut().remove::<Page>().is_some() || !in_api {
             return response;
@@ -95,6 +89,7 @@ impl Dispatch {
     /// may share the address.
     async fn call(
         &self,
+        route: Option<&Route>,
         operation: Option<&Operation>,
         mut request: Request,
         context: &RequestContext,
@@ -104,12 +99,20 @@ impl Dispatch {
         if is_counted {
             spend()?;
         }
-        if let Some(operation) = operation {
-            operation.check(&mut request)?;
-        }
-        let response = match self.router.clone().oneshot(request).await {
-            Ok(response) => response,
-            Err(never) => match never {},
+        let response = match (operation, route) {
+            (Some(operation), _) => {
+                operation.check(&mut request)?;
+                let is_head = request.method() == Method::HEAD;
+                let response = operation.call(request).await;
+                if is_head { without_body(response) } else { response }
+            }
+            (None, Some(route)) => {
+                (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, route.allow.clone())]).into_response()
+            }
+            (None, None) => match self.other.clone().oneshot(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            },
         };
         if !is_counted && response.status() == StatusCode::UNAUTHORIZED {
             spend()?;
@@ -130,6 +133,15 @@ fn context(request: &mut Request) -> RequestContext {
     let context = RequestContext::new("".into(), Ipv4Addr::LOCALHOST.into(), "");
     request.extensions_mut().insert(context.clone());
     context
+}
+
+/// The answer to `HEAD`: the headers of the answer to `GET`.
+fn without_body(response: Response) -> Response {
+    let (mut parts, body) = response.into_parts();
+    if let Some(length) = body.size_hint().exact() {
+        parts.headers.entry(header::CONTENT_LENGTH).or_insert_with(|| length.into());
+    }
+    Response::from_parts(parts, Body::empty())
 }
 
 /// Whether a request is for the authorization server. The request that a browser sends before a call is not the call.

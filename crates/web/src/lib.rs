@@ -11,6 +11,7 @@
 
 mod address;
 mod anonymous;
+mod app;
 mod background;
 mod body_memory;
 mod clock;
@@ -43,6 +44,7 @@ mod times;
 pub mod xml;
 
 pub use address::{origin_of, path_of, well_known};
+pub use app::App;
 pub use background::Background;
 pub use clock::Clock;
 pub use documentation::DocumentationClient;

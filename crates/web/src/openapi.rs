@@ -8,7 +8,8 @@ mod routes;
 pub use data::text_pattern;
 pub use examples::{body_example, body_examples, parameter_example};
 pub use formats::{accepted_formats, answer_in_xml, listed};
-pub use routes::ApiRoutes;
+pub use routes::{Answer, ApiOperation, ApiRoutes, Handlers, describe};
+pub(crate) use routes::{Call, methods};
 use serde_json::json;
 use utoipa::{
     PartialSchema, ToSchema,

@@ -1,19 +1,19 @@
-//! What the document says about each operation, for the steps that all operations share. The router is made from the same list.
+//! The operations of a service: their handlers, and what the document says about them for the steps that all operations share.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::extract::Request;
 use http::{HeaderValue, Method};
 use utoipa::openapi::{
     OpenApi, RefOr,
-    path::{self, ParameterIn, PathItem},
+    path::{self, ParameterIn},
     security::{ApiKey, SecurityScheme},
 };
 
 use crate::{
     input::{UnknownParameters, unknown_parameters},
     negotiate::{JSON, choose},
-    openapi::{has_response_body, has_xml_answer, needs_no_credentials},
+    openapi::{Answer, Call, Handlers, has_response_body, has_xml_answer, methods, needs_no_credentials},
     problem::Problem,
     times::Times,
 };
@@ -26,11 +26,12 @@ pub(crate) struct Route {
     /// As in `/v3/pet/{petId}`.
     pub(crate) pattern: String,
     operations: Vec<(Method, Operation)>,
-    /// Its methods, as the header `Allow` of an answer to `OPTIONS`.
+    /// Its methods, as the header `Allow` of an answer to `OPTIONS` or to another method.
     pub(crate) allow: HeaderValue,
 }
 
 pub(crate) struct Operation {
+    call: Call<()>,
     /// Whether it answers with a body when it succeeds, and only in JSON.
     json_only: bool,
     has_parameters: bool,
@@ -44,30 +45,37 @@ pub(crate) struct Operation {
     times: Times,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 enum Read {
+    #[default]
     Nothing,
     Path,
     Body,
 }
 
 impl Operations {
-    /// What a document says, whose paths begin at `prefix`.
-    pub(crate) fn new(document: &OpenApi, prefix: &str) -> Self {
+    /// The handlers, with what a document says about them, whose paths begin at `prefix`.
+    pub(crate) fn new(handlers: Handlers, document: &OpenApi, prefix: &str) -> Self {
+        let mut by_pattern = BTreeMap::<_, Vec<_>>::new();
+        for (method, pattern, call) in handlers.into_vec() {
+            let item = pattern.strip_prefix(prefix).and_then(|path| document.paths.paths.get(path));
+            let described = item.and_then(|item| methods(item).find(|(one, _)| *one == method));
+            let operation = Operation::new(call, described, document);
+            by_pattern.entry(pattern).or_default().push((method, operation));
+        }
         let mut routes = matchit::Router::new();
-        for (path, item) in &document.paths.paths {
-            let pattern = format!("{prefix}{path}");
-            let operations = operations(item, document);
+        for (pattern, operations) in by_pattern {
             let route = Route { pattern: pattern.clone(), allow: allow(&operations), operations };
             let inserted = routes.insert(pattern, Arc::new(route));
-            debug_assert!(inserted.is_ok(), "the router has these routes as well");
+            debug_assert!(inserted.is_ok(), "two patterns match the same paths");
         }
         Operations(routes)
     }
 
-    /// The route of a path.
-    pub(crate) fn at(&self, path: &str) -> Option<&Arc<Route>> {
-        self.0.at(path).ok().map(|found| found.value)
+    /// The route of a path, and its last parameter as it is in the path.
+    pub(crate) fn at<'p>(&self, path: &'p str) -> Option<(&Arc<Route>, Option<&'p str>)> {
+        let found = self.0.at(path).ok()?;
+        Some((found.value, found.params.iter().last().map(|(_, value)| value)))
     }
 }
 
@@ -86,6 +94,11 @@ impl Route {
 }
 
 impl Operation {
+    /// Calls the handler.
+    pub(crate) fn call(&self, request: Request) -> Answer {
+        (self.call)(request, ())
+    }
+
     /// Rejects what no operation takes, before the operation runs: an answer that its client cannot read, where there is
     /// one, and query parameters that the operation does not have.
     pub(crate) fn check(&self, request: &mut Request) -> Result<(), Problem> {
@@ -109,7 +122,17 @@ impl Operation {
         Ok(())
     }
 
-    fn new(operation: &path::Operation, document: &OpenApi) -> Self {
+    fn new(call: Call<()>, described: Option<(Method, &path::Operation)>, document: &OpenApi) -> Self {
+        let undocumented = Operation {
+            call,
+            json_only: false,
+            has_parameters: false,
+            is_open: false,
+            varies_by_key: false,
+            read: Read::default(),
+            times: Times::default(),
+        };
+        let Some((method, operation)) = described else { return undocumented };
         let has = |place: ParameterIn| {
             operation.parameters.iter().flatten().any(|one| match one {
                 RefOr::T(one) => one.parameter_in == place,
@@ -125,29 +148,11 @@ impl Operation {
             json_only: has_response_body(operation) && !has_xml_answer(operation),
             has_parameters: has(ParameterIn::Query),
             is_open: needs_no_credentials(operation, document),
-            varies_by_key: false,
+            varies_by_key: method == Method::GET && takes_a_key(operation, document),
             read,
-            times: Times::default(),
+            ..undocumented
         }
     }
-}
-
-fn operations(item: &PathItem, document: &OpenApi) -> Vec<(Method, Operation)> {
-    let PathItem { get, put, post, delete, patch, .. } = item;
-    let all = [
-        (Method::GET, get),
-        (Method::PUT, put),
-        (Method::POST, post),
-        (Method::DELETE, delete),
-        (Method::PATCH, patch),
-    ];
-    let mut operations = Vec::new();
-    for (method, operation) in all {
-        let Some(operation) = operation else { continue };
-        let varies_by_key = method == Method::GET && takes_a_key(operation, document);
-        operations.push((method, Operation { varies_by_key, ..Operation::new(operation, document) }));
-    }
-    operations
 }
 
 fn allow(operations: &[(Method, Operation)]) -> HeaderValue {
@@ -181,8 +186,15 @@ mod tests {
         let mut item = PathItem::new(HttpMethod::Get, path::Operation::new());
         item.delete = Some(path::Operation::new());
         let paths = PathsBuilder::new().path("/pet/{petId}", item).build();
-        let operations = Operations::new(&OpenApiBuilder::new().paths(paths).build(), "/v3");
-        let route = operations.at("/v3/pet/7").unwrap();
+        let document = OpenApiBuilder::new().paths(paths).build();
+        let handlers = Handlers::new().on(Method::GET, "/v3/pet/{petId}", async || "").on(
+            Method::DELETE,
+            "/v3/pet/{petId}",
+            async || "",
+        );
+        let operations = Operations::new(handlers, &document, "/v3");
+        let (route, parameter) = operations.at("/v3/pet/7").unwrap();
+        assert_eq!(parameter, Some("7"));
         assert_eq!(
             (route.pattern.as_str(), route.allow.to_str().unwrap()),
             ("/v3/pet/{petId}", "GET,HEAD,DELETE")

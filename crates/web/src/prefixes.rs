@@ -1,41 +1,36 @@
 //! Several instances of services on one listener, each under its own path prefix.
 
-use std::sync::Arc;
-
 use axum::{
-    Router,
-    extract::{OriginalUri, Request, State},
+    extract::Request,
     response::{IntoResponse, Response},
 };
 use http::uri::{PathAndQuery, Uri};
-use tower::ServiceExt;
 
-use crate::problem::{NOT_FOUND, Problem};
+use crate::{
+    app::App,
+    problem::{NOT_FOUND, Problem},
+};
 
 /// Sends each request to the instance whose prefix its path has: `/x/ada/v3/pet/1` to the one at `/x/ada`, which sees
 /// `/v3/pet/1`. A well-known document has the prefix at its end: `/.well-known/name/x/ada`.
-pub fn by_prefix(instances: impl IntoIterator<Item = (String, Router)>) -> Router {
-    let instances: Instances = instances.into_iter().collect();
-    Router::new().fallback(dispatch).with_state(instances)
+pub fn by_prefix(instances: impl IntoIterator<Item = (String, App)>) -> App {
+    Prefixes(instances.into_iter().collect()).into()
 }
 
-type Instances = Arc<[(String, Router)]>;
+pub(crate) struct Prefixes(Vec<(String, App)>);
 
-async fn dispatch(State(instances): State<Instances>, mut request: Request) -> Response {
-    let path = request.uri().path();
-    let found = instances.iter().find_map(|(prefix, router)| Some((router, inner_path(path, prefix)?)));
-    let Some((router, inner)) = found else {
-        return Problem::new(&NOT_FOUND, "There is no service at this address.").into_response();
-    };
-    let Some(uri) = with_path(request.uri(), &inner) else {
-        return Problem::new(&NOT_FOUND, "There is no such path.").into_response();
-    };
-    // The router of this listener has set it with the prefix, which no instance knows of.
-    request.extensions_mut().insert(OriginalUri(uri.clone()));
-    *request.uri_mut() = uri;
-    match router.clone().oneshot(request).await {
-        Ok(response) => response,
-        Err(never) => match never {},
+impl Prefixes {
+    pub(crate) async fn answer(&self, mut request: Request) -> Response {
+        let path = request.uri().path();
+        let found = self.0.iter().find_map(|(prefix, app)| Some((app, inner_path(path, prefix)?)));
+        let Some((app, inner)) = found else {
+            return Problem::new(&NOT_FOUND, "There is no service at this address.").into_response();
+        };
+        let Some(uri) = with_path(request.uri(), &inner) else {
+            return Problem::new(&NOT_FOUND, "There is no such path.").into_response();
+        };
+        *request.uri_mut() = uri;
+        app.answer(request).await
     }
 }
 

@@ -49,8 +49,8 @@ pub(crate) struct InstanceContext {
 
 /// The route that a request matched.
 pub(crate) enum RequestRoute {
-    /// Of an operation, with its method.
-    Operation(Arc<Route>),
+    /// Of an operation, with its last parameter as it is in the path.
+    Operation(Arc<Route>, Option<Box<str>>),
     Other(MatchedPath),
 }
 
@@ -132,6 +132,14 @@ impl RequestContext {
 
     pub(crate) fn route(&self) -> Option<&RequestRoute> {
         self.0.route.get()
+    }
+
+    /// The pattern of the operation's path, and its last parameter as it is in the path.
+    pub(crate) fn path_parameter(&self) -> Option<(&str, &str)> {
+        match self.route()? {
+            RequestRoute::Operation(route, parameter) => Some((&route.pattern, parameter.as_deref()?)),
+            RequestRoute::Other(_) => None,
+        }
     }
 
     /// The path prefix of the service instance that got the request; empty at the root.

@@ -18,6 +18,7 @@ use utoipa::openapi::OpenApi;
 use crate::{
     address::path_of,
     anonymous::Anonymous,
+    app::App,
     background::Background,
     body_memory::Memory,
     compression,
@@ -26,7 +27,7 @@ use crate::{
     documentation::{DocumentationClient, documentation},
     input::ValidationContext,
     limits::RequestLimits,
-    openapi::at_address,
+    openapi::{Handlers, at_address},
     openapi_3_0::as_3_0,
     operations::Operations,
     page_headers::add_page_headers,
@@ -41,7 +42,7 @@ pub struct Service<'a> {
     /// What it is, in a sentence or two.
     pub about: &'static str,
     /// The operations, at their whole paths.
-    pub api: Router,
+    pub api: Handlers,
     /// Where the API's paths begin, `/v1.1`; nothing if they begin at the root.
     pub prefix: &'static str,
     /// Where clients reach the service. Its path, if it has one, is in front of every path below.
@@ -85,8 +86,8 @@ struct Pages {
 }
 
 impl Service<'_> {
-    /// The router to serve.
-    pub fn into_router(mut self) -> Router {
+    /// What answers its requests.
+    pub fn into_app(mut self) -> App {
         let path: Arc<str> = path_of(self.address).into();
         self.openapi = at_address(self.openapi, &path);
         let clock = self.background.clock().clone();
@@ -132,18 +133,17 @@ impl Service<'_> {
             memory: Memory::new(self.limits.memory_bytes),
             validation: self.validation,
         };
-        Dispatch {
+        App::from(Dispatch {
             context: Arc::new(context),
             prefix: self.prefix,
-            operations: Operations::new(&self.openapi, self.prefix),
-            router: self.api.fallback_service(other),
+            operations: Operations::new(self.api, &self.openapi, self.prefix),
+            other,
             anonymous,
             cors: Cors::new(self.exposed),
             key_headers: HeaderValue::try_from(self.key_headers.join(", "))
                 .ok()
                 .filter(|list| !list.is_empty()),
-        }
-        .into_router()
+        })
     }
 }
 

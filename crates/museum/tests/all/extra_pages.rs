@@ -142,7 +142,7 @@ testkit::on_both_engines! {
         let open = Open::on(store, Setup::default()).await;
         let settings = museum::Settings::default();
         let instance = Instance::new(db.clone(), open.clock.clone(), web::Random::system());
-        let router = museum::Museum::open(&settings, instance).await.unwrap().router();
+        let router = museum::Museum::open(&settings, instance).await.unwrap().app();
         let server = Server::start(web::ConnectionLimits::default(), |_| router).await;
         let ada = testkit::Client::new(server.address()).signed_in("ada", "swordfish-1");
         let ballet = event("Ballet", &["2026-05-20"]);

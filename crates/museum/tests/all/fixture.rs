@@ -73,7 +73,7 @@ impl Open {
             ..instance.at(address)
         };
         let museum = Museum::open(&setup.settings, instance).await.unwrap();
-        let router = museum.router();
+        let router = museum.app();
         let server = Server::start(ConnectionLimits::default(), |_| router).await;
         let anyone = Client::new(server.address());
         let ada = anyone.signed_in(ADA.0, ADA.1);

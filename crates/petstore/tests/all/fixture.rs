@@ -140,7 +140,7 @@ impl Open {
         let address = setup.address.clone().unwrap_or_else(|| place.url());
         let petstore = open(&setup, &address, &db, &clock).await;
         let own = setup.address.as_deref().unwrap_or_default();
-        let server = place.serve_as(own, ConnectionLimits::default(), petstore.router());
+        let server = place.serve_as(own, ConnectionLimits::default(), petstore.app());
         let anyone = As { client: Client::new(server.address()), headers: Vec::new() };
         let issuer = SERVICE.authorization_server(&instance(&setup, &address, &db, &clock)).await.unwrap();
         let mut open = Open {
@@ -186,7 +186,7 @@ impl Open {
     pub(crate) async fn another(&self, setup: &Setup) -> Another {
         let db = self.store.open("petstore", MIGRATIONS);
         let petstore = open(setup, &self.address, &db, &self.clock).await;
-        let router = petstore.router();
+        let router = petstore.app();
         let server = Server::start(ConnectionLimits::default(), |_| router).await;
         let client = Client::new(server.address());
         let moved = |caller: &As| As { client: client.clone(), headers: caller.headers.clone() };

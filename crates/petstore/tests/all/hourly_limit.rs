@@ -137,7 +137,7 @@ testkit::on_both_engines! {
         };
         let db = store.open("petstore", MIGRATIONS);
         let instance = Instance::new(db, issuer.clock.clone(), Random::system()).at("http://localhost");
-        let router = Petstore::open(&settings, instance).await.unwrap().router();
+        let router = Petstore::open(&settings, instance).await.unwrap().app();
         let server = Server::start(ConnectionLimits::default(), |_| router).await;
         let anyone = As { client: Client::new(server.address()), headers: Vec::new() };
         let (ada, ben) = (issuer.token_of("ada", None).await, issuer.token_of("ben", None).await);

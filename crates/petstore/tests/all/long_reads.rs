@@ -5,13 +5,13 @@
 
 use std::sync::mpsc;
 
-use axum::{Router, body::Body, extract::Request};
+use axum::{body::Body, extract::Request};
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use testkit::{Engine, Store};
 use tokio::{runtime, task};
-use tower::ServiceExt;
+use web::App;
 
 use crate::fixture::{As, Open, Setup};
 
@@ -44,38 +44,38 @@ fn request(caller: &As, path: &str) -> Request {
 }
 
 /// Others are answered, each in a single turn.
-fn others_are_answered(router: &Router, open: &Open) {
+fn others_are_answered(app: &App, open: &Open) {
     for path in ["/v3/pet/1", "/v3/store/inventory", "/v3/user/ada", "/v3/store/order/1"] {
-        let answer = router.clone().oneshot(request(&open.key, path)).now_or_never();
-        let status = answer.unwrap_or_else(|| panic!("{path} has to wait")).unwrap().status();
+        let answer = app.answer(request(&open.key, path)).now_or_never();
+        let status = answer.unwrap_or_else(|| panic!("{path} has to wait")).status();
         assert_eq!(status, 200, "{path}");
     }
 }
 
 /// Calls an operation page by page, while others are answered; gives the pages, and how many reads it waited for.
-async fn pages(open: &Open, router: &Router, path: &str) -> (Vec<Vec<u8>>, usize) {
+async fn pages(open: &Open, app: &App, path: &str) -> (Vec<Vec<u8>>, usize) {
     // What a caller may make in an hour is read from the database once.
     for caller in [&open.pets, &open.key] {
-        router.clone().oneshot(request(caller, "/v3/pet/1")).await.unwrap();
+        app.answer(request(caller, "/v3/pet/1")).await;
     }
     let mut busy = Busy::new();
-    let mut answer = Box::pin(router.clone().oneshot(request(&open.pets, path)));
+    let mut answer = Box::pin(app.answer(request(&open.pets, path)));
     let (mut pages, mut reads) = (Vec::new(), 0);
     let mut body = match (&mut answer).now_or_never() {
         // The answer starts without its first page.
-        Some(answer) => answer.unwrap().into_body(),
+        Some(answer) => answer.into_body(),
         None => {
-            others_are_answered(router, open);
+            others_are_answered(app, open);
             busy.step();
             reads += 1;
-            answer.await.unwrap().into_body()
+            answer.await.into_body()
         }
     };
     loop {
         let frame = match body.frame().now_or_never() {
             Some(frame) => frame,
             None => {
-                others_are_answered(router, open);
+                others_are_answered(app, open);
                 busy.step();
                 reads += 1;
                 body.frame().await
@@ -89,15 +89,15 @@ async fn pages(open: &Open, router: &Router, path: &str) -> (Vec<Vec<u8>>, usize
 }
 
 /// Runs a test on one thread, with one extra thread for blocking work.
-fn on_one_thread(test: impl AsyncFnOnce(Open, Router)) {
+fn on_one_thread(test: impl AsyncFnOnce(Open, App)) {
     let runtime =
         runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
     runtime.block_on(async {
         let open = Open::on(Store::new(Engine::Sqlite), Setup::default()).await;
         open.add(&json!({"id": 1, "name": "Rex", "photoUrls": []})).await;
         open.anyone.post("/v3/store/order").json(&json!({"id": 1, "petId": 1})).send().await.has_status(200);
-        let router = open.petstore.router();
-        test(open, router).await;
+        let app = open.petstore.app();
+        test(open, app).await;
     });
 }
 
@@ -115,7 +115,7 @@ fn list_of(pages: &[Vec<u8>]) -> Vec<i64> {
 
 #[test]
 fn other_requests_are_answered_between_pages_of_a_list() {
-    on_one_thread(async |open, router| {
+    on_one_thread(async |open, app| {
         let ids: Vec<_> = (10..50).collect();
         for id in &ids {
             open.add(&large(*id, 25)).await;
@@ -125,7 +125,7 @@ fn other_requests_are_answered_between_pages_of_a_list() {
             format!("/v3/pet/findByTags?tags={}", tags.join(",")),
             "/v3/pet/findByStatus?status=sold,pending".to_owned(),
         ] {
-            let (pages, reads) = pages(&open, &router, &path).await;
+            let (pages, reads) = pages(&open, &app, &path).await;
             assert_eq!(list_of(&pages), ids, "{path}");
             // Eight of them are more than a page has room for; the last piece is the end of the list.
             assert_eq!((pages.len(), reads), (6, 5), "{path}");
@@ -137,11 +137,11 @@ fn other_requests_are_answered_between_pages_of_a_list() {
 
 #[test]
 fn small_pets_fill_pages_of_64() {
-    on_one_thread(async |open, router| {
+    on_one_thread(async |open, app| {
         for id in 10..150 {
             open.add(&json!({"id": id, "name": "small", "photoUrls": [], "status": "sold"})).await;
         }
-        let (pages, reads) = pages(&open, &router, "/v3/pet/findByStatus?status=sold").await;
+        let (pages, reads) = pages(&open, &app, "/v3/pet/findByStatus?status=sold").await;
         assert_eq!(list_of(&pages), (10..150).collect::<Vec<_>>());
         let pets: Vec<_> = pages.iter().map(|page| page.split(|byte| *byte == b'{').count() - 1).collect();
         assert_eq!((pets.as_slice(), reads), (&[64, 64, 12, 0][..], 3));
@@ -150,13 +150,13 @@ fn small_pets_fill_pages_of_64() {
 
 #[test]
 fn other_requests_are_answered_between_chunks_of_an_image() {
-    on_one_thread(async |open, router| {
+    on_one_thread(async |open, app| {
         let image = vec![7; 1024 * 1024];
         let call = open.pets.post("/v3/pet/1/uploadImage").body("image/png", image.clone());
         call.send().await.has_status(200);
         let pet = open.pet(1).await.json();
         let path = pet["photoUrls"][0].as_str().unwrap().strip_prefix(&open.address).unwrap().to_owned();
-        let (pieces, reads) = pages(&open, &router, &path).await;
+        let (pieces, reads) = pages(&open, &app, &path).await;
         assert_eq!(pieces.iter().map(Vec::len).collect::<Vec<_>>(), [256 * 1024; 4]);
         // And one to see that there are no more.
         assert_eq!(reads, 5);

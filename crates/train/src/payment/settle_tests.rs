@@ -194,7 +194,7 @@ testkit::on_both_engines! {
             Box::new(Unsteady { broken: broken.clone(), sandbox: Sandbox::new(db, clock) })
         };
         let asked = Asked::with(store, processor).await;
-        let router = asked.train.router();
+        let router = asked.train.app();
         let server = Server::start(ConnectionLimits::default(), |_| router).await;
         let client = Client::new(server.address());
         let ready = async || client.get("/readyz").send().await;

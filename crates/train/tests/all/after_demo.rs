@@ -37,7 +37,7 @@ testkit::on_both_engines! {
         let account = accounts.find("demo").await.unwrap().unwrap();
         let other = accounts.add("ada", "correct horse".into()).await.unwrap();
         let issuer = SERVICE.authorization_server(&instance).await.unwrap();
-        let router = demo.router();
+        let router = demo.app();
         let server = Server::start(ConnectionLimits::default(), |_| router).await;
         let client = Client::new(server.address());
         let subscriber = Receiver::start().await;

@@ -24,7 +24,7 @@ testkit::on_both_engines! {
         let made = open.ada.hold(TRIP).await;
         let instance = instance(&Setup::default(), &db, &open.clock);
         let busy = train::Train::open(train::Settings::default(), instance).await.unwrap();
-        let router = busy.router();
+        let router = busy.app();
         let server = Server::start(web::ConnectionLimits::default(), |_| router).await;
         let ada = Client::new(server.address());
         let token = format!("Bearer {}", open.ada.token());

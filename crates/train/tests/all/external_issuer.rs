@@ -37,7 +37,7 @@ async fn open(store: &Store, issuer: &str) -> (Train, Clock) {
 }
 
 async fn serve(train: &Train) -> (Client, Server) {
-    let router = train.router();
+    let router = train.app();
     let server = Server::start(ConnectionLimits::default(), |_| router).await;
     (Client::new(server.address()), server)
 }

@@ -105,7 +105,7 @@ impl Open {
         let instance = instance(&setup, &db, &clock);
         let train = Train::open(setup.settings, instance.clone()).await.unwrap();
         keep_key(&db).await;
-        let router = train.router();
+        let router = train.app();
         let server = Server::start(ConnectionLimits::default(), |_| router).await;
         let anyone = Client::new(server.address());
         let sign_in = SERVICE.authorization_server(&instance).await.unwrap();

@@ -71,7 +71,7 @@ impl Two {
                 ..Instance::new(db, clock, Random::system()).at(format!("{url}{prefix}"))
             };
             let running = service.open(instance.clone()).await.unwrap();
-            routers.push((prefix.to_owned(), running.router()));
+            routers.push((prefix.to_owned(), running.app()));
             instances.push((instance, prefix));
         }
         let server = address.serve(ConnectionLimits::default(), web::by_prefix(routers));

@@ -1,11 +1,12 @@
 //! A parameter in the path.
 
-use axum::extract::{FromRequestParts, MatchedPath, RawPathParams};
+use axum::extract::FromRequestParts;
 use http::request::Parts;
+use percent_encoding::percent_decode_str;
 use uuid::Uuid;
 
 use super::{rules, unknown::UnknownParameters};
-use crate::problem::Problem;
+use crate::{problem::Problem, request::RequestContext};
 
 /// The last parameter of the path, read as a `T`.
 pub struct Path<T>(pub T);
@@ -45,16 +46,15 @@ impl Param for String {
 impl<S: Send + Sync, T: Param> FromRequestParts<S> for Path<T> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let params = RawPathParams::from_request_parts(parts, state).await.map_err(|_| {
-            let route = parts.extensions.get().map_or("", MatchedPath::as_str);
-            Problem::invalid_at(format!("{{{}}}", last_name(route)), "has percent codes that are not UTF-8")
-        })?;
-        let Some((name, text)) = params.iter().last() else {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let context = RequestContext::of(&parts.extensions);
+        let Some((route, encoded)) = context.and_then(RequestContext::path_parameter) else {
             return Err(Problem::internal("a handler reads a path parameter that its route does not have"));
         };
-        let read = T::parse(text).map(Path);
-        let read = read.ok_or_else(|| Problem::invalid_at(format!("{{{name}}}"), T::WANTED));
+        let invalid = |why: &'static str| Problem::invalid_at(format!("{{{}}}", last_name(route)), why);
+        let text = percent_decode_str(encoded).decode_utf8();
+        let text = text.map_err(|_| invalid("has percent codes that are not UTF-8"))?;
+        let read = T::parse(&text).map(Path).ok_or_else(|| invalid(T::WANTED));
         UnknownParameters::join(UnknownParameters::of(&parts.extensions, false), read)
     }
 }

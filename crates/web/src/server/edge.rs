@@ -7,14 +7,12 @@ use std::{
 };
 
 use axum::{
-    Router,
     body::Body,
     extract::Request,
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header};
-use tower::ServiceExt;
 
 use super::{
     proxies::Proxies,
@@ -22,12 +20,13 @@ use super::{
     site::{Hosts, Site},
 };
 use crate::{
+    app::App,
     negotiate::{prefers_html, prefers_xml, vary},
     page_headers::add_page_headers,
     panic::panic_message,
     problem::{self, Format, INVALID_REQUEST, Problem},
     random::Random,
-    request::{RequestContext, set_route},
+    request::RequestContext,
 };
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -43,7 +42,7 @@ pub struct KeepBody;
 
 pub(super) struct Edge {
     service: &'static str,
-    router: Router,
+    app: App,
     random: Random,
     proxies: Proxies,
     hosts: Hosts,
@@ -51,14 +50,9 @@ pub(super) struct Edge {
 }
 
 impl Edge {
-    pub(super) fn new(site: Site, listening: IpAddr, router: Router, random: Random) -> Self {
-        // A service sets the routes of its operations itself.
-        let router = match router.has_routes() {
-            true => router.route_layer(axum::middleware::from_fn(set_route)),
-            false => router,
-        };
+    pub(super) fn new(site: Site, listening: IpAddr, app: App, random: Random) -> Self {
         let (hosts, secure) = (Hosts::new(listening, &site.address), site.is_secure());
-        Edge { service: site.name, router, random, proxies: site.proxies, hosts, secure }
+        Edge { service: site.name, app, random, proxies: site.proxies, hosts, secure }
     }
 
     pub(super) async fn handle(&self, mut request: Request, peer: SocketAddr) -> Response {
@@ -89,15 +83,11 @@ impl Edge {
     }
 
     async fn answer(&self, request: Request) -> Response {
-        let answer = AssertUnwindSafe(self.router.clone().oneshot(request)).catch_unwind().await;
-        match answer {
-            Ok(Ok(response)) => response,
-            Ok(Err(never)) => match never {},
-            Err(panic) => {
-                let cause = format!("a handler panicked: {}", panic_message(panic.as_ref()));
-                Problem::internal(cause).into_response()
-            }
-        }
+        let answer = AssertUnwindSafe(self.app.answer(request)).catch_unwind().await;
+        answer.unwrap_or_else(|panic| {
+            let cause = format!("a handler panicked: {}", panic_message(panic.as_ref()));
+            Problem::internal(cause).into_response()
+        })
     }
 
     fn request_id(&self, request: &Request) -> Arc<str> {

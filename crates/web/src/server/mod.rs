@@ -20,10 +20,7 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
 };
 
-use axum::{
-    Router,
-    body::{Body, HttpBody},
-};
+use axum::body::{Body, HttpBody};
 use http::{HeaderValue, Request, Version, header};
 use hyper::body::Incoming;
 use hyper_util::{
@@ -44,23 +41,23 @@ pub use proxies::Proxies;
 pub use site::{Site, is_loopback_host};
 use socket::Socket;
 
-use crate::{limits::ConnectionLimits, random::Random};
+use crate::{app::App, limits::ConnectionLimits, random::Random};
 
 /// How many bytes of a connection are read ahead: the largest head of a request.
 const BUFFER: usize = 64 * 1024;
 
-/// Serves `router` on `listener` until `stop` comes, then finishes the requests that are running.
+/// Serves `app` on `listener` until `stop` comes, then finishes the requests that are running.
 pub async fn serve(
     site: Site,
     listener: TcpListener,
-    router: Router,
+    app: impl Into<App>,
     random: Random,
     stop: impl Future<Output = ()>,
 ) {
     let (name, limits) = (site.name, site.limits);
     let listening = listener.local_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip());
     let permits = Permits::new(limits, site.proxies.clone());
-    let edge = Arc::new(Edge::new(site, listening, router, random));
+    let edge = Arc::new(Edge::new(site, listening, app.into(), random));
     let builder = Arc::new(builder(limits));
     let graceful = GracefulShutdown::new();
     // Dropped when this function ends, which closes the remaining connections.

@@ -1,5 +1,6 @@
 //! The hourly limit on calls from one address without valid credentials.
 
+use crate::support::sample;
 use axum::{
     Router,
     routing::{get, post},
@@ -8,10 +9,9 @@ use http::{HeaderMap, StatusCode};
 use jiff::SignedDuration;
 use testkit::{Answer, Client, Engine, Store};
 use tokio::{net::TcpListener, sync::oneshot};
-use utoipa_axum::routes;
 use web::{
     Background, Clock, ConnectionLimits, Problem, Proxies, Random, Reply, RequestLimits, Result, Service,
-    Site, openapi::ApiRoutes, problem::UNAUTHORIZED,
+    Site, openapi::ApiRoutes, problem::UNAUTHORIZED, routes,
 };
 
 #[utoipa::path(get, path = "/orders/{id}", security(()))]
@@ -53,31 +53,21 @@ async fn start() -> Open {
         .routes(routes!(secret))
         .finish();
     let service = Service {
-        address: "",
-        title: "Sample",
-        about: "A service for tests.",
         api,
-        prefix: "/v1",
         openapi,
-        problems: &[],
-        db: store.open("sample", &[]),
         background: Background::new("sample", clock.clone()),
         limits: RequestLimits { anonymous_calls_per_hour: 3, ..RequestLimits::default() },
-        validation: None,
-        xml: false,
-        key_headers: &[],
         extra_routes: Router::new()
             .route("/oauth/token", post(async || StatusCode::UNAUTHORIZED))
             .route("/.well-known/server", get(async || "metadata")),
-        exposed: &[],
-        documentation_client: None,
+        ..sample(&store)
     };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = Client::new(listener.local_addr().unwrap());
     let proxies = Proxies::new(vec!["127.0.0.0/8".parse().unwrap()]);
     let site = Site { name: "test", address: String::new(), proxies, limits: ConnectionLimits::default() };
     let (stop, stopped) = oneshot::channel::<()>();
-    let router = service.into_router();
+    let router = service.into_app();
     tokio::spawn(async move {
         web::serve(site, listener, router, Random::system(), async { drop(stopped.await) }).await;
     });

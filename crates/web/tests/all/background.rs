@@ -8,35 +8,19 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use crate::support::serve;
-use axum::{Router, routing::get};
+use crate::support::{sample, serve};
+use http::Method;
 use jiff::SignedDuration;
 use testkit::{Client, Engine, Server, Store};
 use tokio::sync::{mpsc, oneshot};
-use web::{Background, Clock, Reply, RequestLimits, Service};
+use web::{Background, Clock, Reply, Service, openapi::Handlers};
 
 /// A service with nothing but its background tasks.
 async fn start(background: &Background) -> (Store, Server, Client) {
     let store = Store::new(Engine::Sqlite);
-    let service = Service {
-        address: "",
-        title: "Sample",
-        about: "A service for tests.",
-        api: Router::new().route("/v1/one", get(async || Reply(1))),
-        prefix: "/v1",
-        openapi: utoipa::openapi::OpenApi::default(),
-        problems: &[],
-        db: store.open("sample", &[]),
-        background: background.clone(),
-        limits: RequestLimits::default(),
-        validation: None,
-        xml: false,
-        key_headers: &[],
-        extra_routes: Router::new(),
-        exposed: &[],
-        documentation_client: None,
-    };
-    let (server, client) = serve(service.into_router()).await;
+    let api = Handlers::new().on(Method::GET, "/v1/one", async || Reply(1));
+    let service = Service { api, background: background.clone(), ..sample(&store) };
+    let (server, client) = serve(service.into_app()).await;
     (store, server, client)
 }
 

@@ -1,15 +1,15 @@
 //! Checks before every operation by the document: unknown query parameters, and the Accept header.
 
-use crate::support::serve;
+use crate::support::{sample, serve};
 use http::{Method, StatusCode};
 use serde_json::json;
 use testkit::{Client, Engine, Server, Store};
-use utoipa_axum::routes;
 use web::{
-    Body, Query, Reply, RequestLimits, Service,
+    Body, Query, Reply, Service,
     input::{Fields, Input, rules},
     openapi::ApiRoutes,
     problem::{Kind, UNPROCESSABLE},
+    routes,
 };
 
 struct Page(i64);
@@ -64,25 +64,8 @@ async fn start() -> (Store, Server, Client) {
         .routes(routes!(count))
         .routes(routes!(get_thing, put_thing, delete_thing))
         .finish();
-    let service = Service {
-        address: "",
-        title: "Sample",
-        about: "For tests.",
-        api,
-        prefix: "/v1",
-        openapi,
-        problems: &[],
-        db: store.open("sample", &[]),
-        background: web::Background::new("sample", web::Clock::system()),
-        limits: RequestLimits::default(),
-        validation: None,
-        xml: false,
-        key_headers: &[],
-        extra_routes: axum::Router::new(),
-        exposed: &[],
-        documentation_client: None,
-    };
-    let (server, client) = serve(service.into_router()).await;
+    let service = Service { api, openapi, ..sample(&store) };
+    let (server, client) = serve(service.into_app()).await;
     (store, server, client)
 }
 

@@ -1,14 +1,12 @@
 //! Parameters in the path and the query: read strictly, and reported by name.
 
-use crate::support::{RawConnection, all_rules::serve_all_rules, serve};
-use axum::{
-    Router,
-    routing::{MethodRouter, get},
-};
+use crate::support::{RawConnection, all_rules::serve_all_rules, serve, serve_operations};
+use axum::{Router, routing::get};
+use http::Method;
 use model::Parameters;
 use serde_json::json;
 use uuid::Uuid;
-use web::{Paging, Path, Query, Reply, Result};
+use web::{Paging, Path, Query, Reply, Result, openapi::Handlers};
 
 const NOT_HEX: &str = "has a % that is not followed by two hexadecimal digits";
 const NOT_UTF8: &str = "has percent codes that are not UTF-8";
@@ -89,13 +87,14 @@ async fn unusual_query_is_read_literally() {
     client.get("/query?Note=a").send().await.is_invalid(&[("?Note", note)]);
 }
 
-fn one() -> MethodRouter {
-    get(async |Path(id): Path<Uuid>| -> Result<Reply<Uuid>> { Ok(Reply(id)) })
+async fn one(Path(id): Path<Uuid>) -> Result<Reply<Uuid>> {
+    Ok(Reply(id))
 }
 
 #[tokio::test]
 async fn uuid_in_the_path_is_checked() {
-    let (server, client) = serve(Router::new().route("/things/{thingId}", one())).await;
+    let api = Handlers::new().on(Method::GET, "/things/{thingId}", one);
+    let (_store, server, client) = serve_operations(api).await;
     let id = "3be6453c-03eb-4357-ae5a-984a0e574a54";
     client.get(&format!("/things/{id}")).send().await.is(200, &json!(id));
     client.get(&format!("/things/{}", id.to_uppercase())).send().await.is(200, &json!(id));
@@ -116,8 +115,8 @@ async fn uuid_in_the_path_is_checked() {
 
 #[tokio::test]
 async fn number_in_the_path_is_checked() {
-    let handler = get(async |Path(id): Path<i64>| Reply(id));
-    let (_server, client) = serve(Router::new().route("/pets/{petId}", handler)).await;
+    let api = Handlers::new().on(Method::GET, "/pets/{petId}", async |Path(id): Path<i64>| Reply(id));
+    let (_store, _server, client) = serve_operations(api).await;
     for (text, id) in [
         ("0", 0),
         ("7", 7),
@@ -158,8 +157,9 @@ async fn number_in_the_path_is_checked() {
 
 #[tokio::test]
 async fn text_in_the_path_is_decoded() {
-    let handler = get(async |Path(name): Path<String>| Reply(name));
-    let (server, client) = serve(Router::new().route("/users/{username}", handler)).await;
+    let read = async |Path(name): Path<String>| Reply(name);
+    let api = Handlers::new().on(Method::GET, "/users/{username}", read);
+    let (_store, server, client) = serve_operations(api).await;
     for (sent, read) in
         [("tom", "tom"), ("T%20m", "T m"), ("a+b", "a+b"), ("%C3%A9", "é"), ("a%2Fb", "a/b"), ("%00", "\0")]
     {
@@ -172,8 +172,8 @@ async fn text_in_the_path_is_decoded() {
 
 #[tokio::test]
 async fn last_of_several_path_parameters_is_read() {
-    let router = Router::new().route("/{owner}/things/{thingId}", one()).route("/none", one());
-    let (_server, client) = serve(router).await;
+    let api = Handlers::new().on(Method::GET, "/{owner}/things/{thingId}", one).on(Method::GET, "/none", one);
+    let (_store, _server, client) = serve_operations(api).await;
     let id = "3be6453c-03eb-4357-ae5a-984a0e574a54";
     client.get(&format!("/anybody/things/{id}")).send().await.is(200, &json!(id));
     client.get(&format!("/{id}/things/x")).send().await.is_invalid(&[("{thingId}", NOT_A_UUID)]);

@@ -1,15 +1,15 @@
 //! A complete service: its extra routes, and the layers around its operations.
 
-use crate::support::{RawConnection, serve};
+use crate::support::{RawConnection, sample, serve};
 use axum::{Router, routing::get};
 use http::Method;
 use serde_json::json;
 use testkit::{Client, Engine, Server, Store};
-use utoipa_axum::routes;
 use web::{
-    Background, Clock, Problem, Reply, RequestLimits, Result, Service,
-    openapi::ApiRoutes,
+    Problem, Reply, Result, Service,
+    openapi::{ApiRoutes, Handlers},
     problem::{CONFLICT, Kind, STANDARD},
+    routes,
 };
 
 const OWN: Kind = Kind {
@@ -28,30 +28,21 @@ async fn start() -> (Store, Server, Client) {
     let store = Store::new(Engine::Sqlite);
     let (conflict, openapi) =
         ApiRoutes::new("/v1", utoipa::openapi::OpenApi::default()).routes(routes!(conflict)).finish();
-    let api = Router::new()
+    let api = Handlers::new()
         // Two quotes around them: 1399 bytes and 1400.
-        .route("/v1/small", get(async || Reply("x".repeat(1397))))
-        .route("/v1/large", get(async || Reply("x".repeat(1398))))
+        .on(Method::GET, "/v1/small", async || Reply("x".repeat(1397)))
+        .on(Method::GET, "/v1/large", async || Reply("x".repeat(1398)))
         .merge(conflict);
     let service = Service {
-        address: "",
         title: "Sample & Co",
         about: "A service for <tests>.",
         api,
-        prefix: "/v1",
         openapi,
         problems: &[&OWN],
-        db: store.open("sample", &[]),
-        background: Background::new("sample", Clock::system()),
-        limits: RequestLimits::default(),
-        validation: None,
-        xml: false,
-        key_headers: &[],
         extra_routes: Router::new().route("/oauth/page", get(async || "x".repeat(2000))),
-        exposed: &[],
-        documentation_client: None,
+        ..sample(&store)
     };
-    let (server, client) = serve(service.into_router()).await;
+    let (server, client) = serve(service.into_app()).await;
     (store, server, client)
 }
 

@@ -1,6 +1,6 @@
 //! A service with XML: its problems, its operations without XML, and its extra routes.
 
-use crate::support::{pets::Pet, serve};
+use crate::support::{pets::Pet, sample, serve};
 use axum::{
     Router,
     http::StatusCode,
@@ -9,10 +9,11 @@ use axum::{
 };
 use http::Method;
 use testkit::{Answer, Client, Engine, Server, Store};
-use utoipa_axum::routes;
 use web::{
-    Background, Body, Clock, KeepBody, Path, Problem, Reply, RequestLimits, Result, Service, Upload,
-    openapi::ApiRoutes, problem::CONFLICT,
+    Body, KeepBody, Path, Problem, Reply, RequestLimits, Result, Service, Upload,
+    openapi::{ApiRoutes, Handlers},
+    problem::CONFLICT,
+    routes,
 };
 
 #[utoipa::path(get, path = "/json", responses((status = 200, body = String)))]
@@ -34,12 +35,15 @@ async fn start(xml: bool) -> (Store, Server, Client) {
         true => documented.finish(),
         false => documented.routes(routes!(bare)).finish(),
     };
-    let undocumented = if xml { Router::new().route("/v1/bare", get(bare)) } else { Router::new() };
-    let api = Router::new()
-        .route("/v1/pet", post(async |Body(Pet(read)): Body<Pet>| Reply(read)))
-        .route("/v1/pets/{petId}", get(async |Path(id): Path<i64>| Reply(id)))
-        .route("/v1/odd", get(odd))
-        .route("/v1/panic", get(async || -> &'static str { panic!("the secret is 4711") }))
+    let undocumented = match xml {
+        true => Handlers::new().on(Method::GET, "/v1/bare", bare),
+        false => Handlers::new(),
+    };
+    let api = Handlers::new()
+        .on(Method::POST, "/v1/pet", async |Body(Pet(read)): Body<Pet>| Reply(read))
+        .on(Method::GET, "/v1/pets/{petId}", async |Path(id): Path<i64>| Reply(id))
+        .on(Method::GET, "/v1/odd", odd)
+        .on(Method::GET, "/v1/panic", async || -> &'static str { panic!("the secret is 4711") })
         .merge(undocumented)
         .merge(documented);
     let verbatim = async || -> Response {
@@ -52,24 +56,15 @@ async fn start(xml: bool) -> (Store, Server, Client) {
         .route("/oauth/error", get(verbatim))
         .route("/oauth/upload", post(async |Upload::<1000>(bytes)| bytes));
     let service = Service {
-        address: "",
-        title: "Sample",
-        about: "A service for tests.",
         api,
-        prefix: "/v1",
         openapi,
-        problems: &[],
-        db: store.open("sample", &[]),
-        background: Background::new("sample", Clock::system()),
         limits: RequestLimits { body_bytes: 500, ..RequestLimits::default() },
-        validation: None,
         xml,
-        key_headers: &[],
         extra_routes: beside,
         exposed: &["X-Rate-Limit", "x-expires-after"],
-        documentation_client: None,
+        ..sample(&store)
     };
-    let (server, client) = serve(service.into_router()).await;
+    let (server, client) = serve(service.into_app()).await;
     (store, server, client)
 }
 

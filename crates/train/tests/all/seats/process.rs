@@ -3,20 +3,16 @@
 use service::Instance;
 use std::sync::{Arc, RwLock};
 
-use axum::{
-    Router,
-    body::{Body, to_bytes},
-};
+use axum::body::{Body, to_bytes};
 use db::{Db, Limits};
 use http::{Request, header};
 use identity::{Hashing, oauth::AuthorizationServer};
 use jiff::SignedDuration;
 use serde_json::Value;
 use testkit::Store;
-use tower::ServiceExt;
 use train::{Processor, SERVICE, Sandbox, Settings, Timetable, Train};
 use uuid::Uuid;
-use web::{Clock, Problem, Random};
+use web::{App, Clock, Problem, Random};
 
 const ADDRESS: &str = "https://trains.example";
 
@@ -27,7 +23,7 @@ pub(crate) const HOLD: SignedDuration = SignedDuration::from_secs(200);
 pub(crate) struct Process {
     pub(crate) train: Train,
     pub(crate) db: Db,
-    router: Router,
+    app: App,
 }
 
 /// What came back.
@@ -94,8 +90,8 @@ impl Process {
         };
         let instance = instance(&db, clock);
         let train = Train::open_with(settings, timetable, processor, instance).await.unwrap();
-        let router = train.router();
-        Process { train, db, router }
+        let app = train.app();
+        Process { train, db, app }
     }
 
     pub(crate) async fn call(&self, token: &str, call: Call<'_>) -> Answer {
@@ -113,7 +109,7 @@ impl Process {
             }
             None => Body::empty(),
         };
-        let response = self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap();
+        let response = self.app.answer(request.body(body).unwrap()).await;
         let problem = response.extensions().get::<Arc<Problem>>().map(|problem| problem.kind().name);
         let status = response.status().as_u16();
         let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();

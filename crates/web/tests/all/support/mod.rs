@@ -8,22 +8,51 @@ use std::{net::SocketAddr, time::Duration};
 
 use axum::Router;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use testkit::{Answer, Client, Server};
+use testkit::{Answer, Client, Engine, Server, Store};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpSocket, TcpStream},
 };
-use web::ConnectionLimits;
+use web::{App, Background, Clock, ConnectionLimits, RequestLimits, Service, openapi::Handlers};
 
 /// Short enough for a test to wait for, long enough for a slow machine to do anything else in between.
 pub(crate) const SHORT: Duration = Duration::from_millis(200);
 
-pub(crate) async fn serve(router: Router) -> (Server, Client) {
-    serve_within(ConnectionLimits::default(), router).await
+pub(crate) async fn serve(app: impl Into<App>) -> (Server, Client) {
+    serve_within(ConnectionLimits::default(), app).await
 }
 
-pub(crate) async fn serve_within(limits: ConnectionLimits, router: Router) -> (Server, Client) {
-    let server = Server::start(limits, |_| router).await;
+/// Serves operations as a service that has no document.
+pub(crate) async fn serve_operations(api: Handlers) -> (Store, Server, Client) {
+    let store = Store::new(Engine::Sqlite);
+    let (server, client) = serve(Service { api, prefix: "", ..sample(&store) }.into_app()).await;
+    (store, server, client)
+}
+
+/// A service without operations, whose API begins at `/v1`.
+pub(crate) fn sample(store: &Store) -> Service<'static> {
+    Service {
+        address: "",
+        title: "Sample",
+        about: "A service for tests.",
+        api: Handlers::new(),
+        prefix: "/v1",
+        openapi: utoipa::openapi::OpenApi::default(),
+        problems: &[],
+        db: store.open("sample", &[]),
+        background: Background::new("sample", Clock::system()),
+        limits: RequestLimits::default(),
+        validation: None,
+        xml: false,
+        key_headers: &[],
+        extra_routes: Router::new(),
+        exposed: &[],
+        documentation_client: None,
+    }
+}
+
+pub(crate) async fn serve_within(limits: ConnectionLimits, app: impl Into<App>) -> (Server, Client) {
+    let server = Server::start(limits, |_| app).await;
     let client = Client::new(server.address());
     (server, client)
 }
