@@ -1,6 +1,9 @@
 //! Log lines in JSON: one object per line, its members in the order in which they were recorded.
 
-use std::fmt::{self, Debug, Write};
+use std::{
+    cell::RefCell,
+    fmt::{self, Debug, Write},
+};
 
 use tracing::{
     Event, Subscriber,
@@ -13,33 +16,58 @@ use tracing_subscriber::{
 
 use super::{acts, timestamp};
 
-/// Writes a line straight into the buffer of its thread.
+/// Writes a line into the buffer of its thread, and from there in one piece.
 pub(super) struct JsonLines;
+
+thread_local! {
+    static LINE: RefCell<String> = RefCell::default();
+}
+
+/// Above this, the buffer of a thread is not kept for the next line.
+const KEPT: usize = 64 * 1024;
 
 impl<S, N> FormatEvent<S, N> for JsonLines
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
 {
-    fn format_event(&self, _: &FmtContext<'_, S, N>, mut line: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        let metadata = event.metadata();
-        line.write_str("{\"timestamp\":\"")?;
-        timestamp::write_now(&mut line)?;
-        line.write_str("\",\"level\":\"")?;
-        line.write_str(metadata.level().as_str())?;
-        line.write_char('"')?;
-        let mut members = Members { line: line.by_ref(), result: Ok(()) };
-        event.record(&mut members);
-        members.result?;
-        line.write_str(",\"target\":\"")?;
-        Escaped(&mut line).write_str(metadata.target())?;
-        line.write_str("\"}\n")
+    fn format_event(
+        &self,
+        _: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        // A value whose `Debug` logs an event needs a second buffer.
+        let mut line = LINE.with(RefCell::take);
+        line.clear();
+        write_line(&mut line, event)?;
+        writer.write_str(&line)?;
+        if line.capacity() <= KEPT {
+            LINE.set(line);
+        }
+        Ok(())
     }
 }
 
+fn write_line(line: &mut String, event: &Event<'_>) -> fmt::Result {
+    let metadata = event.metadata();
+    line.push_str("{\"timestamp\":\"");
+    timestamp::write_now(line)?;
+    line.push_str("\",\"level\":\"");
+    line.push_str(metadata.level().as_str());
+    line.push('"');
+    let mut members = Members { line, result: Ok(()) };
+    event.record(&mut members);
+    members.result?;
+    line.push_str(",\"target\":\"");
+    Escaped(line).write_str(metadata.target())?;
+    line.push_str("\"}\n");
+    Ok(())
+}
+
 /// The members of an event.
-struct Members<'w> {
-    line: Writer<'w>,
+struct Members<'l> {
+    line: &'l mut String,
     result: fmt::Result,
 }
 
@@ -49,23 +77,22 @@ impl Members<'_> {
     }
 
     /// Writes a value that is text.
-    fn add_text(&mut self, field: &Field, value: impl FnOnce(&mut Escaped<'_, '_>) -> fmt::Result) {
+    fn add_text(&mut self, field: &Field, value: impl FnOnce(&mut Escaped<'_>) -> fmt::Result) {
         self.write(field, |line| {
-            line.write_char('"')?;
+            line.push('"');
             value(&mut Escaped(line))?;
-            line.write_char('"')
+            line.push('"');
+            Ok(())
         });
     }
 
-    fn write(&mut self, field: &Field, value: impl FnOnce(&mut Writer<'_>) -> fmt::Result) {
-        let line = &mut self.line;
+    fn write(&mut self, field: &Field, value: impl FnOnce(&mut String) -> fmt::Result) {
         if self.result.is_ok() {
             // Names are identifiers.
-            self.result = line
-                .write_str(",\"")
-                .and_then(|()| line.write_str(field.name()))
-                .and_then(|()| line.write_str("\":"))
-                .and_then(|()| value(line));
+            self.line.push_str(",\"");
+            self.line.push_str(field.name());
+            self.line.push_str("\":");
+            self.result = value(self.line);
         }
     }
 }
@@ -122,12 +149,14 @@ fn is_plain(byte: u8) -> bool {
 }
 
 /// The inside of a JSON string, in which no character acts on a terminal.
-struct Escaped<'l, 'w>(&'l mut Writer<'w>);
+struct Escaped<'l>(&'l mut String);
 
-impl Write for Escaped<'_, '_> {
+impl Write for Escaped<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        if text.bytes().all(is_plain) {
-            return self.0.write_str(text);
+        // Nearly all text is plain. Without an early end, the compiler checks many bytes at a time.
+        if text.bytes().fold(true, |plain, byte| plain & is_plain(byte)) {
+            self.0.push_str(text);
+            return Ok(());
         }
         let mut plain = 0;
         for (at, c) in text.char_indices().filter(|(_, c)| matches!(c, '"' | '\\') || acts(*c)) {
