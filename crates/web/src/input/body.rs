@@ -74,7 +74,7 @@ fn json(bytes: &[u8]) -> Result<Value, Problem> {
     utf8(bytes)?;
     let body = serde_json::from_slice(bytes)
         .map_err(|error| Problem::invalid_at("#", format!("is not valid JSON: {error}")))?;
-    match repeats::first(bytes) {
+    match repeats::first(bytes, &body) {
         Some(pointer) => Err(Problem::invalid_at(pointer, "is given more than once")),
         None => Ok(body),
     }

@@ -164,8 +164,8 @@ impl<'a> Fields<'a> {
 
     fn pointer_to(&self, name: &str) -> String {
         match self.members {
-            Members::Query(_) => format!("{}{name}", self.pointer),
-            _ => format!("{}/{name}", self.pointer),
+            Members::Query(_) => [&*self.pointer, name].concat(),
+            _ => [&*self.pointer, "/", name].concat(),
         }
     }
 }

@@ -90,7 +90,7 @@ impl<R: Rule> List<R> {
         let read: Vec<_> = items
             .enumerate()
             .map(|(index, raw)| {
-                let pointer = format!("{}/{index}", field.pointer);
+                let pointer = [field.pointer.as_str(), "/", &index.to_string()].concat();
                 self.item.read(&mut Field { raw, pointer, validation: field.validation })
             })
             .collect();

@@ -38,7 +38,7 @@ impl<T: Input + ToSchema> Rule for Nested<T> {
     fn read(&self, field: &mut Field<'_>) -> Option<T> {
         let RawValue::Text(text) = field.raw else { return T::read_value(field) };
         match serde_json::from_str::<Value>(text) {
-            Ok(value) if repeats::first(text.as_bytes()).is_none() => {
+            Ok(value) if repeats::first(text.as_bytes(), &value).is_none() => {
                 let pointer = field.pointer.clone();
                 T::read_value(&mut Field {
                     raw: RawValue::Json(&value),
