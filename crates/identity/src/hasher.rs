@@ -2,7 +2,7 @@
 //!
 //! A hash needs 19 MiB. If each allocated its own, the allocator would keep one buffer per thread. So buffers are reused. All
 //! services of a process share them: as many are kept as one service uses at once, which `password.rs` limits; others are
-//! freed after use.
+//! freed after use. A server with little to check should be small, so kept buffers are freed when they are not used for a while.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -22,10 +22,26 @@ pub(crate) enum HashError {
 }
 
 /// Buffers that are not in use.
-type Buffers = Mutex<Vec<Vec<Block>>>;
+type Buffers = Mutex<Vec<Kept>>;
+
+struct Kept {
+    memory: Vec<Block>,
+    /// Whether it was used since [`free_unused_buffers`] was last called.
+    used: bool,
+}
 
 /// The buffers of the process.
 static BUFFERS: Buffers = Mutex::new(Vec::new());
+
+/// Frees the buffers of the process that were not used since the last call.
+pub fn free_unused_buffers() {
+    free_unused(&BUFFERS);
+}
+
+fn free_unused(buffers: &Buffers) {
+    let mut kept = buffers.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.retain_mut(|buffer| std::mem::take(&mut buffer.used));
+}
 
 /// How the passwords of a service are hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +132,7 @@ impl Hasher {
         salt: &[u8],
         length: usize,
     ) -> Result<Output, HashError> {
-        let mut memory = self.lock().pop().unwrap_or_default();
+        let mut memory = self.lock().pop().map_or_else(Vec::new, |kept| kept.memory);
         let (needed, usual) = (argon2.params().block_count(), self.argon2.params().block_count());
         if memory.len() < needed {
             // Exact: a buffer that grows by doubling would be nearly twice as large as needed.
@@ -129,7 +145,7 @@ impl Hasher {
         let mut kept = self.lock();
         // A larger buffer than usual is not kept.
         if memory.len() <= usual && kept.len() < self.most {
-            kept.push(memory);
+            kept.push(Kept { memory, used: true });
         }
         drop(kept);
         done.map_err(broken)?;
@@ -142,7 +158,7 @@ impl Hasher {
         self.lock().len()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Vec<Block>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Kept>> {
         self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -220,14 +236,28 @@ mod tests {
     fn buffer_is_reused_by_the_next_hash() {
         let hasher = hasher(1);
         let hash = hasher.hash(b"one", SALT).unwrap();
-        let buffer = hasher.lock()[0].as_ptr();
+        let buffer = hasher.lock()[0].memory.as_ptr();
         for _ in 0..3 {
             assert!(hasher.verify(b"one", &hash).unwrap());
             hasher.hash(b"two", SALT).unwrap();
         }
         let kept = hasher.lock();
-        assert_eq!((kept.len(), kept[0].len(), kept[0].capacity()), (1, 19 * 1024, 19 * 1024));
-        assert_eq!(kept[0].as_ptr(), buffer);
+        let memory = &kept[0].memory;
+        assert_eq!((kept.len(), memory.len(), memory.capacity()), (1, 19 * 1024, 19 * 1024));
+        assert_eq!(memory.as_ptr(), buffer);
+    }
+
+    #[test]
+    fn buffer_that_is_not_used_for_a_while_is_freed() {
+        let hasher = hasher(2);
+        hasher.hash(b"one", SALT).unwrap();
+        free_unused(hasher.buffers);
+        assert_eq!(hasher.buffers(), 1);
+        hasher.hash(b"one", SALT).unwrap();
+        free_unused(hasher.buffers);
+        assert_eq!(hasher.buffers(), 1);
+        free_unused(hasher.buffers);
+        assert_eq!(hasher.buffers(), 0);
     }
 
     #[test]

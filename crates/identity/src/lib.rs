@@ -36,7 +36,7 @@ pub use accounts::Accounts;
 pub use api_key::ApiKeys;
 pub use basic::{Caller, unauthorized};
 pub use error::{ChangeError, SignInError};
-pub use hasher::Hashing;
+pub use hasher::{Hashing, free_unused_buffers};
 /// The tables of accounts, to be migrated with those of the service.
 pub use migrations::ACCOUNTS as MIGRATIONS;
 pub use new_password::SignUps;

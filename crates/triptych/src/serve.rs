@@ -1,12 +1,13 @@
 //! Starts the services, and stops them so that nothing is lost.
 
-use std::{future::pending, net::SocketAddr, time::Duration};
+use std::{future::pending, hint::black_box, net::SocketAddr, panic::resume_unwind, thread, time::Duration};
 
 use db::{Databases, Db, Limits, Location, Migrations};
 use futures_util::{FutureExt, future::BoxFuture};
-use service::{Description, Instance, Service, public_address};
+use service::{Description, Instance, Running, Service, public_address};
 use tokio::{
     net::TcpListener,
+    runtime::Handle,
     signal::unix::{SignalKind, signal},
     sync::watch,
     task::JoinSet,
@@ -32,9 +33,7 @@ pub(crate) fn run(settings: &Settings, named: &[String]) -> Result<(), Failure> 
             settings.check_shared(*service)?;
         }
         let mut program = Program::new(settings).await?;
-        for service in services {
-            program.open(service).await?;
-        }
+        program.open(&services).await?;
         program.serve().await
     })
 }
@@ -73,15 +72,40 @@ impl<'s> Program<'s> {
         let upkeep = Background::new("admin", program.clock.clone());
         program.spawn("admin", "", listener, metrics::router(handle.clone(), upkeep.clone()));
         program.background.spawn(async move {
-            upkeep.keep("metrics upkeep", pending(), |_| metrics::keep_up(handle.clone())).await;
+            let memory = upkeep.keep("memory upkeep", pending(), |_| free_memory());
+            let metrics = upkeep.keep("metrics upkeep", pending(), |_| metrics::keep_up(handle.clone()));
+            tokio::join!(memory, metrics);
         });
         Ok(program)
     }
 
-    /// Opens a service and listens for it.
-    async fn open(&mut self, service: &dyn Service) -> Result<(), Failure> {
+    /// Opens the services and listens for them. At the first start, keys and the hashes of passwords take most of the time, so
+    /// each service makes its own on a separate thread.
+    async fn open(&mut self, services: &[&'s dyn Service]) -> Result<(), Failure> {
+        let mut prepared = Vec::new();
+        for service in services {
+            prepared.push((*service, self.prepare(*service).await?));
+        }
+        let runtime = Handle::current();
+        let opened: Vec<_> = thread::scope(|scope| {
+            let open = |(service, (listener, instance)): (&'s dyn Service, (TcpListener, Instance))| {
+                let runtime = runtime.clone();
+                scope.spawn(move || (service, listener, runtime.block_on(service.open(instance))))
+            };
+            let opening: Vec<_> = prepared.into_iter().map(open).collect();
+            opening.into_iter().map(thread::ScopedJoinHandle::join).collect()
+        });
+        for opened in opened {
+            let (service, listener, running) = opened.unwrap_or_else(|panic| resume_unwind(panic));
+            self.start(service, listener, running?)?;
+        }
+        Ok(())
+    }
+
+    /// The listener of a service, and what it is opened with.
+    async fn prepare(&mut self, service: &dyn Service) -> Result<(TcpListener, Instance), Failure> {
         let settings = self.settings;
-        let Description { name, title_in_a_sentence, prefix, .. } = *service.description();
+        let Description { name, title_in_a_sentence, .. } = *service.description();
         let listener = bind(title_in_a_sentence, &format!("--{name}-listen"), service.listen()).await?;
         let listening = listener.local_addr()?;
         let secret = match service.needs_secret() {
@@ -103,7 +127,18 @@ impl<'s> Program<'s> {
         if service.oauth().is_some() {
             warn_of_another(&instance, name).await?;
         }
-        let running = service.open(instance).await?;
+        Ok((listener, instance))
+    }
+
+    /// Serves an open service.
+    fn start(
+        &mut self,
+        service: &dyn Service,
+        listener: TcpListener,
+        running: Box<dyn Running>,
+    ) -> Result<(), Failure> {
+        let Description { name, prefix, .. } = *service.description();
+        let listening = listener.local_addr()?;
         self.spawn(name, service.address(), listener, running.app());
         let stop = self.stopped();
         self.tasks.spawn(running.run(stop));
@@ -111,7 +146,7 @@ impl<'s> Program<'s> {
             name,
             address: public_address(service.address(), listening),
             prefix,
-            sign_in: service.sign_in_help(settings.demo()),
+            sign_in: service.sign_in_help(self.settings.demo()),
         });
         Ok(())
     }
@@ -163,6 +198,21 @@ impl<'s> Program<'s> {
         }
         tracing::info!("stopped");
         Ok(())
+    }
+}
+
+/// A size that the allocator calls large.
+const LARGE: usize = 4 * 1024 * 1024;
+
+/// Frees the memory of password checks some seconds after the last one.
+async fn free_memory() {
+    let mut every = tokio::time::interval(Duration::from_secs(2));
+    loop {
+        every.tick().await;
+        identity::free_unused_buffers();
+        // The allocator gives memory back to the system some time after it was freed, at the next free of a large block,
+        // which an idle server would not have.
+        drop(black_box(Vec::<u8>::with_capacity(LARGE)));
     }
 }
 
