@@ -1,13 +1,14 @@
 //! Records: types whose columns are declared once, by `#[derive(Record)]` or `#[derive(Resource)]` of the crate `model`.
 
 use jiff::{Timestamp, civil::Date};
+use rusqlite::types::ValueRef;
 use rust_decimal::Decimal;
 use serde::{Serialize, de::DeserializeOwned};
 use uuid::Uuid;
 
 use crate::{
     error::Error,
-    row::{Json, Row},
+    row::{EngineRow, Json, Row, text},
     value::Value,
     word::Word,
 };
@@ -77,16 +78,26 @@ pub fn to_json_or_null<T: Serialize>(value: Option<&T>) -> Result<Value<'static>
 impl Row<'_> {
     /// The column at `index`, which holds JSON, as a `T`.
     pub fn json<T: DeserializeOwned>(&self, index: usize) -> Result<T, Error> {
-        self.get(index).and_then(|json| parse(index, &json))
+        self.json_or_null(index)?.ok_or_else(|| Error::Column { index, cause: "NULL".into() })
     }
 
     /// The same where the column may be NULL.
     pub fn json_or_null<T: DeserializeOwned>(&self, index: usize) -> Result<Option<T>, Error> {
-        let found: Option<Json> = self.get(index)?;
-        found.map(|json| parse(index, &json)).transpose()
+        let column = |cause: &str| Error::Column { index, cause: cause.into() };
+        match self.0 {
+            // Read in place, without a copy of the text.
+            EngineRow::Sqlite(row) => match row.get_ref(index)? {
+                ValueRef::Null => Ok(None),
+                value => parse(index, text(value).map_err(column)?).map(Some),
+            },
+            EngineRow::Postgres(_) => {
+                let found: Option<Json> = self.get(index)?;
+                found.map(|Json(text)| parse(index, &text)).transpose()
+            }
+        }
     }
 }
 
-fn parse<T: DeserializeOwned>(index: usize, Json(text): &Json) -> Result<T, Error> {
+fn parse<T: DeserializeOwned>(index: usize, text: &str) -> Result<T, Error> {
     serde_json::from_str(text).map_err(|error| Error::Column { index, cause: error.to_string() })
 }

@@ -82,7 +82,7 @@ fn fetch<'a, T: FromSql<'a>>(row: &'a tokio_postgres::Row, index: usize) -> Resu
     })
 }
 
-fn text(value: ValueRef<'_>) -> Result<&str, &'static str> {
+pub(crate) fn text(value: ValueRef<'_>) -> Result<&str, &'static str> {
     match value {
         ValueRef::Text(bytes) => std::str::from_utf8(bytes).map_err(|_| "text that is not UTF-8"),
         ValueRef::Null => Err("NULL"),
