@@ -101,10 +101,15 @@ impl Db {
     /// on the calling thread. See [`Db::snapshot`] for several statements, and [`Db::read_long`] for large results.
     pub async fn read<R, E, F>(&self, closure: F) -> Result<R, E>
     where
-        F: Fn(&mut Tx<'_>) -> Result<R, E> + Send + 'static,
+        F: Fn(&mut Tx<'_>) -> Result<R, E> + Send + Sync + 'static,
         R: Send + 'static,
         E: From<Error> + Send + 'static,
     {
+        if let Engine::Postgres(postgres) = &self.0.engine
+            && let Some(outcome) = postgres.read_shared(&closure).await
+        {
+            return outcome;
+        }
         self.read_in(Scope::Statement, closure).await
     }
 

@@ -2,6 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 
+use tokio_postgres::Row as PostgresRow;
+
 use crate::{
     error::{Error, Failure},
     postgres::connection::Session,
@@ -24,6 +26,31 @@ pub struct Tx<'c> {
 pub(crate) enum Engine<'c> {
     Sqlite(&'c mut Sqlite),
     Postgres(Session<'c>),
+    /// Notes the statement of a unit that reads with one, and its parameters.
+    Asked(&'c mut Option<(&'static str, Vec<Value<'static>>)>),
+    /// The rows of that statement.
+    Answered(&'static str, &'c [PostgresRow]),
+}
+
+impl Engine<'_> {
+    /// The statement was noted: the unit ends here, and runs again with its rows.
+    fn ask(
+        asked: &mut Option<(&'static str, Vec<Value<'static>>)>,
+        sql: &'static str,
+        params: &[Value<'_>],
+    ) -> Error {
+        *asked = Some((sql, params.iter().map(Value::to_owned).collect()));
+        Error::Aborted
+    }
+
+    fn answer<'r>(
+        asked: &'static str,
+        rows: &'r [PostgresRow],
+        sql: &'static str,
+    ) -> Result<&'r [PostgresRow], Error> {
+        let is_same = std::ptr::eq(asked, sql);
+        is_same.then_some(rows).ok_or_else(|| Error::Fault("a unit ran another statement than before".into()))
+    }
 }
 
 impl<'c> Tx<'c> {
@@ -63,6 +90,11 @@ impl<'c> Tx<'c> {
                 let rows = connection.query(sql, params)?;
                 rows.iter().map(|row| read(&Row(EngineRow::Postgres(row)))).collect()
             }
+            Engine::Asked(asked) => Err(Engine::ask(asked, sql, params)),
+            Engine::Answered(asked, rows) => {
+                let rows = Engine::answer(asked, rows, sql)?;
+                rows.iter().map(|row| read(&Row(EngineRow::Postgres(row)))).collect()
+            }
         })
     }
 
@@ -86,6 +118,11 @@ impl<'c> Tx<'c> {
             }),
             Engine::Postgres(connection) => {
                 let rows = connection.query(sql, params)?;
+                rows.first().map(|row| read(&Row(EngineRow::Postgres(row)))).transpose()
+            }
+            Engine::Asked(asked) => Err(Engine::ask(asked, sql, params)),
+            Engine::Answered(asked, rows) => {
+                let rows = Engine::answer(asked, rows, sql)?;
                 rows.first().map(|row| read(&Row(EngineRow::Postgres(row)))).transpose()
             }
         })
@@ -133,6 +170,7 @@ impl<'c> WriteTx<'c> {
                 statement.raw_execute().map(|changed| changed as u64).map_err(Error::from)
             }),
             Engine::Postgres(connection) => connection.execute(sql, params),
+            Engine::Asked(_) | Engine::Answered(..) => Err(Error::Fault("a read cannot write".into())),
         })
     }
 

@@ -42,6 +42,22 @@ impl<'a> Value<'a> {
         Value::Json(text.into())
     }
 
+    /// The same value without borrowed parts.
+    pub(crate) fn to_owned(&self) -> Value<'static> {
+        match self {
+            Value::Null => Value::Null,
+            Value::Int(number) => Value::Int(*number),
+            Value::Text(text) => Value::Text(Cow::Owned(text.to_string())),
+            Value::Bool(yes) => Value::Bool(*yes),
+            Value::Decimal(decimal) => Value::Decimal(*decimal),
+            Value::Uuid(id) => Value::Uuid(*id),
+            Value::Time(time) => Value::Time(*time),
+            Value::Date(date) => Value::Date(*date),
+            Value::Json(text) => Value::Json(Cow::Owned(text.to_string())),
+            Value::Bytes(bytes) => Value::Bytes(Cow::Owned(bytes.to_vec())),
+        }
+    }
+
     /// The type that is sent with an unprepared statement. PostgreSQL infers `UNKNOWN` itself.
     pub(crate) fn postgres_type(&self) -> Type {
         match self {

@@ -1,5 +1,5 @@
 //! PostgreSQL: one pool of threads for all services of a process, each thread owning one connection and its prepared
-//! statements.
+//! statements; and connections that reads of one statement share.
 
 mod address;
 mod cancel;
@@ -8,6 +8,7 @@ mod fair_queue;
 mod migrate;
 mod names;
 mod passfile;
+mod pipeline;
 mod pool;
 mod server;
 mod service;
@@ -20,9 +21,11 @@ use crate::{
     migration::Migrations,
     scope::Scope,
     settings::Limits,
-    unit::{ReadUnit, WriteUnit},
+    tx::{Engine, Tx},
+    unit::{ReadUnit, WriteUnit, run_caught},
 };
 use fair_queue::QueueId;
+use pipeline::Pipelines;
 use pool::{Job, Pool, Unit};
 use server::Server;
 use service::Service;
@@ -32,6 +35,7 @@ use service::Service;
 pub(crate) struct Shared {
     server: Arc<Server>,
     pool: Arc<Pool>,
+    pipelines: Arc<Pipelines>,
 }
 
 impl Shared {
@@ -40,7 +44,8 @@ impl Shared {
         block_on(server.wait_for(limits.start))?;
         let pool = Pool::start(&server, limits)
             .map_err(|error| OpenError::new(&format!("cannot start the database threads: {error}")))?;
-        Ok(Shared { server, pool: Arc::new(pool) })
+        let pipelines = Pipelines::new(&server, limits);
+        Ok(Shared { server, pool: Arc::new(pool), pipelines })
     }
 
     /// Opens the schema of a service, and applies the migrations that it lacks.
@@ -60,7 +65,13 @@ impl Shared {
         let mut names: Vec<_> = tables.iter().cloned().collect();
         names.sort_unstable();
         let service = Arc::new(Service::new(schema, tables));
-        Ok(Postgres { service, tables: names, queue: self.pool.queue.join(), pool: Arc::clone(&self.pool) })
+        Ok(Postgres {
+            service,
+            tables: names,
+            queue: self.pool.queue.join(),
+            pool: Arc::clone(&self.pool),
+            pipelines: Arc::clone(&self.pipelines),
+        })
     }
 }
 
@@ -81,11 +92,33 @@ pub(crate) struct Postgres {
     tables: Vec<String>,
     queue: QueueId,
     pool: Arc<Pool>,
+    pipelines: Arc<Pipelines>,
 }
 
 impl Postgres {
     pub(crate) fn read(&self, unit: ReadUnit, scope: Scope) -> Result<(), Error> {
         self.submit(Unit::Read(unit, scope))
+    }
+
+    /// Runs a read of one statement over a shared connection; `None` if the pool must run it.
+    ///
+    /// The closure is synchronous and the answer is not, so the closure runs twice: first to learn its statement, then with the
+    /// rows. It is an `Fn` that may run again after a conflict in any case.
+    pub(crate) async fn read_shared<R, E: From<Error>>(
+        &self,
+        closure: &impl Fn(&mut Tx<'_>) -> Result<R, E>,
+    ) -> Option<Result<R, E>> {
+        let run = |engine: Engine<'_>| {
+            let mut tx = Tx::new(engine, Scope::Statement);
+            let outcome = run_caught(|| closure(&mut tx));
+            tx.checked(outcome)
+        };
+        let mut asked = None;
+        let outcome = run(Engine::Asked(&mut asked));
+        // It failed or succeeded without the database.
+        let Some((sql, params)) = asked else { return Some(outcome) };
+        let rows = self.pipelines.rows(&self.service, sql, &params).await?;
+        Some(run(Engine::Answered(sql, &rows)))
     }
 
     pub(crate) fn write(&self, unit: WriteUnit) -> Result<(), Error> {

@@ -13,6 +13,7 @@ use std::{
 use super::{
     connection::{Connection, Session},
     fair_queue::{FairQueue, QueueId},
+    pipeline,
     server::Server,
     service::Service,
 };
@@ -44,9 +45,10 @@ pub(super) struct Pool {
 
 impl Pool {
     pub(super) fn start(server: &Arc<Server>, limits: Limits) -> io::Result<Self> {
-        let queue = Arc::new(FairQueue::new(limits.queue, limits.connections));
-        let mut pool = Pool { queue, threads: Vec::with_capacity(limits.connections) };
-        for number in 0..limits.connections {
+        let connections = limits.connections - pipeline::number(limits);
+        let queue = Arc::new(FairQueue::new(limits.queue, connections));
+        let mut pool = Pool { queue, threads: Vec::with_capacity(connections) };
+        for number in 0..connections {
             let worker = Worker { server: Arc::clone(server), connection: None };
             let queue = Arc::clone(&pool.queue);
             let thread = thread::Builder::new()

@@ -8,7 +8,10 @@ use std::{
     },
 };
 
-use super::names::{Qualified, qualify};
+use super::{
+    names::{Qualified, qualify},
+    pipeline::Reads,
+};
 use crate::error::Error;
 
 pub(super) struct Service {
@@ -18,13 +21,15 @@ pub(super) struct Service {
     tables: HashSet<String>,
     // By address: statements are `&'static str`, so an address identifies its text.
     statements: RwLock<HashMap<(usize, usize), Arc<Qualified>>>,
+    /// The reads that share connections.
+    pub(super) reads: Reads,
 }
 
 impl Service {
     pub(super) fn new(schema: &'static str, tables: HashSet<String>) -> Self {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        Service { number, schema, tables, statements: RwLock::default() }
+        Service { number, schema, tables, statements: RwLock::default(), reads: Reads::default() }
     }
 
     /// A statement with its schema, which is added once.

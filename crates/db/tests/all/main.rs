@@ -4,6 +4,7 @@
 
 mod deadlines;
 mod migrations;
+mod pipeline;
 mod postgres;
 mod queues;
 mod sqlite;
