@@ -30,3 +30,24 @@ pub(crate) fn create(folder: &Path, pets: i64) -> std::time::Duration {
     transaction.commit().expect("the pets are committed");
     ready_after
 }
+
+/// Adds users who book trips.
+pub(crate) fn add_travellers(folder: &Path, number: usize) {
+    let database = folder.join("data/train.db");
+    let connection = Connection::open(database).expect("the database of train travel");
+    let add = "INSERT INTO account (id, name, demo, created_at) VALUES (randomblob(16), ?1, 0, 0)";
+    for number in 0..number {
+        connection.execute(add, [traveller(number)]).expect("the user is added");
+    }
+}
+
+pub(crate) fn traveller(number: usize) -> String {
+    format!("traveller{number}")
+}
+
+/// Deletes all bookings, so that each round starts with users who have none.
+pub(crate) fn delete_bookings(data: &Path) {
+    let connection = Connection::open(data.join("train.db")).expect("the database of train travel");
+    connection.busy_timeout(std::time::Duration::from_secs(10)).expect("a timeout");
+    connection.execute("DELETE FROM booking", ()).expect("the bookings are deleted");
+}

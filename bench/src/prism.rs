@@ -57,13 +57,16 @@ impl Prism {
 
     /// The same requests at its own paths, if it answers one of them with a success.
     fn requests(&self, work: &Work) -> Option<Requests> {
-        let Requests { method, headers, paths, bodies } = &work.requests;
+        let Requests { method, headers, paths, bodies, authorizations } = &work.requests;
         let paths = paths.iter().map(|path| without_prefix(path)).collect();
-        let requests = Requests { method, headers: headers.clone(), paths, bodies: bodies.clone() };
+        let requests = Requests { paths, ..work.requests.clone() };
         let mut curl = Command::new("curl");
         curl.args(["--silent", "--output", "/dev/null", "--write-out", "%{http_code}", "--request", method]);
         for (name, value) in headers {
             curl.args(["--header", &format!("{name}: {value}")]);
+        }
+        if let Some(authorization) = authorizations.first() {
+            curl.args(["--header", &format!("authorization: {authorization}")]);
         }
         if let Some(body) = bodies.first() {
             curl.args(["--data", body]);

@@ -42,12 +42,18 @@ impl Program {
 
     /// A new access token for the demo user of a service.
     pub(crate) fn token(&self, service: &str) -> String {
+        self.token_of(service, None)
+    }
+
+    /// A new access token for a user.
+    pub(crate) fn token_of(&self, service: &str, user: Option<&str>) -> String {
         let address = match service {
             "petstore" => self.petstore,
             _ => self.train,
         };
         let output = Command::new(executable())
             .args(["token", service])
+            .args(user.map(|user| format!("--user={user}")))
             .args(&self.flags)
             .args([format!("--{service}-listen"), address.to_string()])
             .output()

@@ -22,11 +22,11 @@ pub(crate) fn later_start(folder: &Path, flags: &[&str]) -> Duration {
 }
 
 /// The memory of a program ten seconds after its first start.
-pub(crate) fn memory_after_start(folder: &Path) -> Line {
+pub(crate) fn memory_after_start(folder: &Path, after: Duration) -> Line {
     let folder = folder.join("memory");
     std::fs::create_dir_all(&folder).expect("a folder");
     let program = Program::start(&folder, &["--data", &folder.join("data").display().to_string()]);
-    pause(Duration::from_secs(10));
+    pause(after);
     let line = Line::at_most(
         "memory 10 s after the first start",
         program.resident() as f64 / MB,

@@ -5,7 +5,11 @@ use std::net::SocketAddr;
 use jiff::{ToSpan, Zoned, civil::Date};
 use serde_json::{Value, json};
 
-use crate::{data::FIRST_PET, program::Program, wrk::Requests};
+use crate::{
+    data::{self, FIRST_PET},
+    program::Program,
+    wrk::Requests,
+};
 
 /// What the work is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +31,8 @@ pub(crate) struct Work {
     pub(crate) aim: f64,
     /// The OpenAPI document by which Prism answers the same request.
     pub(crate) document: &'static str,
+    /// Whether the bookings are deleted before each round.
+    pub(crate) deletes_bookings: bool,
 }
 
 /// How many different requests a script has.
@@ -60,9 +66,12 @@ pub(crate) fn new_pets() -> Vec<String> {
 }
 
 /// All work on the embedded engine.
-pub(crate) async fn all(program: &Program, pets: i64) -> Vec<Work> {
+pub(crate) async fn all(program: &Program, pets: i64, travellers: usize) -> Vec<Work> {
     let basic = ("authorization", "Basic ZGVtbzpkZW1v".to_owned());
     let (petstore, train) = (program.token("petstore"), program.token("train"));
+    let travellers = (0..travellers)
+        .map(|number| bearer(&program.token_of("train", Some(&data::traveller(number)))).1)
+        .collect();
     let event = first_event(program, &basic).await;
     let trips = trips(program, &train).await;
     let work = |name, server, requests, reference, (must, aim), document| Work {
@@ -73,6 +82,7 @@ pub(crate) async fn all(program: &Program, pets: i64) -> Vec<Work> {
         must,
         aim,
         document,
+        deletes_bookings: false,
     };
     let mut xml = api_key();
     xml.push(("accept", "application/xml".into()));
@@ -153,14 +163,20 @@ pub(crate) async fn all(program: &Program, pets: i64) -> Vec<Work> {
             (0.40, 0.60),
             "museum",
         ),
-        work(
-            "POST /bookings with its event, bearer, durable",
-            program.train,
-            Requests::post("/bookings", vec![bearer(&train)], (0..VARIETY as usize).map(booking).collect()),
-            Reference::Echo,
-            (0.30, 0.50),
-            "train",
-        ),
+        Work {
+            deletes_bookings: true,
+            ..work(
+                "POST /bookings with its event, bearer, durable",
+                program.train,
+                Requests {
+                    authorizations: travellers,
+                    ..Requests::post("/bookings", vec![], (0..VARIETY as usize).map(booking).collect())
+                },
+                Reference::Echo,
+                (0.30, 0.50),
+                "train",
+            )
+        },
     ]
 }
 

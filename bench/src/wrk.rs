@@ -6,22 +6,25 @@ use std::{fmt::Write as _, fs, net::SocketAddr, path::Path, process::Command, ti
 pub(crate) const CONNECTIONS: u32 = 64;
 
 /// The requests of one kind of work. Both sides of a comparison get the same.
+#[derive(Clone)]
 pub(crate) struct Requests {
     pub(crate) method: &'static str,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) paths: Vec<String>,
     /// The bodies in order; empty if the requests have none.
     pub(crate) bodies: Vec<String>,
+    /// The values of `Authorization` in order, for requests of many users.
+    pub(crate) authorizations: Vec<String>,
 }
 
 impl Requests {
     pub(crate) fn get(paths: Vec<String>, headers: Vec<(&'static str, String)>) -> Self {
-        Requests { method: "GET", headers, paths, bodies: Vec::new() }
+        Requests { method: "GET", headers, paths, bodies: Vec::new(), authorizations: Vec::new() }
     }
 
     pub(crate) fn post(path: &str, mut headers: Vec<(&'static str, String)>, bodies: Vec<String>) -> Self {
         headers.push(("content-type", "application/json".into()));
-        Requests { method: "POST", headers, paths: vec![path.into()], bodies }
+        Requests { method: "POST", headers, paths: vec![path.into()], bodies, authorizations: Vec::new() }
     }
 
     /// A script that formats all requests at its start, so that a request costs `wrk` one table access. Each of the two
@@ -31,6 +34,7 @@ impl Requests {
         let mut script = String::new();
         let _ = writeln!(script, "local paths = {{{}}}", list(&self.paths));
         let _ = writeln!(script, "local bodies = {{{}}}", list(&self.bodies));
+        let _ = writeln!(script, "local authorizations = {{{}}}", list(&self.authorizations));
         script.push_str("local headers = {}\n");
         for (name, value) in &self.headers {
             let _ = writeln!(script, "headers[{}] = {}", quoted(name), quoted(value));
@@ -54,6 +58,7 @@ function init(args)
     for i = 1, count do
         local body = nil
         if #bodies > 0 then body = bodies[(i - 1) % #bodies + 1] end
+        if #authorizations > 0 then headers["authorization"] = authorizations[(i - 1) % #authorizations + 1] end
         requests[i] = wrk.format(method, paths[(i - 1) % #paths + 1], headers, body)
     end
     at = math.floor(#requests / 2) * number
@@ -97,7 +102,7 @@ pub(crate) struct Measured {
 /// # Panics
 /// When an answer is not a success: a rate of errors is no measurement.
 pub(crate) fn run(requests: &Requests, server: SocketAddr, duration: Duration, folder: &Path) -> Measured {
-    let script = folder.join("requests.lua");
+    let script = folder.join(format!("requests-{}.lua", server.port()));
     fs::write(&script, requests.script()).expect("the script can be written");
     let output = Command::new("wrk")
         .args(["--threads", "2", "--connections", &CONNECTIONS.to_string()])

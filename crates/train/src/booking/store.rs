@@ -20,8 +20,10 @@ pub(crate) fn all_holds_used(
 ) -> Result<Option<Timestamp>, Error> {
     let (held, first) = tx
         .row(
-            "SELECT count(*), min(expires_at) FROM booking WHERE owner = $1 AND status = 'held' AND expires_at > $2",
-            &[owner.into(), now.into()],
+            "SELECT count(*), min(expires_at) FROM
+             (SELECT expires_at FROM booking WHERE owner = $1 AND status = 'held' AND expires_at > $2
+              ORDER BY expires_at LIMIT $3) AS first_holds",
+            &[owner.into(), now.into(), most.into()],
             |row| Ok((row.get::<i64>(0)?, row.get(1)?)),
         )?
         .unwrap_or((0, None));

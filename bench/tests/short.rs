@@ -1,0 +1,28 @@
+//! The bench itself works: every row can be measured. The figures of a short run on a debug build mean nothing.
+
+use std::process::Command;
+
+/// A row of each part of the table.
+const ROWS: [&str; 9] = [
+    "ready: first start",
+    "GET /v3/pet/{id}, API key, XML",
+    "GET /v1.1/special-events/{id}, Basic",
+    "GET /trips, a page of 10, bearer",
+    "POST /v1.1/tickets, Basic, durable",
+    "POST /bookings with its event",
+    "GET /v3/pet/{id} at 1,000,000 pets against 10,000",
+    "POST /v3/pet on PostgreSQL",
+    "memory 10 s after the first start",
+];
+
+#[test]
+fn short_run_measures_every_row() {
+    let output = Command::new(env!("CARGO_BIN_EXE_bench")).arg("--short").output().expect("the bench runs");
+    let (table, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{table}{errors}");
+    for row in ROWS {
+        assert!(table.lines().any(|line| line.starts_with(row)), "no row {row}:\n{table}");
+    }
+    // A line of titles, and 21 rows.
+    assert_eq!(table.lines().count(), 22, "{table}");
+}
