@@ -4,7 +4,7 @@
 //! sent by the task that needs it, over a connection on which the statements of many tasks follow each other without waiting for
 //! the answers (pipelining).
 //!
-//! This is a fast way for the usual case, not another pool. Whatever is not an answer within a moment (an error, a broken
+//! This is a fast way for the usual case, not another pool. Anything but an answer within a moment (an error, a broken
 //! connection, a server that does not answer) is left to the pool, which runs the unit again with its retries and deadlines.
 
 use std::{
