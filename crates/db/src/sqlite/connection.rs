@@ -43,10 +43,7 @@ impl Connection {
             use_wal(&inner)?;
         }
         inner.execute_batch(match access {
-            // Pages that are not in the WAL are read from the page cache of the system without a copy.
-            Access::Read => {
-                "PRAGMA query_only = ON; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 268435456;"
-            }
+            Access::Read => "PRAGMA query_only = ON; PRAGMA temp_store = MEMORY;",
             // The first block of a WAL's index covers about 4000 pages, 16 MB: checkpoints are rare, and a reader still
             // searches one block.
             Access::Write => {
