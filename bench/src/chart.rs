@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::report::{Limit, Line};
 
 const ROW: usize = 26;
-const LEFT: usize = 330;
+const LEFT: usize = 410;
 const WIDTH: usize = 420;
 
 /// An SVG with a bar for each ratio; a line marks what must be reached.
@@ -18,7 +18,7 @@ pub(crate) fn draw(lines: &[Line]) -> String {
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"system-ui, sans-serif\" \
          font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
-         <text x=\"{LEFT}\" y=\"18\" fill=\"#555\">share of a bare server that does no work</text>\n"
+         <text x=\"{LEFT}\" y=\"18\" fill=\"#555\">share of the reference; the line is what must be reached</text>\n"
     );
     for (index, line) in ratios.iter().enumerate() {
         let top = 30 + index * ROW;
@@ -35,7 +35,7 @@ pub(crate) fn draw(lines: &[Line]) -> String {
             escaped(&line.name),
             top - 2,
             top + 20,
-            LEFT as f64 + bar + 6.0,
+            LEFT + WIDTH + 10,
             top + 14,
             line.figure,
         );
