@@ -27,28 +27,28 @@ pub(crate) enum Engine<'c> {
     Sqlite(&'c mut Sqlite),
     Postgres(Session<'c>),
     /// Notes the statement of a unit that reads with one, and its parameters.
-    Asked(&'c mut Option<(&'static str, Vec<Value<'static>>)>),
+    Capture(&'c mut Option<(&'static str, Vec<Value<'static>>)>),
     /// The rows of that statement.
-    Answered(&'static str, &'c [PostgresRow]),
+    Replay(&'static str, &'c [PostgresRow]),
 }
 
 impl Engine<'_> {
     /// The statement was noted: the unit ends here, and runs again with its rows.
-    fn ask(
-        asked: &mut Option<(&'static str, Vec<Value<'static>>)>,
+    fn capture(
+        captured: &mut Option<(&'static str, Vec<Value<'static>>)>,
         sql: &'static str,
         params: &[Value<'_>],
     ) -> Error {
-        *asked = Some((sql, params.iter().map(Value::to_owned).collect()));
+        *captured = Some((sql, params.iter().map(Value::to_static).collect()));
         Error::Aborted
     }
 
-    fn answer<'r>(
-        asked: &'static str,
+    fn replay<'r>(
+        captured: &'static str,
         rows: &'r [PostgresRow],
         sql: &'static str,
     ) -> Result<&'r [PostgresRow], Error> {
-        let is_same = std::ptr::eq(asked, sql);
+        let is_same = std::ptr::eq(captured, sql);
         is_same.then_some(rows).ok_or_else(|| Error::Fault("a unit ran another statement than before".into()))
     }
 }
@@ -90,9 +90,9 @@ impl<'c> Tx<'c> {
                 let rows = connection.query(sql, params)?;
                 rows.iter().map(|row| read(&Row(EngineRow::Postgres(row)))).collect()
             }
-            Engine::Asked(asked) => Err(Engine::ask(asked, sql, params)),
-            Engine::Answered(asked, rows) => {
-                let rows = Engine::answer(asked, rows, sql)?;
+            Engine::Capture(captured) => Err(Engine::capture(captured, sql, params)),
+            Engine::Replay(captured, rows) => {
+                let rows = Engine::replay(captured, rows, sql)?;
                 rows.iter().map(|row| read(&Row(EngineRow::Postgres(row)))).collect()
             }
         })
@@ -120,9 +120,9 @@ impl<'c> Tx<'c> {
                 let rows = connection.query(sql, params)?;
                 rows.first().map(|row| read(&Row(EngineRow::Postgres(row)))).transpose()
             }
-            Engine::Asked(asked) => Err(Engine::ask(asked, sql, params)),
-            Engine::Answered(asked, rows) => {
-                let rows = Engine::answer(asked, rows, sql)?;
+            Engine::Capture(captured) => Err(Engine::capture(captured, sql, params)),
+            Engine::Replay(captured, rows) => {
+                let rows = Engine::replay(captured, rows, sql)?;
                 rows.first().map(|row| read(&Row(EngineRow::Postgres(row)))).transpose()
             }
         })
@@ -170,7 +170,7 @@ impl<'c> WriteTx<'c> {
                 statement.raw_execute().map(|changed| changed as u64).map_err(Error::from)
             }),
             Engine::Postgres(connection) => connection.execute(sql, params),
-            Engine::Asked(_) | Engine::Answered(..) => Err(Error::Fault("a read cannot write".into())),
+            Engine::Capture(_) | Engine::Replay(..) => Err(Error::Fault("a read cannot write".into())),
         })
     }
 

@@ -43,7 +43,7 @@ impl<'a> Value<'a> {
     }
 
     /// The same value without borrowed parts.
-    pub(crate) fn to_owned(&self) -> Value<'static> {
+    pub(crate) fn to_static(&self) -> Value<'static> {
         match self {
             Value::Null => Value::Null,
             Value::Int(number) => Value::Int(*number),

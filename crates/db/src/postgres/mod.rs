@@ -113,12 +113,12 @@ impl Postgres {
             let outcome = run_caught(|| closure(&mut tx));
             tx.checked(outcome)
         };
-        let mut asked = None;
-        let outcome = run(Engine::Asked(&mut asked));
+        let mut captured = None;
+        let outcome = run(Engine::Capture(&mut captured));
         // It failed or succeeded without the database.
-        let Some((sql, params)) = asked else { return Some(outcome) };
+        let Some((sql, params)) = captured else { return Some(outcome) };
         let rows = self.pipelines.rows(&self.service, sql, &params).await?;
-        Some(run(Engine::Answered(sql, &rows)))
+        Some(run(Engine::Replay(sql, &rows)))
     }
 
     pub(crate) fn write(&self, unit: WriteUnit) -> Result<(), Error> {

@@ -4,8 +4,8 @@
 //! sent by the task that needs it, over a connection on which the statements of many tasks follow each other without waiting for
 //! the answers (pipelining).
 //!
-//! This is a fast way for the usual case, not another pool. Anything but an answer within a moment (an error, a broken
-//! connection, a server that does not answer) is left to the pool, which runs the unit again with its retries and deadlines.
+//! This is a fast path, not another pool. After an error, a broken connection or a timeout, the pool runs the unit again, with its
+//! retries and deadlines.
 
 use std::{
     collections::HashMap,
@@ -25,24 +25,24 @@ use crate::{settings::Limits, value::Value};
 /// How many of the connections of a process are pipelines: one of this many.
 const ONE_OF: usize = 8;
 
-/// How many reads of a service may be on their way. The next ones take their turn in the pool.
-const MOST: usize = 256;
+/// How many reads of a service may be in flight. Further reads go through the pool.
+pub(super) const IN_FLIGHT: usize = 256;
 
-/// How long an answer may take; less if the whole wait of a unit is short.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// The timeout of an answer; shorter if the wait of a unit is short.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The pause after a failed attempt to connect.
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) struct Pipelines {
     server: Arc<Server>,
-    places: Vec<Mutex<Place>>,
+    slots: Vec<Mutex<Slot>>,
     next: AtomicUsize,
-    patience: Duration,
+    answer_timeout: Duration,
 }
 
-enum Place {
-    /// There is no connection; not before this time, if there is one, another attempt is made.
+enum Slot {
+    /// Without a connection. The next attempt is made at this time at the earliest, if one has failed.
     Empty(Option<Instant>),
     Connecting,
     Ready(Arc<Pipeline>),
@@ -64,9 +64,9 @@ impl Pipelines {
     pub(super) fn new(server: &Arc<Server>, limits: Limits) -> Arc<Self> {
         Arc::new(Pipelines {
             server: Arc::clone(server),
-            places: (0..number(limits)).map(|_| Mutex::new(Place::Empty(None))).collect(),
+            slots: (0..number(limits)).map(|_| Mutex::new(Slot::Empty(None))).collect(),
             next: AtomicUsize::new(0),
-            patience: PATIENCE.min(limits.wait / 4),
+            answer_timeout: ANSWER_TIMEOUT.min(limits.wait / 4),
         })
     }
 
@@ -77,52 +77,52 @@ impl Pipelines {
         sql: &'static str,
         params: &[Value<'_>],
     ) -> Option<Vec<Row>> {
-        let _place = service.reads.take(MOST)?;
+        let _permit = service.shared_reads.try_acquire().ok()?;
         let qualified = service.statement(sql).ok()?;
         if !qualified.reads || qualified.parameters != params.len() || !self.server.keeps_statements() {
             return None;
         }
-        let place = self.next.fetch_add(1, Ordering::Relaxed).checked_rem(self.places.len())?;
-        let pipeline = self.pipeline(place)?;
-        match timeout(self.patience, pipeline.query(service, sql, &qualified, params)).await {
+        let slot = self.next.fetch_add(1, Ordering::Relaxed).checked_rem(self.slots.len())?;
+        let pipeline = self.pipeline(slot)?;
+        match timeout(self.answer_timeout, pipeline.query(service, sql, &qualified, params)).await {
             Ok(rows) => rows.ok(),
             Err(_) => {
-                self.give_up(place, pipeline);
+                self.retire(slot, pipeline);
                 None
             }
         }
     }
 
-    /// The pipeline at a place. If there is none, it will be there for later reads.
-    fn pipeline(self: &Arc<Self>, place: usize) -> Option<Arc<Pipeline>> {
-        let mut found = self.lock(place);
+    /// The pipeline of a slot. If it has none, a task connects it for later reads.
+    fn pipeline(self: &Arc<Self>, slot: usize) -> Option<Arc<Pipeline>> {
+        let mut found = self.lock(slot);
         match &*found {
-            Place::Ready(pipeline) if !pipeline.client.is_closed() => return Some(Arc::clone(pipeline)),
-            Place::Connecting => return None,
-            Place::Empty(Some(time)) if *time > Instant::now() => return None,
-            Place::Ready(_) | Place::Empty(_) => *found = Place::Connecting,
+            Slot::Ready(pipeline) if !pipeline.client.is_closed() => return Some(Arc::clone(pipeline)),
+            Slot::Connecting => return None,
+            Slot::Empty(Some(time)) if *time > Instant::now() => return None,
+            Slot::Ready(_) | Slot::Empty(_) => *found = Slot::Connecting,
         }
         drop(found);
         let pipelines = Arc::clone(self);
         tokio::spawn(async move {
             let connected = pipelines.server.connect(pipelines.server.deadline()).await;
-            *pipelines.lock(place) = match connected {
+            *pipelines.lock(slot) = match connected {
                 Ok((client, driver, peer)) => {
                     tokio::spawn(driver);
-                    Place::Ready(Arc::new(Pipeline { client, peer, statements: RwLock::default() }))
+                    Slot::Ready(Arc::new(Pipeline { client, peer, statements: RwLock::default() }))
                 }
                 // The pool logs why.
-                Err(_) => Place::Empty(Some(Instant::now() + PAUSE)),
+                Err(_) => Slot::Empty(Some(Instant::now() + PAUSE)),
             };
         });
         None
     }
 
-    /// Replaces a pipeline whose first statement takes too long, and cancels that statement.
-    fn give_up(&self, place: usize, pipeline: Arc<Pipeline>) {
-        let mut found = self.lock(place);
+    /// Reslots a pipeline whose first statement takes too long, and cancels that statement.
+    fn retire(&self, slot: usize, pipeline: Arc<Pipeline>) {
+        let mut found = self.lock(slot);
         match &*found {
-            Place::Ready(other) if Arc::ptr_eq(other, &pipeline) => *found = Place::Empty(None),
+            Slot::Ready(other) if Arc::ptr_eq(other, &pipeline) => *found = Slot::Empty(None),
             // Another read of this pipeline has done so.
             _ => return,
         }
@@ -136,8 +136,8 @@ impl Pipelines {
         }
     }
 
-    fn lock(&self, place: usize) -> MutexGuard<'_, Place> {
-        self.places[place].lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self, slot: usize) -> MutexGuard<'_, Slot> {
+        self.slots[slot].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -160,24 +160,5 @@ impl Pipeline {
             }
         };
         self.client.query(&statement, &borrowed(params)).await
-    }
-}
-
-/// How many reads of a service are on their way.
-#[derive(Default)]
-pub(super) struct Reads(AtomicUsize);
-
-pub(super) struct Reading<'r>(&'r Reads);
-
-impl Reads {
-    fn take(&self, most: usize) -> Option<Reading<'_>> {
-        let reading = Reading(self);
-        (self.0.fetch_add(1, Ordering::Relaxed) < most).then_some(reading)
-    }
-}
-
-impl Drop for Reading<'_> {
-    fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -8,9 +8,11 @@ use std::{
     },
 };
 
+use tokio::sync::Semaphore;
+
 use super::{
     names::{Qualified, qualify},
-    pipeline::Reads,
+    pipeline::IN_FLIGHT,
 };
 use crate::error::Error;
 
@@ -21,15 +23,21 @@ pub(super) struct Service {
     tables: HashSet<String>,
     // By address: statements are `&'static str`, so an address identifies its text.
     statements: RwLock<HashMap<(usize, usize), Arc<Qualified>>>,
-    /// The reads that share connections.
-    pub(super) reads: Reads,
+    /// Permits for reads over shared connections.
+    pub(super) shared_reads: Semaphore,
 }
 
 impl Service {
     pub(super) fn new(schema: &'static str, tables: HashSet<String>) -> Self {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        Service { number, schema, tables, statements: RwLock::default(), reads: Reads::default() }
+        Service {
+            number,
+            schema,
+            tables,
+            statements: RwLock::default(),
+            shared_reads: Semaphore::new(IN_FLIGHT),
+        }
     }
 
     /// A statement with its schema, which is added once.
