@@ -27,12 +27,14 @@ const LONGEST_PAUSE: SignedDuration = SignedDuration::from_secs(60);
 pub struct Background {
     service: &'static str,
     clock: Clock,
+    /// Counts the pauses: a task of a service whose clock is frozen is started again as well.
+    machine: Clock,
     down: Arc<Mutex<BTreeSet<&'static str>>>,
 }
 
 impl Background {
     pub fn new(service: &'static str, clock: Clock) -> Self {
-        Background { service, clock, down: Arc::default() }
+        Background { service, machine: clock.of_machine(), clock, down: Arc::default() }
     }
 
     /// Keeps a task running until `stop` comes. The work is handed a future that ends then, and may finish what it is doing;
@@ -57,7 +59,7 @@ impl Background {
         let mut stop = std::pin::pin!(stop.fuse());
         let mut pause = FIRST_PAUSE;
         loop {
-            let began = self.clock.now();
+            let began = self.machine.now();
             let told = until_true(stopping.subscribe());
             let mut running = std::pin::pin!(AssertUnwindSafe(async { work(told).await }).catch_unwind());
             let ended = loop {
@@ -74,7 +76,7 @@ impl Background {
                 Ok(()) => "it ended",
                 Err(panic) => panic_message(panic.as_ref()),
             };
-            let now = self.clock.now();
+            let now = self.machine.now();
             if now.duration_since(began) >= LONGEST_PAUSE {
                 pause = FIRST_PAUSE;
             }
@@ -89,7 +91,7 @@ impl Background {
             tokio::select! {
                 biased;
                 () = &mut stop => {}
-                () = self.clock.wait_until(now + pause) => {}
+                () = self.machine.wait_until(now + pause) => {}
             }
             self.down().remove(task);
             if is_stopping() {

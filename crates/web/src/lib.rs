@@ -46,7 +46,7 @@ pub mod xml;
 pub use address::{origin_of, path_of, well_known};
 pub use app::App;
 pub use background::Background;
-pub use clock::Clock;
+pub use clock::{Clock, ClockError, ClockState};
 pub use documentation::DocumentationClient;
 pub use input::{Body, Both, Form, Path, Query, Upload, ValidationContext, WithBody};
 pub use installation::InstallationSecret;

@@ -8,12 +8,12 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use crate::support::{sample, serve};
+use crate::support::{sample, serve, soon};
 use http::Method;
 use jiff::SignedDuration;
 use testkit::{Client, Engine, Server, Store};
 use tokio::sync::{mpsc, oneshot};
-use web::{Background, Clock, Reply, Service, openapi::Handlers};
+use web::{Background, Clock, ClockState, Reply, Service, openapi::Handlers};
 
 /// A service with nothing but its background tasks.
 async fn start(background: &Background) -> (Store, Server, Client) {
@@ -153,4 +153,23 @@ async fn stopped_task_finishes_and_is_not_restarted() {
     is_down(&client, "sweeper").await;
     stop.send(()).unwrap();
     assert!(step(down.as_mut()).is_ready());
+}
+
+#[tokio::test]
+async fn task_of_a_service_with_a_frozen_clock_is_restarted() {
+    let frozen = ClockState::default().freeze("2026-05-13T10:00:00Z".parse().unwrap());
+    let background = Background::new("sample", Clock::adjustable(frozen));
+    let (started, mut starts) = mpsc::unbounded_channel();
+    let work = |_| {
+        started.send(()).unwrap();
+        async {}
+    };
+    let twice = async {
+        starts.recv().await;
+        starts.recv().await;
+    };
+    tokio::select! {
+        () = background.keep("sweeper", pending(), work) => {}
+        () = soon("the second start", twice) => {}
+    }
 }
