@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use axum::{Router, extract::Request, response::Response};
+use futures_util::future::BoxFuture;
 use tower::ServiceExt;
 
 use crate::{dispatch::Dispatch, prefixes::Prefixes, request::set_route};
 
-/// An application: one service, several under path prefixes, or a router of other pages.
+/// An application: one service, several under path prefixes, a router of other pages, or an [`Answer`] that decides for each
+/// request.
 #[derive(Clone)]
 pub struct App(Kind);
 
@@ -16,9 +18,20 @@ enum Kind {
     Service(Arc<Dispatch>),
     Prefixes(Arc<Prefixes>),
     Router(Router),
+    Answer(Arc<dyn Answer>),
+}
+
+/// Answers requests in its own way, for example by passing them on to one of several applications.
+pub trait Answer: Send + Sync {
+    fn answer(&self, request: Request) -> BoxFuture<'_, Response>;
 }
 
 impl App {
+    /// An application that decides for each request.
+    pub fn new(answer: Arc<dyn Answer>) -> Self {
+        App(Kind::Answer(answer))
+    }
+
     /// Answers one request, without what a listener adds: its id, its problem document, its line in the log.
     pub async fn answer(&self, request: Request) -> Response {
         match &self.0 {
@@ -28,6 +41,7 @@ impl App {
                 Ok(response) => response,
                 Err(never) => match never {},
             },
+            Kind::Answer(answer) => answer.answer(request).await,
         }
     }
 }

@@ -44,7 +44,7 @@ mod times;
 pub mod xml;
 
 pub use address::{origin_of, path_of, well_known};
-pub use app::App;
+pub use app::{Answer, App};
 pub use background::Background;
 pub use clock::{Clock, ClockError, ClockState};
 pub use documentation::DocumentationClient;
@@ -54,7 +54,7 @@ pub use issued_by::IssuedBy;
 pub use limits::{ConnectionLimits, RequestLimits};
 pub use paging::Paging;
 pub use panic::panic_message;
-pub use prefixes::by_prefix;
+pub use prefixes::{by_prefix, prefixed_part, strip_prefix};
 pub use problem::{Problem, Result};
 pub use random::Random;
 pub use reply::{Created, Reply, ResponseFormat};

@@ -21,17 +21,30 @@ pub(crate) struct Prefixes(Vec<(String, App)>);
 
 impl Prefixes {
     pub(crate) async fn answer(&self, mut request: Request) -> Response {
-        let path = request.uri().path();
-        let found = self.0.iter().find_map(|(prefix, app)| Some((app, inner_path(path, prefix)?)));
-        let Some((app, inner)) = found else {
-            return Problem::new(&NOT_FOUND, "There is no service at this address.").into_response();
-        };
-        let Some(uri) = with_path(request.uri(), &inner) else {
-            return Problem::new(&NOT_FOUND, "There is no such path.").into_response();
-        };
-        *request.uri_mut() = uri;
-        app.answer(request).await
+        match self.0.iter().find(|(prefix, _)| strip_prefix(&mut request, prefix)) {
+            Some((_, app)) => app.answer(request).await,
+            None => Problem::new(&NOT_FOUND, "There is no service at this address.").into_response(),
+        }
     }
+}
+
+/// Removes a path prefix such as `/x/ada` from a request, as the instance at that prefix expects: `/x/ada/v3/pet/1` becomes
+/// `/v3/pet/1`, `/.well-known/name/x/ada` becomes `/.well-known/name`. A request whose path does not have the prefix is not
+/// changed, and the result is false.
+pub fn strip_prefix(request: &mut Request, prefix: &str) -> bool {
+    let uri = request.uri();
+    let Some(uri) = inner_path(uri.path(), prefix).and_then(|path| with_path(uri, &path)) else {
+        return false;
+    };
+    *request.uri_mut() = uri;
+    true
+}
+
+/// The part of a path that may begin with the prefix of an instance: the whole path, or what follows the name of a well-known
+/// document, as in `/.well-known/name/x/ada`.
+pub fn prefixed_part(path: &str) -> &str {
+    let document = path.strip_prefix("/.well-known/");
+    document.and_then(|document| document.find('/').map(|at| &document[at..])).unwrap_or(path)
 }
 
 /// The path within the instance at a prefix, if the path leads there.
@@ -39,9 +52,9 @@ fn inner_path(path: &str, prefix: &str) -> Option<String> {
     if let Some(rest) = below(path, prefix) {
         return Some(if rest.is_empty() { "/".into() } else { rest.into() });
     }
-    let document = path.strip_prefix("/.well-known/")?;
-    let (name, after) = document.split_at(document.find('/')?);
-    below(after, prefix).map(|rest| format!("/.well-known/{name}{rest}"))
+    let after = prefixed_part(path);
+    let document = &path[..path.len() - after.len()];
+    below(after, prefix).map(|rest| format!("{document}{rest}"))
 }
 
 /// What follows a prefix in a path, if the path has it as whole segments.
@@ -81,6 +94,34 @@ mod tests {
             ("/.well-known/one", None),
         ] {
             assert_eq!(inner_path(path, "/x/ada").as_deref(), inner, "{path}");
+        }
+    }
+
+    #[test]
+    fn prefix_is_removed_from_a_request_that_has_it() {
+        let stripped = |target: &str, prefix: &str| {
+            let mut request = Request::get(target).body(axum::body::Body::empty()).unwrap();
+            let found = strip_prefix(&mut request, prefix);
+            (found, request.uri().to_string())
+        };
+        assert_eq!(stripped("/x/ada/v3/pet/1?a=b", "/x/ada"), (true, "/v3/pet/1?a=b".into()));
+        assert_eq!(stripped("/.well-known/one/x/ada?a", "/x/ada"), (true, "/.well-known/one?a".into()));
+        assert_eq!(stripped("/x/adam?a=b", "/x/ada"), (false, "/x/adam?a=b".into()));
+        assert_eq!(stripped("/x/ada%2Fb/c", "/x/ada"), (false, "/x/ada%2Fb/c".into()));
+        assert_eq!(stripped("/v3", ""), (true, "/v3".into()));
+    }
+
+    #[test]
+    fn prefix_is_looked_for_at_the_start_of_a_path_or_after_a_well_known_name() {
+        for (path, part) in [
+            ("/x/ada/v3", "/x/ada/v3"),
+            ("/.well-known/one/x/ada", "/x/ada"),
+            ("/.well-known/one", "/.well-known/one"),
+            ("/.well-known/", "/.well-known/"),
+            ("/", "/"),
+            ("*", "*"),
+        ] {
+            assert_eq!(prefixed_part(path), part, "{path}");
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod access_log;
 mod anonymous;
+mod apps;
 mod background;
 mod background_log;
 mod body_limits;
