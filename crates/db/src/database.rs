@@ -1,64 +1,21 @@
-//! The databases of a process, and the units of work that run in them.
+//! A database, and the units of work that run in it.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
-use tokio::{runtime::Handle, sync::Semaphore, task::spawn_blocking};
+use tokio::{runtime::Handle, task::spawn_blocking};
 
 use crate::{
+    databases::Databases,
     error::{Error, OpenError},
-    long_reads::{self, LongReads},
+    long_reads::LongReads,
     migration::Migrations,
-    postgres::{self, Postgres},
+    postgres::Postgres,
     scope::Scope,
     settings::{Limits, Location},
     sqlite::Sqlite,
     tx::{Tx, WriteTx},
     unit,
 };
-
-/// The databases of a process: a file per service in a folder, or a schema per service on a PostgreSQL server. All services
-/// share the connections to PostgreSQL. Cloning is cheap.
-#[derive(Clone)]
-pub struct Databases {
-    target: Target,
-    limits: Limits,
-    /// Permits for long reads on SQLite, shared by all services.
-    long_permits: Arc<Semaphore>,
-}
-
-#[derive(Clone)]
-enum Target {
-    Folder(PathBuf),
-    Server(postgres::Shared),
-}
-
-impl Databases {
-    /// Connects to the databases. Blocks; call it at start-up.
-    pub fn connect(location: &Location, limits: Limits) -> Result<Self, OpenError> {
-        let target = match location {
-            Location::Sqlite(folder) => Target::Folder(folder.clone()),
-            Location::Postgres(url) => Target::Server(postgres::Shared::open(url, limits)?),
-        };
-        Ok(Databases { target, limits, long_permits: long_reads::permits() })
-    }
-
-    /// Opens the database of a service and applies the migrations that it lacks. Blocks; call it at start-up.
-    pub fn open(&self, service: &'static str, migrations: &[Migrations]) -> Result<Db, OpenError> {
-        let engine = match &self.target {
-            Target::Folder(folder) => Engine::Sqlite(Sqlite::open(folder, service, migrations, self.limits)?),
-            Target::Server(shared) => Engine::Postgres(shared.service(service, migrations)?),
-        };
-        let probe = probe(engine.tables());
-        let long_reads = LongReads::new(self.long_permits.clone(), self.limits);
-        Ok(Db(Arc::new(Inner { engine, probe, long_reads })))
-    }
-}
-
-/// A statement that reads a row of each table. It is leaked, since statements are `&'static str`.
-fn probe(tables: &[String]) -> &'static str {
-    let parts: Vec<_> = tables.iter().map(|table| format!("EXISTS (SELECT 1 FROM {table})")).collect();
-    Box::leak(format!("SELECT 1, {}", parts.join(", ")).into_boxed_str())
-}
 
 /// The database of a service. Cloning is cheap; dropping the last clone closes it.
 #[derive(Clone)]
@@ -67,17 +24,24 @@ pub struct Db(Arc<Inner>);
 struct Inner {
     engine: Engine,
     /// Reads a row of each table.
-    probe: &'static str,
+    probe: Arc<str>,
     long_reads: LongReads,
 }
 
 #[expect(clippy::large_enum_variant, reason = "one per database, and it never moves")]
-enum Engine {
+pub(crate) enum Engine {
     Sqlite(Sqlite),
     Postgres(Postgres),
 }
 
 impl Engine {
+    fn schema(&self) -> Option<&str> {
+        match self {
+            Engine::Sqlite(_) => None,
+            Engine::Postgres(postgres) => Some(postgres.schema()),
+        }
+    }
+
     fn tables(&self) -> &[String] {
         match self {
             Engine::Sqlite(sqlite) => sqlite.tables(),
@@ -86,11 +50,24 @@ impl Engine {
     }
 }
 
+/// A statement that reads a row of each table.
+fn probe(engine: &Engine) -> Arc<str> {
+    let schema = engine.schema().map_or_else(String::new, |schema| format!("{schema}."));
+    let parts: Vec<_> =
+        engine.tables().iter().map(|table| format!(", EXISTS (SELECT 1 FROM {schema}{table})")).collect();
+    format!("SELECT 1{}", parts.concat()).into()
+}
+
 impl Db {
+    pub(crate) fn new(engine: Engine, long_reads: LongReads) -> Self {
+        let probe = probe(&engine);
+        Db(Arc::new(Inner { engine, probe, long_reads }))
+    }
+
     /// Opens the database of a process that has one service: see [`Databases`].
     pub fn open(
         location: &Location,
-        service: &'static str,
+        service: &str,
         migrations: &[Migrations],
         limits: Limits,
     ) -> Result<Self, OpenError> {
@@ -187,8 +164,13 @@ impl Db {
 
     /// Checks that the database answers and that each of its tables can be read.
     pub async fn ping(&self) -> Result<(), Error> {
-        let probe = self.0.probe;
-        let found = self.read(move |tx| tx.row(probe, &[], |row| row.get::<i64>(0)).map(drop)).await;
+        let probe = Arc::clone(&self.0.probe);
+        if let Engine::Postgres(postgres) = &self.0.engine
+            && postgres.runs_shared(&probe).await
+        {
+            return Ok(());
+        }
+        let found = self.read_in(Scope::Statement, move |tx| tx.batch(&probe)).await;
         // Only the operator can repair a missing table or a missing permission, as with a server that does not answer.
         found.map_err(|error| match error {
             Error::Engine(why) => Error::Unavailable(why),

@@ -26,10 +26,12 @@
 //! [`tx`] shows what a unit can do; `sqlite` and `postgres` show how each engine runs it.
 
 mod database;
+mod databases;
 mod deadline;
 mod error;
 mod long_reads;
 mod migration;
+mod name;
 mod postgres;
 pub mod private;
 mod record;
@@ -45,9 +47,11 @@ mod unit;
 mod value;
 mod word;
 
-pub use database::{Databases, Db};
+pub use database::Db;
+pub use databases::Databases;
 pub use error::{Error, OpenError};
 pub use migration::Migrations;
+pub use name::is_name;
 pub use record::{Bind, Record, to_json, to_json_or_null};
 pub use row::{Column, Json, Row};
 pub use settings::{Limits, Location};

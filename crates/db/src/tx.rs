@@ -138,6 +138,15 @@ impl<'c> Tx<'c> {
         self.rows(sql, params, T::from_row)
     }
 
+    /// Runs statements that are made at run time, of this crate's own text only, and discards their rows.
+    pub(crate) fn batch(&mut self, sql: &str) -> Result<(), Error> {
+        self.statement(|connection| match connection {
+            Engine::Sqlite(connection) => connection.batch(sql),
+            Engine::Postgres(connection) => connection.batch(sql),
+            Engine::Capture(_) | Engine::Replay(..) => Err(Error::Fault("this text is not shared".into())),
+        })
+    }
+
     fn statement<R>(&mut self, run: impl FnOnce(&mut Engine<'c>) -> Result<R, Error>) -> Result<R, Error> {
         if self.failure.is_some() {
             return Err(Error::Aborted);

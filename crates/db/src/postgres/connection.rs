@@ -256,6 +256,13 @@ impl<'c> Session<'c> {
         answer
     }
 
+    /// Runs statements that are made at run time, in one round trip. They name their schema and are not prepared.
+    pub(crate) fn batch(&mut self, sql: &str) -> Result<(), Error> {
+        let answer = self.connection.run(sql);
+        self.answered();
+        answer
+    }
+
     /// After the first statement of a transaction, each statement has the full wait.
     fn answered(&self) {
         if self.scope == Scope::Transaction {

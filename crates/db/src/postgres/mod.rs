@@ -49,15 +49,11 @@ impl Shared {
     }
 
     /// Opens the schema of a service, and applies the migrations that it lacks.
-    pub(crate) fn service(
-        &self,
-        schema: &'static str,
-        migrations: &[Migrations],
-    ) -> Result<Postgres, OpenError> {
+    pub(crate) fn service(&self, schema: String, migrations: &[Migrations]) -> Result<Postgres, OpenError> {
         let tables = block_on(async {
             let (mut client, driver, _) = self.server.connect(self.server.deadline()).await?;
             let driver = tokio::spawn(driver);
-            let tables = migrate::migrate(&mut client, schema, migrations).await;
+            let tables = migrate::migrate(&mut client, &schema, migrations).await;
             drop(client);
             let _ = driver.await;
             tables.map_err(|why| OpenError::new(&format!("cannot prepare the schema {schema}: {why}")))
@@ -121,8 +117,17 @@ impl Postgres {
         Some(run(Engine::Replay(sql, &rows)))
     }
 
+    /// Whether a text runs over a shared connection. If not, the pool must run it.
+    pub(crate) async fn runs_shared(&self, sql: &str) -> bool {
+        self.pipelines.run(&self.service, sql).await.is_some()
+    }
+
     pub(crate) fn write(&self, unit: WriteUnit) -> Result<(), Error> {
         self.submit(Unit::Write(unit))
+    }
+
+    pub(crate) fn schema(&self) -> &str {
+        &self.service.schema
     }
 
     pub(crate) fn tables(&self) -> &[String] {

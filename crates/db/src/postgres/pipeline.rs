@@ -82,10 +82,23 @@ impl Pipelines {
         if !qualified.reads || qualified.parameters != params.len() || !self.server.keeps_statements() {
             return None;
         }
+        self.with_pipeline(async |pipeline| pipeline.query(service, sql, &qualified, params).await).await
+    }
+
+    /// Runs a text that is not prepared, and discards its rows; `None` if the pool must run it.
+    pub(super) async fn run(self: &Arc<Self>, service: &Service, sql: &str) -> Option<()> {
+        let _permit = service.shared_reads.try_acquire().ok()?;
+        self.with_pipeline(async |pipeline| pipeline.client.batch_execute(sql).await).await
+    }
+
+    async fn with_pipeline<R>(
+        self: &Arc<Self>,
+        run: impl AsyncFnOnce(&Pipeline) -> Result<R, PostgresError>,
+    ) -> Option<R> {
         let slot = self.next.fetch_add(1, Ordering::Relaxed).checked_rem(self.slots.len())?;
         let pipeline = self.pipeline(slot)?;
-        match timeout(self.answer_timeout, pipeline.query(service, sql, &qualified, params)).await {
-            Ok(rows) => rows.ok(),
+        match timeout(self.answer_timeout, run(&pipeline)).await {
+            Ok(answer) => answer.ok(),
             Err(_) => {
                 self.retire(slot, pipeline);
                 None

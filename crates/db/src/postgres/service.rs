@@ -19,7 +19,7 @@ use crate::error::Error;
 pub(super) struct Service {
     /// Unique in this process, even among services that were closed.
     pub(super) number: usize,
-    schema: &'static str,
+    pub(super) schema: String,
     tables: HashSet<String>,
     // By address: statements are `&'static str`, so an address identifies its text.
     statements: RwLock<HashMap<(usize, usize), Arc<Qualified>>>,
@@ -28,7 +28,7 @@ pub(super) struct Service {
 }
 
 impl Service {
-    pub(super) fn new(schema: &'static str, tables: HashSet<String>) -> Self {
+    pub(super) fn new(schema: String, tables: HashSet<String>) -> Self {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         Service {
@@ -47,7 +47,7 @@ impl Service {
         if let Some(known) = known {
             return Ok(known);
         }
-        let qualified = Arc::new(qualify(sql, self.schema, &self.tables).map_err(Error::Engine)?);
+        let qualified = Arc::new(qualify(sql, &self.schema, &self.tables).map_err(Error::Engine)?);
         let mut statements = self.statements.write().unwrap_or_else(PoisonError::into_inner);
         Ok(Arc::clone(statements.entry(key).or_insert(qualified)))
     }

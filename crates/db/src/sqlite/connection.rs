@@ -83,6 +83,12 @@ impl Connection {
         Ok(())
     }
 
+    /// Runs statements that are made at run time, and discards their rows. They are not cached.
+    pub(crate) fn batch(&mut self, sql: &str) -> Result<(), Error> {
+        self.writes += 1;
+        Ok(self.inner.execute_batch(sql)?)
+    }
+
     /// How many statements that may write were started.
     pub(super) fn writes(&self) -> u64 {
         self.writes

@@ -4,7 +4,11 @@ pub(crate) mod connection;
 mod migrate;
 mod writer;
 
-use std::{cell::RefCell, path::Path, sync::Arc};
+use std::{
+    cell::RefCell,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use thread_local::ThreadLocal;
 
@@ -33,8 +37,9 @@ pub(crate) struct Sqlite {
 }
 
 impl Sqlite {
+    /// Opens a database in the last of these folders, each of which is in the one before.
     pub(crate) fn open(
-        folder: &Path,
+        folders: &[PathBuf],
         name: &str,
         migrations: &[Migrations],
         limits: Limits,
@@ -43,8 +48,10 @@ impl Sqlite {
             let found = rusqlite::version();
             return Err(OpenError::new(&format!("SQLite {found} is too old, 3.51.3 is needed")));
         }
-        private::create_folder(folder)?;
-        let path = folder.join(name).with_extension("db");
+        for folder in folders {
+            private::create_folder(folder)?;
+        }
+        let path = folders.last().map_or_else(PathBuf::new, |folder| folder.join(name).with_extension("db"));
         let at = |error: Error| OpenError::new(&format!("cannot open {}: {error}", path.display()));
         let failed = |why: String| OpenError::new(&format!("cannot open {}: {why}", path.display()));
         private::secure_files(&path).map_err(|error| failed(error.to_string()))?;

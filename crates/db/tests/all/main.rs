@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod deadlines;
+mod groups;
 mod migrations;
 mod pipeline;
 mod postgres;

@@ -1,0 +1,97 @@
+//! The databases of a process.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use tokio::sync::Semaphore;
+
+use crate::{
+    database::{Db, Engine},
+    error::OpenError,
+    long_reads::{self, LongReads},
+    migration::Migrations,
+    name::{check_database, check_group},
+    postgres,
+    settings::{Limits, Location},
+    sqlite::Sqlite,
+};
+
+/// The folder with the groups, in the data folder.
+const GROUPS: &str = "sandboxes";
+
+/// The databases of a process: a file per service in a folder, or a schema per service on a PostgreSQL server. All services
+/// share the connections to PostgreSQL. Cloning is cheap.
+#[derive(Clone)]
+pub struct Databases {
+    target: Target,
+    group: Option<Arc<str>>,
+    limits: Limits,
+    /// Permits for long reads on SQLite, shared by all services.
+    long_permits: Arc<Semaphore>,
+}
+
+#[derive(Clone)]
+enum Target {
+    Folder(PathBuf),
+    Server(postgres::Shared),
+}
+
+impl Databases {
+    /// Connects to the databases. Blocks; call it at start-up.
+    pub fn connect(location: &Location, limits: Limits) -> Result<Self, OpenError> {
+        let target = match location {
+            Location::Sqlite(folder) => Target::Folder(folder.clone()),
+            Location::Postgres(url) => Target::Server(postgres::Shared::open(url, limits)?),
+        };
+        Ok(Databases { target, group: None, limits, long_permits: long_reads::permits() })
+    }
+
+    /// The databases of a group, such as those of a sandbox. They share the connections and the limits of this process, and
+    /// nothing else: on SQLite their files are in a folder of their own, on PostgreSQL their schemas have the name of the group.
+    ///
+    /// The name of a group has 1 to 32 lower-case letters, digits and dashes, and no dash at either end ([`is_name`](crate::is_name)).
+    pub fn group(&self, group: &str) -> Result<Self, OpenError> {
+        check_group(group)?;
+        Ok(Databases { group: Some(group.into()), ..self.clone() })
+    }
+
+    /// Opens the database of a service and applies the migrations that it lacks. Blocks; call it at start-up, or on a blocking
+    /// thread. The name has 1 to 20 lower-case letters and digits.
+    pub fn open(&self, name: &str, migrations: &[Migrations]) -> Result<Db, OpenError> {
+        check_database(name)?;
+        let engine = match &self.target {
+            Target::Folder(root) => {
+                let folders = self.folders(root);
+                Engine::Sqlite(Sqlite::open(&folders, name, migrations, self.limits)?)
+            }
+            Target::Server(shared) => Engine::Postgres(shared.service(self.schema(name), migrations)?),
+        };
+        Ok(Db::new(engine, LongReads::new(self.long_permits.clone(), self.limits)))
+    }
+
+    /// The folder of the databases, after those that it is in.
+    fn folders(&self, root: &Path) -> Vec<PathBuf> {
+        let mut folders = vec![root.to_owned()];
+        if let Some(group) = &self.group {
+            let groups = root.join(GROUPS);
+            folders.extend([groups.clone(), groups.join(&**group)]);
+        }
+        folders
+    }
+
+    /// The schema of a database.
+    fn schema(&self, name: &str) -> String {
+        match &self.group {
+            None => name.to_owned(),
+            Some(group) => format!("{}{name}", schema_prefix(group)),
+        }
+    }
+}
+
+/// The start of the names of a group's schemas. Each belongs to one group: the name of a group has no underscore, and what follows
+/// has none either.
+fn schema_prefix(group: &str) -> String {
+    format!("sandbox_{}_", group.replace('-', "_"))
+}
