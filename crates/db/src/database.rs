@@ -100,7 +100,7 @@ impl Db {
         self.read_in(Scope::Transaction, closure).await
     }
 
-    async fn read_in<R, E, F>(&self, scope: Scope, closure: F) -> Result<R, E>
+    pub(crate) async fn read_in<R, E, F>(&self, scope: Scope, closure: F) -> Result<R, E>
     where
         F: Fn(&mut Tx<'_>) -> Result<R, E> + Send + 'static,
         R: Send + 'static,
@@ -157,9 +157,14 @@ impl Db {
         matches!(self.0.engine, Engine::Postgres(_))
     }
 
-    /// The names of the tables at the time of opening.
+    /// The names of the tables at the time of opening, without those of copies.
     pub fn tables(&self) -> &[String] {
         self.0.engine.tables()
+    }
+
+    /// The schema of the tables, on PostgreSQL.
+    pub(crate) fn schema(&self) -> Option<&str> {
+        self.0.engine.schema()
     }
 
     /// Checks that the database answers and that each of its tables can be read.

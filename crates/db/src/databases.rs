@@ -12,14 +12,17 @@ use crate::{
     error::OpenError,
     long_reads::{self, LongReads},
     migration::Migrations,
-    name::{check_database, check_group},
+    name::{check_database, check_group, is_name},
     postgres,
     settings::{Limits, Location},
-    sqlite::Sqlite,
+    sqlite::{Sqlite, files},
 };
 
 /// The folder with the groups, in the data folder.
 const GROUPS: &str = "sandboxes";
+
+/// The start of the names of all groups' schemas.
+const SCHEMAS: &str = "sandbox_";
 
 /// The databases of a process: a file per service in a folder, or a schema per service on a PostgreSQL server. All services
 /// share the connections to PostgreSQL. Cloning is cheap.
@@ -71,6 +74,59 @@ impl Databases {
         Ok(Db::new(engine, LongReads::new(self.long_permits.clone(), self.limits)))
     }
 
+    /// Makes a database of this group as a copy of the one of another group, the template. It is an error if it exists already:
+    /// of several processes that make it at the same time, one succeeds. Blocks; call it on a blocking thread.
+    ///
+    /// No process has the template open. On SQLite the copy is a copy of its file, also of the migrations that it has; on
+    /// PostgreSQL the template must have all migrations.
+    pub fn copy(&self, from: &Databases, name: &str, migrations: &[Migrations]) -> Result<(), OpenError> {
+        check_database(name)?;
+        if self.group.is_none() {
+            return Err(OpenError::new("only a database of a group can be a copy"));
+        }
+        match (&self.target, &from.target) {
+            (Target::Folder(root), Target::Folder(from_root)) => {
+                let template = from.folders(from_root).pop().unwrap_or_default();
+                files::copy(&files::database(&template, name), &self.folders(root), name)
+            }
+            (Target::Server(shared), Target::Server(_)) => {
+                shared.copy(&from.schema(name), &self.schema(name), migrations)
+            }
+            _ => Err(OpenError::new("the template is in another database")),
+        }
+    }
+
+    /// Removes all databases of this group, if there are any, with everything in them. Blocks; call it on a blocking thread.
+    ///
+    /// Before, every [`Db`] of the group must have been dropped: in this process, and on PostgreSQL in all. On SQLite a database
+    /// that is open would write on to a file that has no name.
+    pub fn remove_group(&self) -> Result<(), OpenError> {
+        let Some(group) = &self.group else {
+            return Err(OpenError::new("only a group of databases can be removed"));
+        };
+        match &self.target {
+            Target::Folder(root) => files::remove(&root.join(GROUPS).join(&**group)),
+            Target::Server(shared) => shared.remove(&schema_prefix(group)),
+        }
+    }
+
+    /// The names of all groups that have databases, in alphabetical order. Blocks; call it on a blocking thread.
+    pub fn groups(&self) -> Result<Vec<String>, OpenError> {
+        let mut groups = match &self.target {
+            Target::Folder(root) => files::folders(&root.join(GROUPS))?,
+            Target::Server(shared) => {
+                let schemas = shared.schemas(SCHEMAS)?;
+                let groups =
+                    schemas.iter().filter_map(|schema| schema.strip_prefix(SCHEMAS)?.rsplit_once('_'));
+                groups.map(|(group, _)| group.replace('_', "-")).collect()
+            }
+        };
+        groups.retain(|group| is_name(group));
+        groups.sort_unstable();
+        groups.dedup();
+        Ok(groups)
+    }
+
     /// The folder of the databases, after those that it is in.
     fn folders(&self, root: &Path) -> Vec<PathBuf> {
         let mut folders = vec![root.to_owned()];
@@ -93,5 +149,5 @@ impl Databases {
 /// The start of the names of a group's schemas. Each belongs to one group: the name of a group has no underscore, and what follows
 /// has none either.
 fn schema_prefix(group: &str) -> String {
-    format!("sandbox_{}_", group.replace('-', "_"))
+    format!("{SCHEMAS}{}_", group.replace('-', "_"))
 }

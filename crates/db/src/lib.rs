@@ -25,6 +25,8 @@
 //!
 //! [`tx`] shows what a unit can do; `sqlite` and `postgres` show how each engine runs it.
 
+mod catalog;
+mod copies;
 mod database;
 mod databases;
 mod deadline;

@@ -34,6 +34,9 @@ impl Migrations {
     }
 }
 
+/// The table with the migrations that were applied.
+pub(crate) const TABLE: &str = "triptych_migration";
+
 pub(crate) const SQLITE_TABLE: &str = "CREATE TABLE IF NOT EXISTS triptych_migration (
     component TEXT NOT NULL,
     version INTEGER NOT NULL,

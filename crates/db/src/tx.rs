@@ -147,6 +147,15 @@ impl<'c> Tx<'c> {
         })
     }
 
+    /// The rows of such a statement, as text. Null is an empty text.
+    pub(crate) fn texts(&mut self, sql: &str) -> Result<Vec<Vec<String>>, Error> {
+        self.statement(|connection| match connection {
+            Engine::Sqlite(connection) => connection.texts(sql),
+            Engine::Postgres(connection) => connection.texts(sql),
+            Engine::Capture(_) | Engine::Replay(..) => Err(Error::Fault("this text is not shared".into())),
+        })
+    }
+
     fn statement<R>(&mut self, run: impl FnOnce(&mut Engine<'c>) -> Result<R, Error>) -> Result<R, Error> {
         if self.failure.is_some() {
             return Err(Error::Aborted);
@@ -179,6 +188,15 @@ impl<'c> WriteTx<'c> {
                 statement.raw_execute().map(|changed| changed as u64).map_err(Error::from)
             }),
             Engine::Postgres(connection) => connection.execute(sql, params),
+            Engine::Capture(_) | Engine::Replay(..) => Err(Error::Fault("a read cannot write".into())),
+        })
+    }
+
+    /// Runs such statements. On SQLite they run without triggers, and foreign keys are not checked.
+    pub(crate) fn batch_unchecked(&mut self, texts: &[String]) -> Result<(), Error> {
+        self.0.statement(|connection| match connection {
+            Engine::Sqlite(connection) => connection.batch_unchecked(texts),
+            Engine::Postgres(connection) => texts.iter().try_for_each(|sql| connection.batch(sql)),
             Engine::Capture(_) | Engine::Replay(..) => Err(Error::Fault("a read cannot write".into())),
         })
     }

@@ -25,7 +25,7 @@ use tokio_postgres::{
     types::{ToSql, Type},
 };
 
-use super::{cancel::Peer, names::Qualified, server::Server, service::Service};
+use super::{cancel::Peer, names::Qualified, schemas, server::Server, service::Service};
 use crate::{deadline::after, error::Error, scope::Scope, value::Value};
 
 /// How long closing a connection may take.
@@ -261,6 +261,14 @@ impl<'c> Session<'c> {
         let answer = self.connection.run(sql);
         self.answered();
         answer
+    }
+
+    /// The rows of such a statement, as text.
+    pub(crate) fn texts(&mut self, sql: &str) -> Result<Vec<Vec<String>>, Error> {
+        let Connection { client, .. } = &*self.connection;
+        let answer = self.connection.wait(client.simple_query(sql));
+        self.answered();
+        Ok(schemas::texts(&answer?))
     }
 
     /// After the first statement of a transaction, each statement has the full wait.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tokio_postgres::{Client, Error as PostgresError, IsolationLevel, types::Type};
+use tokio_postgres::{Client, Error as PostgresError, IsolationLevel, Transaction, types::Type};
 
 use crate::{
     error::with_source,
@@ -15,7 +15,8 @@ const MIGRATION_LOCK: i64 = 0x7472_6970_7479_6368;
 /// Tables, views and sequences: all that a statement can name after FROM.
 const TABLES: &str = "SELECT CAST(class.relname AS TEXT) FROM pg_catalog.pg_class AS class
     JOIN pg_catalog.pg_namespace AS space ON space.oid = class.relnamespace
-    WHERE space.nspname = $1 AND class.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')";
+    WHERE space.nspname = $1 AND class.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
+    AND NOT starts_with(class.relname, 'triptych_copy')";
 
 /// Applies the migrations that the schema lacks, and gives the names of its tables.
 ///
@@ -43,12 +44,23 @@ pub(super) async fn migrate(
     if tx.query_typed(named, &[(&schema, Type::TEXT)]).await.map_err(text)?.is_empty() {
         tx.batch_execute(&format!("CREATE SCHEMA {schema}")).await.map_err(text)?;
     }
+    apply(&tx, schema, migrations).await?;
+    let tables = tx.query_typed(TABLES, &[(&schema, Type::TEXT)]).await.map_err(text)?;
+    let tables: Result<HashSet<String>, _> = tables.iter().map(|row| row.try_get(0)).collect();
+    tx.commit().await.map_err(text)?;
+    tables.map_err(text)
+}
+
+/// Applies the migrations that a schema lacks, in a transaction in which no other process does so.
+pub(super) async fn apply(
+    tx: &Transaction<'_>,
+    schema: &str,
+    migrations: &[Migrations],
+) -> Result<(), String> {
+    let text = |error: PostgresError| with_source(&error);
     tx.batch_execute(&format!("SET LOCAL search_path TO {schema}")).await.map_err(text)?;
     tx.batch_execute(migration::POSTGRES_TABLE).await.map_err(text)?;
-    let applied = tx.query_typed(migration::APPLIED, &[]).await.map_err(text)?;
-    let applied: Result<Vec<_>, _> =
-        applied.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect();
-    for step in migration::missing(migrations, &applied.map_err(text)?)? {
+    for step in migration::missing(migrations, &applied(tx).await?)? {
         let failed = |error| format!("migration {step} failed: {}", text(error));
         tx.batch_execute(step.postgres).await.map_err(failed)?;
         let done = "INSERT INTO triptych_migration (component, version) VALUES ($1, $2)";
@@ -56,8 +68,12 @@ pub(super) async fn migrate(
             .await
             .map_err(failed)?;
     }
-    let tables = tx.query_typed(TABLES, &[(&schema, Type::TEXT)]).await.map_err(text)?;
-    let tables: Result<HashSet<String>, _> = tables.iter().map(|row| row.try_get(0)).collect();
-    tx.commit().await.map_err(text)?;
-    tables.map_err(text)
+    Ok(())
+}
+
+/// The newest version of each component of the schema in the search path.
+pub(super) async fn applied(tx: &Transaction<'_>) -> Result<Vec<(String, i64)>, String> {
+    let text = |error: PostgresError| with_source(&error);
+    let rows = tx.query_typed(migration::APPLIED, &[]).await.map_err(text)?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect::<Result<_, _>>().map_err(text)
 }

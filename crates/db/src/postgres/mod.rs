@@ -10,11 +10,15 @@ mod names;
 mod passfile;
 mod pipeline;
 mod pool;
+mod schemas;
 mod server;
 mod service;
 mod tls;
 
 use std::{sync::Arc, thread};
+
+use tokio::sync::Semaphore;
+use tokio_postgres::Client;
 
 use crate::{
     error::{Error, OpenError},
@@ -36,28 +40,73 @@ pub(crate) struct Shared {
     server: Arc<Server>,
     pool: Arc<Pool>,
     pipelines: Arc<Pipelines>,
+    /// Permits for the connections that open, copy and remove schemas, which are not of the pool.
+    openings: Arc<Semaphore>,
 }
+
+/// How many schemas are opened, copied and removed at once.
+const OPENINGS: usize = 4;
 
 impl Shared {
     pub(crate) fn open(url: &str, limits: Limits) -> Result<Self, OpenError> {
         let server = Arc::new(Server::new(url, limits.wait)?);
-        block_on(server.wait_for(limits.start))?;
+        block_on(|| server.wait_for(limits.start))?;
         let pool = Pool::start(&server, limits)
             .map_err(|error| OpenError::new(&format!("cannot start the database threads: {error}")))?;
         let pipelines = Pipelines::new(&server, limits);
-        Ok(Shared { server, pool: Arc::new(pool), pipelines })
+        Ok(Shared { server, pool: Arc::new(pool), pipelines, openings: Arc::new(Semaphore::new(OPENINGS)) })
+    }
+
+    /// Makes a schema as a copy of another one.
+    pub(crate) fn copy(&self, from: &str, to: &str, migrations: &[Migrations]) -> Result<(), OpenError> {
+        let wait = self.server.wait;
+        self.with_client(
+            async |client| schemas::copy(client, from, to, migrations, wait).await,
+            |why| format!("cannot make the schema {to}: {why}"),
+        )
+    }
+
+    /// Removes all schemas whose name is this prefix and a name without an underscore.
+    pub(crate) fn remove(&self, prefix: &str) -> Result<(), OpenError> {
+        let wait = self.server.wait;
+        self.with_client(
+            async |client| schemas::remove(client, prefix, wait).await,
+            |why| format!("cannot remove the schemas {prefix}…: {why}"),
+        )
+    }
+
+    /// All schemas with this prefix.
+    pub(crate) fn schemas(&self, prefix: &str) -> Result<Vec<String>, OpenError> {
+        let wait = self.server.wait;
+        self.with_client(
+            async |client| schemas::with_prefix(client, prefix, wait).await,
+            |why| format!("cannot list the schemas: {why}"),
+        )
+    }
+
+    /// Runs a task over a connection of its own. Few do so at once.
+    fn with_client<T: Send>(
+        &self,
+        run: impl AsyncFnOnce(&mut Client) -> Result<T, String> + Send,
+        failed: impl FnOnce(String) -> String + Send,
+    ) -> Result<T, OpenError> {
+        block_on(move || async move {
+            let _permit = self.openings.acquire().await;
+            let (mut client, driver, _) = self.server.connect(self.server.deadline()).await?;
+            let driver = tokio::spawn(driver);
+            let done = run(&mut client).await;
+            drop(client);
+            let _ = driver.await;
+            done.map_err(|why| OpenError::new(&failed(why)))
+        })
     }
 
     /// Opens the schema of a service, and applies the migrations that it lacks.
     pub(crate) fn service(&self, schema: String, migrations: &[Migrations]) -> Result<Postgres, OpenError> {
-        let tables = block_on(async {
-            let (mut client, driver, _) = self.server.connect(self.server.deadline()).await?;
-            let driver = tokio::spawn(driver);
-            let tables = migrate::migrate(&mut client, &schema, migrations).await;
-            drop(client);
-            let _ = driver.await;
-            tables.map_err(|why| OpenError::new(&format!("cannot prepare the schema {schema}: {why}")))
-        })?;
+        let tables = self.with_client(
+            async |client| migrate::migrate(client, &schema, migrations).await,
+            |why| format!("cannot prepare the schema {schema}: {why}"),
+        )?;
         let mut names: Vec<_> = tables.iter().cloned().collect();
         names.sort_unstable();
         let service = Arc::new(Service::new(schema, tables));
@@ -72,11 +121,14 @@ impl Shared {
 }
 
 /// Blocks on a new thread: the caller may run in a runtime, which must not block.
-fn block_on<T: Send>(future: impl Future<Output = Result<T, OpenError>> + Send) -> Result<T, OpenError> {
+fn block_on<T: Send, F>(future: impl FnOnce() -> F + Send) -> Result<T, OpenError>
+where
+    F: Future<Output = Result<T, OpenError>>,
+{
     let run = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| OpenError::new(&error.to_string()))?;
-        runtime.block_on(future)
+        runtime.block_on(future())
     };
     let done = thread::scope(|scope| scope.spawn(run).join());
     done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, path::Path, time::Duration};
 
-use rusqlite::{CachedStatement, OpenFlags};
+use rusqlite::{CachedStatement, OpenFlags, config::DbConfig, types::ValueRef};
 
 use crate::{
     error::Error,
@@ -87,6 +87,33 @@ impl Connection {
     pub(crate) fn batch(&mut self, sql: &str) -> Result<(), Error> {
         self.writes += 1;
         Ok(self.inner.execute_batch(sql)?)
+    }
+
+    /// The rows of a statement that is made at run time, as text.
+    pub(crate) fn texts(&mut self, sql: &str) -> Result<Vec<Vec<String>>, Error> {
+        let mut statement = self.inner.prepare(sql)?;
+        let columns = statement.column_count();
+        let rows = statement.query_map([], |row| {
+            let value = |at| match row.get_ref(at)? {
+                ValueRef::Null => Ok(String::new()),
+                ValueRef::Integer(number) => Ok(number.to_string()),
+                other => Ok(other.as_str()?.to_owned()),
+            };
+            (0..columns).map(value).collect()
+        })?;
+        Ok(rows.collect::<Result<_, rusqlite::Error>>()?)
+    }
+
+    /// Runs statements without triggers and foreign keys. Both would prevent SQLite from deleting all rows of a table at once.
+    pub(crate) fn batch_unchecked(&mut self, texts: &[String]) -> Result<(), Error> {
+        let switch = |on: bool| {
+            let checks = [DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY];
+            checks.into_iter().try_for_each(|check| self.inner.set_db_config(check, on).map(drop))
+        };
+        let run = switch(false).and_then(|()| texts.iter().try_for_each(|sql| self.inner.execute_batch(sql)));
+        switch(true)?;
+        self.writes += 1;
+        Ok(run?)
     }
 
     /// How many statements that may write were started.

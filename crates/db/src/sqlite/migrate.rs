@@ -28,6 +28,7 @@ pub(super) fn migrate(
     let tables = tx
         .prepare(
             "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+             AND name NOT LIKE 'triptych\\_copy%' ESCAPE '\\'
              ORDER BY name",
         )
         .and_then(|mut all| all.query_map([], |row| row.get(0))?.collect::<Result<Vec<_>, _>>())

@@ -1,6 +1,7 @@
 //! SQLite: one file, a read connection per thread, one thread that writes.
 
 pub(crate) mod connection;
+pub(crate) mod files;
 mod migrate;
 mod writer;
 
@@ -51,7 +52,7 @@ impl Sqlite {
         for folder in folders {
             private::create_folder(folder)?;
         }
-        let path = folders.last().map_or_else(PathBuf::new, |folder| folder.join(name).with_extension("db"));
+        let path = folders.last().map_or_else(PathBuf::new, |folder| files::database(folder, name));
         let at = |error: Error| OpenError::new(&format!("cannot open {}: {error}", path.display()));
         let failed = |why: String| OpenError::new(&format!("cannot open {}: {why}", path.display()));
         private::secure_files(&path).map_err(|error| failed(error.to_string()))?;

@@ -54,7 +54,7 @@ testkit::on_both_engines! {
         let root = store.connect();
         let group = root.group("test-run-7").unwrap();
         for name in ["shelf", "desk"] {
-            drop(group.open(&name.to_owned(), SCHEMA).unwrap());
+            drop(group.open(name, SCHEMA).unwrap());
         }
         match store.engine() {
             Engine::Sqlite => {

@@ -1,0 +1,171 @@
+//! The tables of a database with their columns and foreign keys, and the texts of statements that copy their rows.
+
+use std::collections::HashSet;
+
+/// Each table with each of its columns, on SQLite.
+pub(crate) const SQLITE_COLUMNS: &str = "SELECT t.name, c.name FROM sqlite_schema AS t, pragma_table_xinfo(t.name) AS c
+    WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND c.hidden = 0 ORDER BY t.name, c.cid";
+
+/// Each column of a foreign key, on SQLite: its table, the number of the key, the other table, the column, the other column.
+pub(crate) const SQLITE_REFERENCES: &str = "SELECT t.name, r.id, r.\"table\", r.\"from\", r.\"to\"
+    FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) AS r
+    WHERE t.type = 'table' ORDER BY t.name, r.id, r.seq";
+
+/// The same on PostgreSQL. The name of a schema needs no quotes.
+pub(crate) fn postgres_columns(schema: &str) -> String {
+    format!(
+        "SELECT t.relname, c.attname FROM pg_catalog.pg_class AS t
+         JOIN pg_catalog.pg_namespace AS s ON s.oid = t.relnamespace
+         JOIN pg_catalog.pg_attribute AS c ON c.attrelid = t.oid
+         WHERE s.nspname = '{schema}' AND t.relkind = 'r' AND c.attnum > 0 AND NOT c.attisdropped AND c.attgenerated = ''
+         ORDER BY t.relname, c.attnum"
+    )
+}
+
+/// The same on PostgreSQL.
+pub(crate) fn postgres_references(schema: &str) -> String {
+    format!(
+        "SELECT t.relname, r.oid, p.relname, c.attname, k.attname FROM pg_catalog.pg_constraint AS r
+         JOIN pg_catalog.pg_class AS t ON t.oid = r.conrelid
+         JOIN pg_catalog.pg_class AS p ON p.oid = r.confrelid
+         JOIN pg_catalog.pg_namespace AS s ON s.oid = t.relnamespace
+         CROSS JOIN LATERAL unnest(r.conkey, r.confkey) WITH ORDINALITY AS pair (own, other, at)
+         JOIN pg_catalog.pg_attribute AS c ON c.attrelid = t.oid AND c.attnum = pair.own
+         JOIN pg_catalog.pg_attribute AS k ON k.attrelid = p.oid AND k.attnum = pair.other
+         WHERE s.nspname = '{schema}' AND r.contype = 'f' ORDER BY t.relname, r.oid, pair.at"
+    )
+}
+
+/// The tables with triggers of migrations, on PostgreSQL.
+pub(crate) fn postgres_triggers(schema: &str) -> String {
+    format!(
+        "SELECT DISTINCT t.relname FROM pg_catalog.pg_trigger AS r
+         JOIN pg_catalog.pg_class AS t ON t.oid = r.tgrelid
+         JOIN pg_catalog.pg_namespace AS s ON s.oid = t.relnamespace
+         WHERE s.nspname = '{schema}' AND NOT r.tgisinternal ORDER BY t.relname"
+    )
+}
+
+pub(crate) struct Table {
+    pub(crate) name: String,
+    pub(crate) columns: Vec<String>,
+    references: Vec<Reference>,
+}
+
+/// A foreign key.
+struct Reference {
+    id: String,
+    parent: String,
+    /// Each column, and the column of the parent that it has the value of.
+    columns: Vec<(String, String)>,
+}
+
+pub(crate) struct Catalog(Vec<Table>);
+
+impl Catalog {
+    pub(crate) fn new(columns: Vec<Vec<String>>, references: Vec<Vec<String>>) -> Self {
+        let mut tables: Vec<Table> = Vec::new();
+        for row in columns {
+            let Ok([table, column]) = <[String; 2]>::try_from(row) else { continue };
+            match tables.last_mut() {
+                Some(last) if last.name == table => last.columns.push(column),
+                _ => tables.push(Table { name: table, columns: vec![column], references: Vec::new() }),
+            }
+        }
+        for row in references {
+            let Ok([table, id, parent, own, other]) = <[String; 5]>::try_from(row) else { continue };
+            let Some(table) = tables.iter_mut().find(|known| known.name == table) else { continue };
+            match table.references.last_mut() {
+                Some(last) if last.id == id => last.columns.push((own, other)),
+                _ => table.references.push(Reference { id, parent, columns: vec![(own, other)] }),
+            }
+        }
+        Catalog(tables)
+    }
+
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Table> {
+        self.0.iter()
+    }
+
+    pub(crate) fn table(&self, name: &str) -> Option<&Table> {
+        self.0.iter().find(|table| table.name == name)
+    }
+
+    /// These tables, each after those that it refers to.
+    pub(crate) fn ordered<S: AsRef<str>>(&self, names: &[S]) -> Result<Vec<&Table>, String> {
+        let missing = names.iter().find(|name| self.table(name.as_ref()).is_none());
+        if let Some(missing) = missing {
+            return Err(format!("there is no table {:?}", missing.as_ref()));
+        }
+        let is_named = |name: &str| names.iter().any(|named| named.as_ref() == name);
+        let mut rest: Vec<_> = self.0.iter().filter(|table| is_named(&table.name)).collect();
+        let mut ordered: Vec<&Table> = Vec::with_capacity(rest.len());
+        while !rest.is_empty() {
+            let waits = |table: &Table| {
+                table.references.iter().any(|reference| {
+                    reference.parent != table.name && rest.iter().any(|other| other.name == reference.parent)
+                })
+            };
+            let (later, next): (Vec<_>, Vec<_>) = rest.iter().copied().partition(|table| waits(table));
+            if next.is_empty() {
+                return Err(format!("the foreign keys of the table {} form a cycle", later[0].name));
+            }
+            ordered.extend(next);
+            rest = later;
+        }
+        Ok(ordered)
+    }
+
+    /// A table outside of these that refers to one of them, and that one.
+    pub(crate) fn outside_reference<S: AsRef<str>>(&self, names: &[S]) -> Option<(&str, &str)> {
+        let is_named = |name: &str| names.iter().any(|named| named.as_ref() == name);
+        let others = self.0.iter().filter(|table| !is_named(&table.name));
+        let mut references = others.flat_map(|table| table.references.iter().map(move |one| (table, one)));
+        let found = references.find(|(_, reference)| is_named(&reference.parent));
+        found.map(|(table, reference)| (table.name.as_str(), reference.parent.as_str()))
+    }
+}
+
+impl Table {
+    /// A statement that inserts the rows of another table, without those whose parent does not exist.
+    pub(crate) fn insert_from(&self, schema: Option<&str>, source: &Table) -> String {
+        let known: HashSet<_> = source.columns.iter().collect();
+        let columns: Vec<_> = self
+            .columns
+            .iter()
+            .filter(|column| known.contains(column))
+            .map(|column| quoted(column))
+            .collect();
+        let mut text = format!(
+            "INSERT INTO {} ({}) SELECT {} FROM {} AS saved WHERE true",
+            qualified(schema, &self.name),
+            columns.join(", "),
+            columns.join(", "),
+            qualified(schema, &source.name)
+        );
+        for reference in self.references.iter().filter(|reference| reference.parent != self.name) {
+            let pairs = || reference.columns.iter().map(|(own, other)| (quoted(own), quoted(other)));
+            let empty: Vec<_> = pairs().map(|(own, _)| format!("saved.{own} IS NULL")).collect();
+            let equal: Vec<_> = pairs().map(|(own, other)| format!("parent.{other} = saved.{own}")).collect();
+            text.push_str(&format!(
+                " AND ({} OR EXISTS (SELECT 1 FROM {} AS parent WHERE {}))",
+                empty.join(" OR "),
+                qualified(schema, &reference.parent),
+                equal.join(" AND ")
+            ));
+        }
+        text
+    }
+}
+
+/// The name of a table in a statement.
+pub(crate) fn qualified(schema: Option<&str>, table: &str) -> String {
+    match schema {
+        Some(schema) => format!("{schema}.{}", quoted(table)),
+        None => quoted(table),
+    }
+}
+
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

@@ -1,0 +1,130 @@
+//! Schemas of databases that no process has open: copies of templates, and removal.
+
+use std::time::Duration;
+
+use tokio_postgres::{
+    Client, Error as PostgresError, IsolationLevel, SimpleQueryMessage, Transaction, error::SqlState,
+};
+
+use super::migrate::{applied, apply};
+use crate::{
+    catalog::{Catalog, postgres_columns, postgres_references, postgres_triggers, qualified},
+    copies::REGISTRY,
+    error::with_source,
+    migration::{self, Migrations},
+};
+
+#[expect(clippy::needless_pass_by_value, reason = "the form that map_err takes")]
+fn text(error: PostgresError) -> String {
+    with_source(&error)
+}
+
+/// Makes a schema with the tables of the migrations and the rows of another schema, in one transaction.
+pub(super) async fn copy(
+    client: &mut Client,
+    from: &str,
+    to: &str,
+    migrations: &[Migrations],
+    wait: Duration,
+) -> Result<(), String> {
+    let tx = begin(client, wait).await?;
+    if !rows(&tx, &schemas(from)).await?.iter().flatten().any(|schema| schema == from) {
+        return Err("the template does not exist".into());
+    }
+    tx.batch_execute(&format!("SET LOCAL search_path TO {from}")).await.map_err(text)?;
+    if !migration::missing(migrations, &applied(&tx).await?)?.is_empty() {
+        return Err("the template lacks migrations: open it first".into());
+    }
+    // The schema decides between two processes: the second waits for the first, and then there is one.
+    tx.batch_execute(&format!("CREATE SCHEMA {to}")).await.map_err(|error| match error.code() {
+        Some(&SqlState::DUPLICATE_SCHEMA | &SqlState::UNIQUE_VIOLATION) => "it exists already".to_owned(),
+        _ => text(error),
+    })?;
+    apply(&tx, to, migrations).await?;
+    let (made, template) = (catalog(&tx, to).await?, catalog(&tx, from).await?);
+    let names: Vec<_> = made.tables().map(|table| table.name.as_str()).collect();
+    let names: Vec<_> = names.into_iter().filter(|&name| name != migration::TABLE).collect();
+    let tables = made.ordered(&names)?;
+    let with_triggers = rows(&tx, &postgres_triggers(to)).await?;
+    let with_triggers: Vec<_> =
+        with_triggers.into_iter().flatten().map(|table| qualified(Some(to), &table)).collect();
+    let switch = |to: &'static str| move |table: &String| format!("ALTER TABLE {table} {to} TRIGGER USER;");
+    let mut all: Vec<String> = with_triggers.iter().map(switch("DISABLE")).collect();
+    // Migrations insert rows.
+    all.extend(tables.iter().rev().map(|table| format!("DELETE FROM {};", qualified(Some(to), &table.name))));
+    all.extend(tables.iter().map(|table| insert(from, to, &table.name, &table.columns)));
+    all.extend(with_triggers.iter().map(switch("ENABLE")));
+    for table in template.tables().filter(|table| table.name.starts_with(REGISTRY)) {
+        let (new, old) = (qualified(Some(to), &table.name), qualified(Some(from), &table.name));
+        all.push(format!("CREATE TABLE {new} (LIKE {old} INCLUDING ALL);"));
+        all.push(insert(from, to, &table.name, &table.columns));
+    }
+    tx.batch_execute(&all.concat()).await.map_err(text)?;
+    tx.commit().await.map_err(text)
+}
+
+/// Removes all schemas whose name is this prefix and a name without an underscore.
+pub(super) async fn remove(client: &mut Client, prefix: &str, wait: Duration) -> Result<(), String> {
+    let tx = begin(client, wait).await?;
+    let found = rows(&tx, &schemas(prefix)).await?;
+    let mut all = String::new();
+    for schema in found.iter().flatten() {
+        if schema.strip_prefix(prefix).is_some_and(|name| !name.contains('_')) {
+            all.push_str(&format!("DROP SCHEMA {schema} CASCADE;"));
+        }
+    }
+    tx.batch_execute(&all).await.map_err(text)?;
+    tx.commit().await.map_err(text)
+}
+
+/// All schemas with this prefix.
+pub(super) async fn with_prefix(
+    client: &mut Client,
+    prefix: &str,
+    wait: Duration,
+) -> Result<Vec<String>, String> {
+    let tx = begin(client, wait).await?;
+    Ok(rows(&tx, &schemas(prefix)).await?.into_iter().flatten().collect())
+}
+
+fn schemas(prefix: &str) -> String {
+    format!(
+        "SELECT nspname FROM pg_catalog.pg_namespace WHERE starts_with(nspname, '{prefix}') ORDER BY nspname"
+    )
+}
+
+fn insert(from: &str, to: &str, table: &str, columns: &[String]) -> String {
+    let columns: Vec<_> = columns.iter().map(|column| crate::catalog::quoted(column)).collect();
+    let (columns, to, from) = (columns.join(", "), qualified(Some(to), table), qualified(Some(from), table));
+    format!("INSERT INTO {to} ({columns}) SELECT {columns} FROM {from};")
+}
+
+/// Begins a transaction whose statements do not wait longer than a unit of work may.
+async fn begin(client: &mut Client, wait: Duration) -> Result<Transaction<'_>, String> {
+    let tx = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted).read_only(false);
+    let tx = tx.start().await.map_err(text)?;
+    let wait = i32::try_from(wait.as_millis()).unwrap_or(i32::MAX).max(1);
+    tx.batch_execute(&format!("SET LOCAL synchronous_commit TO on; SET LOCAL statement_timeout TO {wait}"))
+        .await
+        .map_err(text)?;
+    Ok(tx)
+}
+
+async fn catalog(tx: &Transaction<'_>, schema: &str) -> Result<Catalog, String> {
+    let columns = rows(tx, &postgres_columns(schema)).await?;
+    Ok(Catalog::new(columns, rows(tx, &postgres_references(schema)).await?))
+}
+
+/// The rows of a statement, as text.
+async fn rows(tx: &Transaction<'_>, sql: &str) -> Result<Vec<Vec<String>>, String> {
+    Ok(texts(&tx.simple_query(sql).await.map_err(text)?))
+}
+
+/// The rows of an answer, as text.
+pub(super) fn texts(answer: &[SimpleQueryMessage]) -> Vec<Vec<String>> {
+    let rows = answer.iter().filter_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    rows.map(|row| (0..row.len()).map(|at| row.get(at).unwrap_or_default().to_owned()).collect()).collect()
+}
