@@ -6,6 +6,7 @@
 //! - [`xml`]: what answers look like in XML; [`ResponseFormat`] chooses between it and JSON.
 //! - [`Service`]: an API together with the routes that every API has: pages, `/healthz`, `/docs`.
 //! - [`serve`]: the accept loop, with the edge that gives each request its id and its line in the log.
+//! - [`fault`]: faults of an answer, for tests of clients.
 //! - [`Background`]: tasks beside the requests, started again when they fail.
 //! - [`Clock`] and [`Random`]: time and randomness, handed in. [`InstallationSecret`]: what keys are derived from.
 
@@ -19,6 +20,7 @@ mod compression;
 mod cors;
 mod dispatch;
 mod documentation;
+pub mod fault;
 pub mod input;
 mod installation;
 mod issued_by;

@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     app::App,
+    fault::{Cut, Fault},
     negotiate::{prefers_html, prefers_xml, vary},
     page_headers::add_page_headers,
     panic::panic_message,
@@ -55,7 +56,7 @@ impl Edge {
         Edge { service: site.name, app, random, proxies: site.proxies, hosts, secure }
     }
 
-    pub(super) async fn handle(&self, mut request: Request, peer: SocketAddr) -> Response {
+    pub(super) async fn handle(&self, mut request: Request, peer: SocketAddr) -> Result<Response, Cut> {
         let client = self.proxies.client(peer.ip(), request.headers());
         let accept = accept(request.headers());
         let context = RequestContext::new(self.request_id(&request), client, self.service);
@@ -78,7 +79,15 @@ impl Edge {
         if self.secure {
             headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(A_YEAR_OF_TLS));
         }
-        record.answered(response.status(), problem.as_deref());
+        let Some(fault) = response.extensions_mut().remove::<Fault>() else {
+            record.answered(response.status(), problem.as_deref(), None);
+            return Ok(response);
+        };
+        let response = fault.apply(response).await;
+        match &response {
+            Ok(response) => record.answered(response.status(), problem.as_deref(), Some(fault)),
+            Err(Cut) => record.cut(problem.as_deref(), fault),
+        }
         response
     }
 

@@ -13,7 +13,6 @@ mod site;
 mod socket;
 
 use std::{
-    convert::Infallible,
     error::Error,
     io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -41,7 +40,7 @@ pub use proxies::Proxies;
 pub use site::{Site, is_loopback_host};
 use socket::Socket;
 
-use crate::{app::App, limits::ConnectionLimits, random::Random};
+use crate::{app::App, fault::Cut, limits::ConnectionLimits, random::Random};
 
 /// How many bytes of a connection are read ahead: the largest head of a request.
 const BUFFER: usize = 64 * 1024;
@@ -94,11 +93,11 @@ pub async fn serve(
                         Body::new(body)
                     }
                 });
-                let mut response = edge.handle(request, peer).await;
+                let mut response = edge.handle(request, peer).await?;
                 if is_read.is_some_and(|is_read| !is_read.load(Relaxed)) {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
-                Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, &activity)))
+                Ok::<_, Cut>(response.map(|body| TrackedBody::new(body, &activity)))
             }
         });
         let builder = builder.clone();

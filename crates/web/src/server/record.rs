@@ -6,6 +6,7 @@ use axum::extract::Request;
 use http::{Method, StatusCode, uri::PathAndQuery};
 
 use crate::{
+    fault::Fault,
     problem::Problem,
     request::{RequestContext, RequestRoute},
     times::{self, Labels},
@@ -13,6 +14,9 @@ use crate::{
 
 /// The recorded status of a request whose client disconnected before the answer.
 const ABORTED: u16 = 499;
+
+/// The recorded status of a request whose connection was cut by a fault instead of an answer.
+const CUT: u16 = 444;
 
 /// A request that is being answered. Dropped before the answer, it records an aborted request: the connection was closed.
 pub(super) struct Record {
@@ -35,12 +39,18 @@ impl Record {
     }
 
     /// Records the answer.
-    pub(super) fn answered(mut self, status: StatusCode, problem: Option<&Problem>) {
+    pub(super) fn answered(mut self, status: StatusCode, problem: Option<&Problem>, fault: Option<Fault>) {
         self.answered = true;
-        self.record(status.as_u16(), "request", problem);
+        self.record(status.as_u16(), "request", problem, fault);
     }
 
-    fn record(&self, status: u16, message: &str, problem: Option<&Problem>) {
+    /// Records that there is no answer because of a fault.
+    pub(super) fn cut(mut self, problem: Option<&Problem>, fault: Fault) {
+        self.answered = true;
+        self.record(CUT, "request", problem, Some(fault));
+    }
+
+    fn record(&self, status: u16, message: &str, problem: Option<&Problem>, fault: Option<Fault>) {
         let took = self.start.elapsed();
         let (service, method) = (self.context.service(), known(&self.method));
         let (route, times) = match self.context.route() {
@@ -62,10 +72,12 @@ impl Record {
         let (user, client_id) = (self.context.user(), self.context.client());
         let cause = problem.and_then(Problem::cause).map(tracing::field::display);
         let problem = problem.map(|problem| problem.kind().name);
+        let fault = fault.map(Fault::name);
         macro_rules! line {
             ($level:ident) => {
                 tracing::$level!(
-                    message, service, method, path, status, ms, client, user, client_id, id, problem, cause
+                    message, service, method, path, status, ms, client, user, client_id, id, problem, fault,
+                    cause
                 )
             };
         }
@@ -82,7 +94,7 @@ impl Record {
 impl Drop for Record {
     fn drop(&mut self) {
         if !self.answered {
-            self.record(ABORTED, "request aborted", None);
+            self.record(ABORTED, "request aborted", None, None);
         }
     }
 }

@@ -10,6 +10,7 @@ mod background_log;
 mod body_limits;
 mod body_memory;
 mod failures;
+mod faults;
 mod form_bodies;
 mod hosts;
 mod json_bodies;
