@@ -257,6 +257,17 @@ pub fn set_password_in_session(
     Ok(session::lock(tx, &session)? && set_password_except(tx, id, password, &session, now)?)
 }
 
+/// The same without a session, while sign-in is not enforced: all sessions end. A demo account stays one.
+pub fn set_password_unchecked(
+    tx: &mut WriteTx<'_>,
+    id: Uuid,
+    password: &PasswordHash,
+    now: Timestamp,
+) -> Result<bool, db::Error> {
+    lock(tx, id)?;
+    set_password_except(tx, id, password, &[], now)
+}
+
 fn set_password_except(
     tx: &mut WriteTx<'_>,
     id: Uuid,

@@ -8,7 +8,7 @@ use moka::future::Cache;
 use secrecy::{ExposeSecret, SecretString};
 use sha2::Sha256;
 use uuid::Uuid;
-use web::{Clock, Random};
+use web::{Clock, Controls, Random, SignInMode};
 
 use crate::{
     account::{self, Name},
@@ -23,9 +23,12 @@ use crate::{
 const CACHED_FOR: Duration = Duration::from_secs(300);
 const CACHED: u64 = 10_000;
 
+/// The name of the account that calls act as while the controls do not enforce sign-in.
+const DEMO_USER: &str = "demo";
+
 /// The accounts of a service. Cloning it is cheap.
 #[derive(Clone)]
-pub struct Accounts(pub(crate) Arc<Inner>);
+pub struct Accounts(pub(crate) Arc<Inner>, Controls);
 
 pub(crate) struct Inner {
     realm: &'static str,
@@ -63,7 +66,7 @@ impl Accounts {
         hashing: Hashing,
     ) -> Result<Self, ChangeError> {
         let passwords = Passwords::new(realm, random.clone(), hashing)?;
-        Ok(Accounts(Arc::new(Inner {
+        let inner = Inner {
             realm,
             demo,
             throttle: Throttle::new(db.clone(), clock.clone()),
@@ -74,7 +77,30 @@ impl Accounts {
             throttled: Cache::builder().max_capacity(CACHED).time_to_live(CACHED_FOR).build(),
             key: random.bytes(),
             random,
-        })))
+        };
+        Ok(Accounts(Arc::new(inner), Controls::default()))
+    }
+
+    /// The same accounts, with these controls over the sign-in.
+    #[must_use]
+    pub fn controlled_by(self, controls: Controls) -> Self {
+        Accounts(self.0, controls)
+    }
+
+    pub(crate) fn controls(&self) -> &Controls {
+        &self.1
+    }
+
+    /// Which credentials a call needs now.
+    pub fn sign_in_mode(&self) -> SignInMode {
+        self.1.get().sign_in
+    }
+
+    /// The account that calls act as while sign-in is not enforced. If the demo user was removed, this is an account that does not
+    /// exist, and owns nothing.
+    pub async fn demo_user(&self) -> Result<Uuid, db::Error> {
+        let found = account::by_name(&self.0.db, DEMO_USER).await?;
+        Ok(found.filter(|account| account.demo).map_or(Uuid::nil(), |account| account.id))
     }
 
     pub(crate) fn realm(&self) -> &'static str {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use db::{Db, Error, WriteTx};
 use moka::sync::Cache;
 use uuid::Uuid;
-use web::{Clock, Problem, problem::TOO_MANY_REQUESTS};
+use web::{Clock, Controls, Problem, problem::TOO_MANY_REQUESTS};
 
 /// The table of this part, for services that limit their callers.
 pub use crate::migrations::QUOTA as MIGRATIONS;
@@ -29,6 +29,7 @@ pub struct Quota {
     db: Db,
     clock: Clock,
     callers: Cache<String, Arc<Caller>>,
+    controls: Controls,
 }
 
 /// The key of a user.
@@ -87,18 +88,39 @@ pub enum QuotaError {
 
 impl Quota {
     pub fn new(limit: u32, db: Db, clock: Clock) -> Self {
-        Quota { limit: limit.into(), db, clock, callers: Cache::new(CALLERS) }
+        Quota { limit: limit.into(), db, clock, callers: Cache::new(CALLERS), controls: Controls::default() }
     }
 
+    /// The same limit, or a lower one that these controls set.
+    #[must_use]
+    pub fn controlled_by(self, controls: Controls) -> Self {
+        Quota { controls, ..self }
+    }
+
+    /// How many calls an hour a caller may make now.
     pub fn limit(&self) -> i64 {
-        self.limit
+        self.lower_limit().unwrap_or(self.limit)
+    }
+
+    /// The limit that the controls set, if it is lower than the usual one.
+    fn lower_limit(&self) -> Option<i64> {
+        let set = self.controls.get().calls_per_hour?;
+        Some(i64::from(set.max(1))).filter(|set| *set < self.limit)
     }
 
     /// Counts a call.
     pub async fn spend(&self, caller: &str) -> Result<QuotaStatus, QuotaError> {
+        match self.lower_limit() {
+            None => self.spend_of(self.limit, caller).await,
+            // Counted apart: otherwise the calls from before the change, and the batch taken for them, would use it up at once.
+            Some(limit) => self.spend_of(limit, &format!("{caller} of {limit}")).await,
+        }
+    }
+
+    async fn spend_of(&self, limit: i64, caller: &str) -> Result<QuotaStatus, QuotaError> {
         let now = self.clock.now().as_second();
         let (hour, reset) = (now.div_euclid(HOUR), HOUR - now.rem_euclid(HOUR));
-        let status = |remaining| QuotaStatus { limit: self.limit, remaining, reset };
+        let status = |remaining| QuotaStatus { limit, remaining, reset };
         let held = match self.callers.get(caller) {
             Some(held) => held,
             None => self.callers.get_with(caller.to_owned(), Arc::default),
@@ -110,8 +132,8 @@ impl Quota {
         if let Some(remaining) = held.spend(hour) {
             return Ok(status(remaining));
         }
-        let step = (self.limit / 100).max(1);
-        let (limit, name) = (self.limit, caller.to_owned());
+        let step = (limit / 100).max(1);
+        let name = caller.to_owned();
         let more = self.db.write(move |tx| take(tx, &name, hour, step, limit)).await?;
         let remaining = more.and_then(|more| held.add_and_spend(&more));
         remaining.map(status).ok_or_else(|| QuotaError::UsedUp(status(0)))

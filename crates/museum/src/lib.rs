@@ -82,9 +82,10 @@ impl Museum {
     pub async fn open(settings: &Settings, instance: Instance) -> Result<Self, OpenError> {
         let hours = hours::Hours::new(settings)?;
         let accounts = SERVICE.accounts(&instance)?;
+        let controls = instance.controls_in_effect();
         let Instance { db, clock, random, address, limits, demo, .. } = instance;
         let background = Background::new(SERVICE.name, clock.clone());
-        let quota = Quota::new(settings.calls_per_hour, db.clone(), clock.clone());
+        let quota = Quota::new(settings.calls_per_hour, db.clone(), clock.clone()).controlled_by(controls);
         let inner = Inner { quota, address, limits, hours, demo, db, clock, random, accounts, background };
         let museum = Museum(Arc::new(inner));
         if demo {

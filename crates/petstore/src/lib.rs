@@ -23,7 +23,7 @@ use db::Db;
 use identity::{Accounts, ApiKeys, Quota, Sessions, oauth};
 use ids::Ids;
 use web::{
-    App, Background, Clock, Problem, Random, RequestLimits,
+    App, Background, Clock, Controls, Problem, Random, RequestLimits, SignInMode,
     openapi::{ApiRoutes, Handlers},
     routes,
 };
@@ -46,6 +46,7 @@ pub struct Inner {
     sessions: Sessions,
     keys: ApiKeys,
     quota: Quota,
+    controls: Controls,
     sign_in: SignIn,
     sign_up: SignUp,
     sign_ups_per_hour: u32,
@@ -88,6 +89,7 @@ impl Petstore {
     pub async fn open(settings: &Settings, instance: Instance) -> Result<Self, OpenError> {
         let accounts = SERVICE.accounts(&instance)?;
         let sign_in = SERVICE.open_sign_in(&settings.oauth, &accounts, &instance).await?;
+        let controls = instance.controls_in_effect();
         let Instance { db, clock, random, address, limits, demo, .. } = instance;
         let ids = |kind| Ids::new(kind, db.clone(), random.clone());
         let petstore = Petstore(Arc::new(Inner {
@@ -99,9 +101,12 @@ impl Petstore {
                 false => SignUp::Closed,
             },
             sign_ups_per_hour: settings.sign_ups_per_hour,
-            sessions: Sessions::new(demo, db.clone(), clock.clone(), random.clone()),
+            sessions: Sessions::new(demo, db.clone(), clock.clone(), random.clone())
+                .controlled_by(controls.clone()),
             keys: ApiKeys::new(demo, db.clone(), clock.clone(), random.clone()),
-            quota: Quota::new(settings.calls_per_hour, db.clone(), clock.clone()),
+            quota: Quota::new(settings.calls_per_hour, db.clone(), clock.clone())
+                .controlled_by(controls.clone()),
+            controls,
             sign_in,
             pet_ids: ids("pet"),
             order_ids: ids("order"),
@@ -151,6 +156,11 @@ impl Petstore {
     /// The public address of a path of the API.
     fn path(&self, path: &str) -> String {
         format!("{}{}{path}", web::path_of(&self.address), SERVICE.prefix)
+    }
+
+    /// Which credentials a call needs now.
+    fn sign_in_mode(&self) -> SignInMode {
+        self.controls.get().sign_in
     }
 
     /// Counts a call.

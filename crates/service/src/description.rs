@@ -3,7 +3,7 @@
 use db::Migrations;
 use identity::{
     Accounts, ChangeError,
-    oauth::{self, AuthorizationServer, Scope},
+    oauth::{self, AuthorizationServer, OldKeys, Scope},
 };
 use secrecy::SecretString;
 
@@ -40,8 +40,9 @@ pub struct Oauth {
 impl Description {
     /// The accounts of an instance.
     pub fn accounts(&self, instance: &Instance) -> Result<Accounts, ChangeError> {
+        let controls = instance.controls_in_effect();
         let Instance { db, clock, random, demo, hashing, .. } = instance.clone();
-        Accounts::with_hashing(self.title, demo, db, clock, random, hashing)
+        Ok(Accounts::with_hashing(self.title, demo, db, clock, random, hashing)?.controlled_by(controls))
     }
 
     /// The authorization server of an instance, for commands that manage its clients and tokens.
@@ -50,6 +51,16 @@ impl Description {
         let settings = self.server_settings(instance, None);
         let Instance { db, clock, random, .. } = instance.clone();
         Ok(AuthorizationServer::open(settings, accounts, db, clock, random).await?)
+    }
+
+    /// Makes a new signing key for an instance at once, if the service has signing keys. A running instance with the same controls
+    /// uses it from the next call on.
+    pub async fn rotate_keys(&self, instance: &Instance, old: OldKeys) -> Result<(), Error> {
+        if self.oauth.is_some() {
+            let Instance { db, clock, .. } = instance.clone();
+            oauth::rotate_keys(db, clock, instance.controls_in_effect(), old).await?;
+        }
+        Ok(())
     }
 
     pub(crate) fn server_settings(

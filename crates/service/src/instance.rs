@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use db::Db;
 use identity::Hashing;
-use web::{Clock, InstallationSecret, Random, RequestLimits};
+use web::{Clock, Controls, InstallationSecret, Random, RequestLimits};
 
 /// The arguments with which an instance is opened. Cloning it is cheap.
 #[derive(Clone)]
@@ -24,6 +24,8 @@ pub struct Instance {
     pub secret: InstallationSecret,
     /// How passwords are hashed.
     pub hashing: Hashing,
+    /// The controls of the instance. Read them with [`Instance::controls_in_effect`].
+    pub controls: Controls,
 }
 
 impl Instance {
@@ -39,6 +41,7 @@ impl Instance {
             is_local: false,
             secret: InstallationSecret::new(&[]),
             hashing: Hashing::default(),
+            controls: Controls::default(),
         }
     }
 
@@ -46,6 +49,11 @@ impl Instance {
     #[must_use]
     pub fn at(self, address: impl Into<String>) -> Self {
         Instance { address: address.into(), ..self }
+    }
+
+    /// The controls that the instance obeys: its own in demo mode, else those that change nothing.
+    pub fn controls_in_effect(&self) -> Controls {
+        if self.demo { self.controls.clone() } else { Controls::default() }
     }
 }
 

@@ -121,6 +121,7 @@ impl Train {
             }
         }
         let sign_in = SERVICE.open_sign_in(&settings.oauth, &accounts, &instance).await?;
+        let controls = instance.controls_in_effect();
         let Instance { db, clock, random, address, limits, demo, is_local, secret, .. } = instance;
         // A process that is alone on its database has no other that could finish a payment in progress. On a shared database
         // another process may be working on it, until its lease expires.
@@ -146,7 +147,7 @@ impl Train {
             request_limits: limits,
             fingerprint_key: secret.key_for("fingerprints of requests with an Idempotency-Key"),
             timetable,
-            quota: Quota::new(settings.calls_per_hour, db.clone(), clock.clone()),
+            quota: Quota::new(settings.calls_per_hour, db.clone(), clock.clone()).controlled_by(controls),
             settings,
             sign_in,
             processor,

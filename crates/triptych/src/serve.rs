@@ -12,7 +12,7 @@ use tokio::{
     sync::watch,
     task::JoinSet,
 };
-use web::{App, Background, Clock, InstallationSecret, Proxies, Random, Site};
+use web::{App, Background, Clock, Controls, InstallationSecret, Proxies, Random, Site};
 
 use crate::{
     Failure, log, metrics, print, secret,
@@ -122,6 +122,7 @@ impl<'s> Program<'s> {
             demo: settings.demo(),
             is_local: settings.opened_by().is_none(),
             hashing: identity::Hashing::default(),
+            controls: Controls::default(),
             secret,
         };
         if service.oauth().is_some() {

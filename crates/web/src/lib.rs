@@ -8,6 +8,7 @@
 //! - [`serve`]: the accept loop, with the edge that gives each request its id and its line in the log.
 //! - [`fault`]: faults of an answer, for tests of clients.
 //! - [`Background`]: tasks beside the requests, started again when they fail.
+//! - [`Controls`]: how an instance in demo mode behaves, replaceable while it runs.
 //! - [`Clock`] and [`Random`]: time and randomness, handed in. [`InstallationSecret`]: what keys are derived from.
 
 mod address;
@@ -17,6 +18,7 @@ mod background;
 mod body_memory;
 mod clock;
 mod compression;
+mod controls;
 mod cors;
 mod dispatch;
 mod documentation;
@@ -49,6 +51,7 @@ pub use address::{origin_of, path_of, well_known};
 pub use app::{Answer, App};
 pub use background::Background;
 pub use clock::{Clock, ClockError, ClockState};
+pub use controls::{Compat, ControlState, Controls, LIFETIMES, SignInMode};
 pub use documentation::DocumentationClient;
 pub use input::{Body, Both, Form, Path, Query, Upload, ValidationContext, WithBody};
 pub use installation::InstallationSecret;

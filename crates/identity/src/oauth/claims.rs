@@ -1,11 +1,11 @@
 //! The form of an access token (RFC 9068): what both halves of OAuth agree on.
 
-use std::{borrow::Cow, sync::Arc};
+use std::borrow::Cow;
 
 use http::Extensions;
 use jiff::Timestamp;
 use uuid::Uuid;
-use web::{Problem, RequestContext, problem::UNAVAILABLE};
+use web::{ControlState, Problem, Random, RequestContext, problem::UNAVAILABLE};
 
 use crate::quota;
 
@@ -60,10 +60,47 @@ impl Claims {
         }
     }
 
-    /// The same claims, unless the token has expired.
-    pub(super) fn still_valid(self: Arc<Self>, now: Timestamp) -> Result<Arc<Self>, TokenError> {
-        if self.expires_at <= now { Err(TokenError::invalid("has expired")) } else { Ok(self) }
+    /// The claims of a caller whose credentials are not checked: the demo user, with these scopes.
+    pub(super) fn of_demo_user(account: Uuid, scopes: &[&str]) -> Self {
+        Claims {
+            subject: account.to_string(),
+            client: "demo".into(),
+            scopes: scopes.iter().map(|&scope| scope.to_owned()).collect(),
+            audience: Vec::new(),
+            issued_at: None,
+            expires_at: Timestamp::MAX,
+            id: String::new(),
+            own: true,
+        }
     }
+
+    /// Rejects a token that has expired, by its lifetime or by the controls.
+    pub(super) fn check_time(&self, now: Timestamp, controls: &ControlState) -> Result<(), TokenError> {
+        if self.expires_at <= now || controls.has_expired(self.exact_issue_time()) {
+            return Err(TokenError::invalid("has expired"));
+        }
+        Ok(())
+    }
+
+    /// When the token was issued: `iat` has seconds, and the id of an own token has microseconds. A token that does not say it
+    /// is older than any time that the controls can have set.
+    fn exact_issue_time(&self) -> Timestamp {
+        let Some(issued_at) = self.issued_at else { return Timestamp::MIN };
+        let exact = time_of_id(&self.id);
+        // The id of an external issuer, or of an older version, means something else.
+        exact.filter(|exact| exact.as_second() == issued_at.as_second()).unwrap_or(issued_at)
+    }
+}
+
+/// The id of a token within its grant: when it was issued, in microseconds, and random bits.
+pub(super) fn token_id(now: Timestamp, random: &Random) -> String {
+    format!("{:016x}{:016x}", now.as_microsecond(), u64::from_be_bytes(random.bytes()))
+}
+
+/// The time in the id of a token, after the grant.
+fn time_of_id(id: &str) -> Option<Timestamp> {
+    let (_, id) = id.split_once('.')?;
+    Timestamp::from_microsecond(i64::from_str_radix(id.get(..16)?, 16).ok()?).ok()
 }
 
 /// Why a token was rejected.
@@ -101,8 +138,26 @@ impl TokenError {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn issue_time_has_the_microseconds_of_the_id() {
+        let issued: Timestamp = "2026-05-13T10:00:00.250001Z".parse().unwrap();
+        let id = token_id(issued, &Random::system());
+        assert_eq!(id.len(), 32);
+        let claims = |id: String| Claims {
+            issued_at: Some("2026-05-13T10:00:00Z".parse().unwrap()),
+            id,
+            ..Claims::of_demo_user(Uuid::nil(), &[])
+        };
+        assert_eq!(claims(format!("grant.{id}")).exact_issue_time(), issued);
+        let other = token_id("2026-05-13T10:00:01Z".parse().unwrap(), &Random::system());
+        for id in ["grant.of-another-form".to_owned(), format!("grant.{other}"), id, String::new()] {
+            assert_eq!(claims(id).exact_issue_time().to_string(), "2026-05-13T10:00:00Z");
+        }
+    }
 
     #[test]
     fn users_clients_and_external_subjects_are_counted_separately() {

@@ -25,7 +25,7 @@ pub use resource::{
 pub use scope::Scope;
 pub use server::{
     client::{Client, ClientError, NewClient},
-    keys::KeyError,
+    keys::{KeyError, OldKeys, rotate_keys},
     signer::Signer,
     state::{AuthorizationServer, Settings},
     store::{is_demo_subject, last_address},

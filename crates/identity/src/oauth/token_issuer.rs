@@ -82,8 +82,10 @@ impl TokenIssuer {
                 signer: server.signer(),
             });
         };
-        let keys = Keys::open(db, clock.clone()).await?;
-        let signer = Signer { keys, issuer: settings.issuer.clone(), clock: clock.clone(), random };
+        let controls = accounts.controls().clone();
+        let keys = Keys::open(db, clock.clone(), controls.clone()).await?;
+        let issuer = settings.issuer.clone();
+        let signer = Signer { keys, issuer, clock: clock.clone(), random, controls };
         let issuer = ExternalIssuer {
             service: settings.service,
             audience: if audience.is_empty() { settings.issuer.clone() } else { audience },
@@ -96,7 +98,7 @@ impl TokenIssuer {
             external_router(&issuer, settings.scopes, settings.prefix).merge(jwks_router(signer.clone()));
         let unknown = IssuedBy::Discovery(openid_configuration(&issuer.url));
         let keys = RemoteKeys::open(&issuer, clock.clone())?;
-        let verifier = Verifier::with_keys(issuer, keys.clone(), clock);
+        let verifier = Verifier::with_keys(issuer, keys.clone(), clock, Some(accounts));
         // An issuer that is down or slow must not delay the start of the service.
         let known = timeout(DISCOVERY_TIMEOUT, keys.endpoints()).await.ok().flatten();
         let known = known.map(|(authorization, token)| IssuedBy::Endpoints { authorization, token });

@@ -8,6 +8,7 @@ mod basic_auth;
 mod browser;
 mod concurrent_sign_ins;
 mod constant_work;
+mod controls;
 mod issuer;
 mod oauth;
 mod password_cache;

@@ -7,7 +7,7 @@ use museum::{MIGRATIONS, Museum, Settings};
 use serde_json::{Value, json};
 use service::{Instance, Service};
 use testkit::{Answer, Client, Engine, Fixture, Server, Store};
-use web::{Clock, ConnectionLimits, Random, RequestLimits};
+use web::{Clock, ConnectionLimits, Controls, Random, RequestLimits};
 
 /// When the tests begin: Wednesday 13 May 2026, noon in Amsterdam.
 pub(crate) const START: &str = "2026-05-13T10:00:00Z";
@@ -25,11 +25,18 @@ pub(crate) struct Setup {
     pub(crate) demo: bool,
     pub(crate) start: &'static str,
     pub(crate) limits: RequestLimits,
+    pub(crate) controls: Controls,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Setup { settings: Settings::default(), demo: false, start: START, limits: RequestLimits::default() }
+        Setup {
+            settings: Settings::default(),
+            demo: false,
+            start: START,
+            limits: RequestLimits::default(),
+            controls: Controls::default(),
+        }
     }
 }
 
@@ -69,6 +76,7 @@ impl Open {
         let instance = Instance {
             demo: setup.demo,
             limits: setup.limits,
+            controls: setup.controls,
             hashing: Hashing::LEAST_WORK,
             ..instance.at(address)
         };

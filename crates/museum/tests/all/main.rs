@@ -6,6 +6,7 @@
 
 mod bad_input;
 mod change_event;
+mod controls;
 mod create_event;
 mod demo;
 mod event_list;

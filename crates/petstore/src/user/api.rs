@@ -41,7 +41,7 @@ pub(crate) async fn create(
     origin: Origin,
     Body(new): Body<NewUser>,
 ) -> Result<Response> {
-    let user = petstore.create_users(vec![new], Creator::User(caller.account), &origin).await?;
+    let user = petstore.create_users(vec![new], caller.creator(), &origin).await?;
     Ok(format.reply(&user))
 }
 

@@ -6,7 +6,7 @@ use http::{HeaderValue, header, request::Parts, uri::Authority};
 use identity::{oauth::bearer, quota, session::Kind};
 use uuid::Uuid;
 use web::{
-    Problem, RequestContext, Result, is_loopback_host,
+    Problem, RequestContext, Result, SignInMode, is_loopback_host,
     problem::{INVALID_REQUEST, UNAUTHORIZED},
 };
 
@@ -15,17 +15,21 @@ use crate::{Petstore, SignUp};
 
 pub(crate) struct LoggedIn {
     pub(crate) account: Uuid,
-    /// The secret of the session.
-    pub(crate) session: String,
+    /// The secret of the session; `None` if sessions are not checked.
+    pub(crate) session: Option<String>,
 }
 
 impl FromRequestParts<Petstore> for LoggedIn {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, store: &Petstore) -> Result<Self> {
+        let mode = store.sign_in_mode();
+        if mode == SignInMode::Off {
+            return LoggedIn::demo_user(parts, store).await;
+        }
         let token = bearer::bearer_token(parts).map_err(|fault| fault.problem(&store.sign_in.verifier))?;
         let secret = match token {
-            Some(token) if is_access_token(token) => {
+            Some(token) if mode == SignInMode::Enforce && is_access_token(token) => {
                 return Err(refused(
                     "An access token is not a session, and operations on users take sessions only.",
                 ));
@@ -40,11 +44,30 @@ impl FromRequestParts<Petstore> for LoggedIn {
                 secret
             }
         };
+        if mode == SignInMode::Any {
+            return LoggedIn::demo_user(parts, store).await;
+        }
         let found = store.sessions.find(Kind::Api, secret).await?;
         let (account, name) = found.ok_or_else(has_ended)?;
         RequestContext::set_user(&parts.extensions, name);
         store.spend(&quota::user(account)).await?;
-        Ok(LoggedIn { account, session: secret.to_owned() })
+        Ok(LoggedIn { account, session: Some(secret.to_owned()) })
+    }
+}
+
+impl LoggedIn {
+    async fn demo_user(parts: &Parts, store: &Petstore) -> Result<Self> {
+        let account = store.spend_for_demo_user(parts).await?;
+        Ok(LoggedIn { account, session: None })
+    }
+
+    /// This user as the creator of another one.
+    pub(crate) fn creator(&self) -> Creator {
+        match self.session {
+            Some(_) => Creator::User(self.account),
+            // Sessions are not checked in demo mode only.
+            None => Creator::Demo,
+        }
     }
 }
 
@@ -59,9 +82,7 @@ impl FromRequestParts<Petstore> for ListCreator {
         Ok(ListCreator(match store.sign_up {
             SignUp::Demo => Creator::Demo,
             SignUp::Open if !has_session => Creator::Operator,
-            SignUp::Open | SignUp::Closed => {
-                Creator::User(LoggedIn::from_request_parts(parts, store).await?.account)
-            }
+            SignUp::Open | SignUp::Closed => LoggedIn::from_request_parts(parts, store).await?.creator(),
         }))
     }
 }

@@ -26,8 +26,8 @@ pub(crate) struct Change {
     pub(crate) user: UserChanges,
     pub(crate) name: Option<Name>,
     pub(crate) hash: Option<PasswordHash>,
-    /// The session of the request, which stays when the password changes.
-    pub(crate) session: String,
+    /// The session of the request, which stays when the password changes; `None` if sessions are not checked.
+    pub(crate) session: Option<String>,
 }
 
 /// Why nothing was changed.
@@ -131,9 +131,12 @@ pub(crate) fn change(
     {
         return Err(UserError::NameTaken(name.clone()));
     }
-    if let Some(hash) = &change.hash
-        && !account::set_password_in_session(tx, account, hash, &change.session, now)?
-    {
+    let set = match (&change.hash, &change.session) {
+        (None, _) => true,
+        (Some(hash), Some(session)) => account::set_password_in_session(tx, account, hash, session, now)?,
+        (Some(hash), None) => account::set_password_unchecked(tx, account, hash, now)?,
+    };
+    if !set {
         return Err(UserError::SessionEnded);
     }
     Ok(())

@@ -19,7 +19,7 @@ use serde_json::Value;
 use service::Instance;
 use testkit::{Address, Answer, Call, Client, Engine, Fixture, Server, Store};
 use uuid::Uuid;
-use web::{Clock, ConnectionLimits, Random, RequestLimits};
+use web::{Clock, ConnectionLimits, Controls, Random, RequestLimits};
 
 use crate::answers::text;
 
@@ -35,6 +35,7 @@ pub(crate) struct Setup {
     /// How many users an hour can be made from an address.
     pub(crate) sign_ups_per_hour: u32,
     pub(crate) limits: RequestLimits,
+    pub(crate) controls: Controls,
     /// The public address; by default the address of the listener.
     pub(crate) address: Option<String>,
 }
@@ -47,6 +48,7 @@ impl Default for Setup {
             open_sign_up: false,
             sign_ups_per_hour: 1000,
             limits: RequestLimits::default(),
+            controls: Controls::default(),
             address: None,
         }
     }
@@ -324,5 +326,6 @@ async fn open(setup: &Setup, address: &str, db: &Db, clock: &Clock) -> Petstore 
 
 fn instance(setup: &Setup, address: &str, db: &Db, clock: &Clock) -> Instance {
     let instance = Instance::new(db.clone(), clock.clone(), Random::system()).at(address);
-    Instance { limits: setup.limits, demo: setup.demo, hashing: Hashing::LEAST_WORK, ..instance }
+    let controls = setup.controls.clone();
+    Instance { limits: setup.limits, demo: setup.demo, hashing: Hashing::LEAST_WORK, controls, ..instance }
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use testkit::{Answer, Client, Engine, Fixture, Server, Store};
 use train::{MIGRATIONS, SERVICE, Settings, Train};
 use uuid::Uuid;
-use web::{Clock, ConnectionLimits, Random, RequestLimits};
+use web::{Clock, ConnectionLimits, Controls, Random, RequestLimits};
 
 use crate::person::Person;
 
@@ -50,6 +50,7 @@ pub(crate) struct Setup {
     pub(crate) secret: [u8; 32],
     pub(crate) limits: RequestLimits,
     pub(crate) demo: bool,
+    pub(crate) controls: Controls,
 }
 
 impl Default for Setup {
@@ -60,6 +61,7 @@ impl Default for Setup {
             secret: [7; 32],
             limits: RequestLimits::default(),
             demo: false,
+            controls: Controls::default(),
         }
     }
 }
@@ -69,6 +71,7 @@ pub(crate) fn instance(setup: &Setup, db: &Db, clock: &Clock) -> Instance {
     Instance {
         limits: setup.limits,
         demo: setup.demo,
+        controls: setup.controls.clone(),
         is_local: setup.demo,
         secret: web::InstallationSecret::new(&setup.secret),
         hashing: Hashing::LEAST_WORK,

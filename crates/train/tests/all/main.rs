@@ -10,6 +10,7 @@ mod bad_queries;
 mod booking_list;
 mod bookings;
 mod busy;
+mod controls;
 mod departed;
 mod dump;
 mod external_issuer;

@@ -5,7 +5,7 @@ use std::{borrow::Cow, marker::PhantomData, sync::Arc};
 use axum::extract::{FromRef, FromRequestParts};
 use http::{HeaderValue, header, request::Parts};
 use web::{
-    Problem,
+    Problem, SignInMode,
     problem::{FORBIDDEN, INVALID_REQUEST, UNAUTHORIZED},
 };
 
@@ -36,15 +36,35 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &T) -> Result<Self, Problem> {
         let verifier = Verifier::from_ref(state);
-        let token = bearer_token(parts).map_err(|error| error.problem(&verifier))?;
-        let Some(token) = token else { return Err(BearerError::Missing.problem(&verifier)) };
-        let claims = verifier.authorize(token, S::NEEDED).await?;
-        claims.leave_for_log(&parts.extensions);
+        let claims = verifier.caller(parts, S::NEEDED, verifier.sign_in_mode()).await?;
+        let claims = claims.ok_or_else(|| verifier.missing())?;
         Ok(Authorized { claims, scopes: PhantomData })
     }
 }
 
 impl Verifier {
+    /// The claims of the caller of an operation, if it has a bearer token of these scopes, or needs none in this mode; `None` if it
+    /// has none.
+    pub async fn caller(
+        &self,
+        parts: &Parts,
+        needed: &'static [&'static str],
+        mode: SignInMode,
+    ) -> Result<Option<Arc<Claims>>, Problem> {
+        let claims = if mode == SignInMode::Off {
+            self.demo_user(needed).await?
+        } else {
+            let token = bearer_token(parts).map_err(|error| error.problem(self))?;
+            let Some(token) = token else { return Ok(None) };
+            match mode {
+                SignInMode::Enforce => self.authorize(token, needed).await?,
+                SignInMode::Any | SignInMode::Off => self.demo_user(needed).await?,
+            }
+        };
+        claims.leave_for_log(&parts.extensions);
+        Ok(Some(claims))
+    }
+
     /// The claims of a token, if it is valid and has these scopes; otherwise the problem to answer with.
     pub async fn authorize(
         &self,

@@ -11,7 +11,8 @@ use moka::sync::Cache;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use web::Clock;
+use uuid::Uuid;
+use web::{Clock, ControlState, SignInMode};
 
 use super::{
     external_issuer::{ExternalIssuer, IssuerError},
@@ -20,7 +21,10 @@ use super::{
     metadata::metadata_of,
     remote_keys::RemoteKeys,
 };
-use crate::oauth::claims::{Claims, TokenError};
+use crate::{
+    accounts::Accounts,
+    oauth::claims::{Claims, TokenError},
+};
 
 /// The longest token that is read, in bytes.
 const MAX_LENGTH: usize = 8 * 1024;
@@ -43,6 +47,8 @@ struct Inner {
     issuer: Box<dyn Issuer>,
     clock: Clock,
     verified: Cache<Digest, Verified>,
+    /// The accounts of the service, with its controls; without them, sign-in is enforced.
+    accounts: Option<Accounts>,
 }
 
 /// The tokens that a verifier accepts.
@@ -68,6 +74,8 @@ struct Verified {
     claims: Arc<Claims>,
     /// When the issuer was last asked whether it was revoked, or if it cannot be asked, when the signature was checked.
     checked_at: Timestamp,
+    /// The version of the controls at that time.
+    version: u64,
 }
 
 #[derive(Deserialize)]
@@ -95,10 +103,15 @@ impl OneOrMany {
 }
 
 impl Verifier {
-    pub(crate) fn new(accepted: Accepted, issuer: Box<dyn Issuer>, clock: Clock) -> Self {
+    pub(crate) fn new(
+        accepted: Accepted,
+        issuer: Box<dyn Issuer>,
+        clock: Clock,
+        accounts: Option<Accounts>,
+    ) -> Self {
         let metadata = metadata_of(&accepted.resource);
         let verified = Cache::builder().max_capacity(CACHED).time_to_live(CACHED_FOR).build();
-        Verifier(Arc::new(Inner { accepted, metadata, issuer, clock, verified }))
+        Verifier(Arc::new(Inner { accepted, metadata, issuer, clock, verified, accounts }))
     }
 
     /// For the tokens of an external issuer. Its keys are fetched in the background, so that a service starts while its
@@ -111,11 +124,16 @@ impl Verifier {
     /// Outside of a Tokio runtime.
     pub fn external(issuer: ExternalIssuer, clock: Clock) -> Result<Self, IssuerError> {
         let keys = RemoteKeys::open(&issuer, clock.clone())?;
-        Ok(Verifier::with_keys(issuer, keys, clock))
+        Ok(Verifier::with_keys(issuer, keys, clock, None))
     }
 
     /// The same with keys that are being fetched already.
-    pub(crate) fn with_keys(issuer: ExternalIssuer, keys: RemoteKeys, clock: Clock) -> Self {
+    pub(crate) fn with_keys(
+        issuer: ExternalIssuer,
+        keys: RemoteKeys,
+        clock: Clock,
+        accounts: Option<Accounts>,
+    ) -> Self {
         let accepted = Accepted {
             service: issuer.service,
             resource: issuer.resource,
@@ -125,7 +143,7 @@ impl Verifier {
             scope_claim: issuer.scope_claim,
             own: false,
         };
-        Verifier::new(accepted, Box::new(keys), clock)
+        Verifier::new(accepted, Box::new(keys), clock, accounts)
     }
 
     pub(super) fn realm(&self) -> &'static str {
@@ -134,6 +152,20 @@ impl Verifier {
 
     pub(super) fn metadata(&self) -> &str {
         &self.0.metadata
+    }
+
+    /// Which credentials a call needs now.
+    pub fn sign_in_mode(&self) -> SignInMode {
+        self.0.controls().sign_in
+    }
+
+    /// The claims of the demo user, for a call whose credentials are not checked.
+    pub(super) async fn demo_user(&self, scopes: &[&str]) -> Result<Arc<Claims>, db::Error> {
+        let account = match &self.0.accounts {
+            Some(accounts) => accounts.demo_user().await?,
+            None => Uuid::nil(),
+        };
+        Ok(Arc::new(Claims::of_demo_user(account, scopes)))
     }
 
     /// The claims of a token, if it is valid now.
@@ -145,10 +177,12 @@ impl Verifier {
         let digest = digest(token);
         let now = inner.clock.now();
         match inner.verified.get(&digest) {
-            Some(Verified { claims, checked_at })
-                if now.duration_since(checked_at) < inner.accepted.checked_every() =>
+            Some(Verified { claims, checked_at, version })
+                if now.duration_since(checked_at) < inner.accepted.checked_every()
+                    && version == inner.version() =>
             {
-                claims.still_valid(now)
+                claims.check_time(now, &inner.controls())?;
+                Ok(claims)
             }
             // Boxed: otherwise the future of every request would have room for this rare one.
             cached => Box::pin(inner.check(token, digest, cached, now)).await,
@@ -161,6 +195,7 @@ impl Verifier {
             return Err(TokenError::invalid("is too long"));
         }
         let claims = self.0.verify(token).await?;
+        claims.check_time(self.0.clock.now(), &self.0.controls())?;
         if self.0.issuer.is_revoked(&claims).await? {
             return Err(TokenError::invalid("was revoked"));
         }
@@ -199,6 +234,14 @@ impl Accepted {
 }
 
 impl Inner {
+    fn controls(&self) -> ControlState {
+        self.accounts.as_ref().map(|accounts| accounts.controls().get()).unwrap_or_default()
+    }
+
+    fn version(&self) -> u64 {
+        self.accounts.as_ref().map_or(0, |accounts| accounts.controls().version())
+    }
+
     /// Checks a new token, or checks a cached token again.
     async fn check(
         &self,
@@ -207,15 +250,18 @@ impl Inner {
         cached: Option<Verified>,
         now: Timestamp,
     ) -> Result<Arc<Claims>, TokenError> {
+        // Read before the keys: if they change meanwhile, the token is checked again next time.
+        let version = self.version();
         let claims = match cached {
-            Some(verified) if self.accepted.own => verified.claims.still_valid(now)?,
+            Some(verified) if self.accepted.own && verified.version == version => verified.claims,
             _ => Arc::new(self.verify(token).await?),
         };
+        claims.check_time(now, &self.controls())?;
         if self.issuer.is_revoked(&claims).await? {
             self.verified.invalidate(&digest);
             return Err(TokenError::invalid("was revoked"));
         }
-        self.verified.insert(digest, Verified { claims: claims.clone(), checked_at: now });
+        self.verified.insert(digest, Verified { claims: claims.clone(), checked_at: now, version });
         Ok(claims)
     }
 

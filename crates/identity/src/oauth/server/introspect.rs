@@ -120,7 +120,7 @@ pub(super) async fn introspect(
         Err(TokenError::Invalid(_)) => {}
         Err(error) => return Err(failed(error)),
     }
-    let (hashes, now, demo) = (Hashes::of(token), inner.clock.now(), inner.settings.demo);
+    let (hashes, now, valid) = (Hashes::of(token), inner.clock.now(), inner.valid_grants());
     let found = inner
         .db
         .snapshot(move |tx| {
@@ -128,7 +128,7 @@ pub(super) async fn introspect(
             if family.expires_at <= now || !refresh::is_newest(tx, &hashes)? {
                 return Ok(None);
             }
-            let grant = store::grant(tx, family.grant, now, demo)?;
+            let grant = store::grant(tx, family.grant, now, valid)?;
             Ok::<_, db::Error>(grant.map(|(grant, _)| (grant, family)))
         })
         .await?;

@@ -16,23 +16,35 @@ use aws_lc_rs::{
     signature::{KeyPair as _, RSA_PKCS1_SHA256},
 };
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use db::{Db, Error};
+use db::{Db, Error, WriteTx};
 use jiff::{SignedDuration, Timestamp};
 use jsonwebtoken::{Algorithm, DecodingKey};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use web::Clock;
+use web::{Clock, Controls};
 
 use crate::oauth::resource::jwk::PublicKey;
 
 const SIGNS_FOR: SignedDuration = SignedDuration::from_hours(24 * 30);
 const PUBLISHED_BEFORE: SignedDuration = SignedDuration::from_hours(24);
-/// More than the lifetime of the last token that a key signed.
+/// More than the usual lifetime of the last token that a key signed.
 const PUBLISHED_AFTER: SignedDuration = SignedDuration::from_hours(1);
 /// How often keys are read that another process may have made.
 const REFRESH: SignedDuration = SignedDuration::from_mins(1);
 /// The shortest time between two reads because of an unknown key id.
 const REFRESH_UNKNOWN: SignedDuration = SignedDuration::from_secs(5);
+
+/// How many keys are published. If keys are rotated more often than tokens expire, the oldest are deleted earlier.
+const MOST: usize = 16;
+
+/// What becomes of the keys before a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OldKeys {
+    /// They are published until the tokens that they signed have expired.
+    Keep,
+    /// They are deleted, and all tokens that they signed are rejected.
+    Drop,
+}
 
 /// Why a signing key cannot be read, made or used.
 #[derive(Debug, thiserror::Error)]
@@ -48,12 +60,15 @@ pub enum KeyError {
 pub(crate) struct Keys {
     db: Db,
     clock: Clock,
+    controls: Controls,
     held: Arc<RwLock<Held>>,
 }
 
 struct Held {
     keys: Vec<Arc<Key>>,
     read_at: Timestamp,
+    /// The version of the controls when they were read.
+    version: u64,
 }
 
 struct Key {
@@ -68,9 +83,9 @@ struct Key {
 
 impl Keys {
     /// The keys in the database; the first one is made if there is none.
-    pub(crate) async fn open(db: Db, clock: Clock) -> Result<Self, KeyError> {
-        let held = Held { keys: Vec::new(), read_at: Timestamp::MIN };
-        let keys = Keys { db, clock, held: Arc::new(RwLock::new(held)) };
+    pub(crate) async fn open(db: Db, clock: Clock, controls: Controls) -> Result<Self, KeyError> {
+        let held = Held { keys: Vec::new(), read_at: Timestamp::MIN, version: 0 };
+        let keys = Keys { db, clock, controls, held: Arc::new(RwLock::new(held)) };
         keys.refresh().await?;
         Ok(keys)
     }
@@ -79,7 +94,9 @@ impl Keys {
     pub(crate) async fn sign(&self, typ: &str, claims: &Value) -> Result<String, KeyError> {
         self.refresh_if_old().await?;
         let now = self.clock.now();
-        let key = self.held().keys.iter().rev().find(|key| key.signs_from <= now).cloned();
+        let held = self.held().keys.clone();
+        // A clock that was moved back can be before all of them.
+        let key = held.iter().rev().find(|key| key.signs_from <= now).or(held.first());
         let key = key.ok_or_else(|| KeyError::Key("there is none".into()))?;
         let header = json!({"typ": typ, "alg": "RS256", "kid": key.id});
         let mut token = BASE64_URL_SAFE_NO_PAD.encode(header.to_string());
@@ -96,6 +113,9 @@ impl Keys {
 
     /// The public key of this id. Another process may have made it, so an unknown id causes a read.
     pub(super) async fn public(&self, id: &str) -> Result<Option<Arc<PublicKey>>, KeyError> {
+        if self.is_changed() {
+            self.refresh().await?;
+        }
         let find = || self.held().keys.iter().find(|key| key.id == id).map(|key| key.public.clone());
         if let Some(key) = find() {
             return Ok(Some(key));
@@ -123,7 +143,12 @@ impl Keys {
     }
 
     async fn refresh_if_old(&self) -> Result<(), KeyError> {
-        if self.age() >= REFRESH { self.refresh().await } else { Ok(()) }
+        if self.age() >= REFRESH || self.is_changed() { self.refresh().await } else { Ok(()) }
+    }
+
+    /// Whether the controls changed since the keys were read: a process may have rotated them.
+    fn is_changed(&self) -> bool {
+        self.held().version != self.controls.version()
     }
 
     fn age(&self) -> SignedDuration {
@@ -136,7 +161,7 @@ impl Keys {
 
     /// Reads the keys, and makes the next one if it is due.
     async fn refresh(&self) -> Result<(), KeyError> {
-        let now = self.clock.now();
+        let (now, version) = (self.clock.now(), self.controls.version());
         let mut keys = self.read().await?;
         let newest = keys.last().map(|key| (key.number, key.signs_from));
         let due = match newest {
@@ -150,40 +175,48 @@ impl Keys {
             self.make(number, signs_from).await?;
             keys = self.read().await?;
         }
-        let expired = |key: &Key, next: Option<&Arc<Key>>| {
-            next.is_some_and(|next| {
-                key.signs_from < next.signs_from && now > next.signs_from + PUBLISHED_AFTER
-            })
-        };
+        let lifetime = self.controls.get().access_token_lifetime().unwrap_or(PUBLISHED_AFTER);
+        let published_after = lifetime.max(PUBLISHED_AFTER);
+        // A key expires when a later one has signed for that long. A clock can be moved, so the order is that of the numbers.
         let all = keys.len();
-        let keys: Vec<_> =
-            (0..all).filter(|at| !expired(&keys[*at], keys.get(at + 1))).map(|at| keys[at].clone()).collect();
+        let signed = |key: &Arc<Key>| now > key.signs_from + published_after;
+        let oldest = keys.iter().rposition(signed).unwrap_or_default();
+        let keys = keys.split_off(oldest);
         if let Some(oldest) = keys.first().filter(|_| keys.len() < all) {
             self.delete_before(oldest.number).await?;
         }
-        *self.held.write().unwrap_or_else(PoisonError::into_inner) = Held { keys, read_at: now };
+        *self.held.write().unwrap_or_else(PoisonError::into_inner) = Held { keys, read_at: now, version };
         Ok(())
     }
 
-    async fn make(&self, number: i64, signs_from: Timestamp) -> Result<(), KeyError> {
-        let made = tokio::task::spawn_blocking(|| {
-            let pair = KeyPair::generate(KeySize::Rsa2048)?;
-            let der = pair.as_der()?.as_ref().to_vec();
-            Ok::<_, aws_lc_rs::error::Unspecified>((key_id(&pair), der))
-        });
-        let (id, der) = made
-            .await
-            .map_err(|error| KeyError::Key(error.to_string()))?
-            .map_err(|error| KeyError::Key(error.to_string()))?;
+    /// Makes a new key that signs from now on, also after a published next key begins to.
+    pub(crate) async fn rotate(&self, old: OldKeys) -> Result<(), KeyError> {
+        let (id, der) = new_key().await?;
+        let now = self.clock.now();
         self.db
             .write(move |tx| {
-                tx.execute(
-                    "INSERT INTO signing_key (number, id, private_key, signs_from) VALUES ($1, $2, $3, $4)
-                     ON CONFLICT DO NOTHING",
-                    &[number.into(), (&id).into(), der.as_slice().into(), signs_from.into()],
-                )
-                .map(drop)
+                let newest =
+                    tx.row("SELECT max(number) FROM signing_key", &[], |row| row.get::<Option<i64>>(0))?;
+                let number = newest.flatten().unwrap_or_default() + 1;
+                match old {
+                    OldKeys::Keep => tx.execute(
+                        "DELETE FROM signing_key WHERE number <= $1",
+                        &[(number - MOST as i64).into()],
+                    )?,
+                    OldKeys::Drop => tx.execute("DELETE FROM signing_key", &[])?,
+                };
+                insert(tx, number, &id, &der, now)
             })
+            .await
+            .map_err(|error: Error| KeyError::from(error))?;
+        self.controls.touch();
+        self.refresh().await
+    }
+
+    async fn make(&self, number: i64, signs_from: Timestamp) -> Result<(), KeyError> {
+        let (id, der) = new_key().await?;
+        self.db
+            .write(move |tx| insert(tx, number, &id, &der, signs_from))
             .await
             .map_err(|error: Error| error.into())
     }
@@ -201,8 +234,8 @@ impl Keys {
             .db
             .read(|tx| {
                 tx.rows(
-                    "SELECT number, id, private_key, signs_from FROM signing_key ORDER BY number DESC LIMIT 4",
-                    &[],
+                    "SELECT number, id, private_key, signs_from FROM signing_key ORDER BY number DESC LIMIT $1",
+                    &[(MOST as i64).into()],
                     |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
                 )
             })
@@ -215,6 +248,37 @@ impl Keys {
         });
         keys.collect()
     }
+}
+
+/// Makes a new signing key in a database at once. Instances with these controls use it from the next call on.
+pub async fn rotate_keys(db: Db, clock: Clock, controls: Controls, old: OldKeys) -> Result<(), KeyError> {
+    Keys::open(db, clock, controls).await?.rotate(old).await
+}
+
+/// A new key: its id, and its private part.
+async fn new_key() -> Result<(String, Vec<u8>), KeyError> {
+    let made = tokio::task::spawn_blocking(|| {
+        let pair = KeyPair::generate(KeySize::Rsa2048)?;
+        let der = pair.as_der()?.as_ref().to_vec();
+        Ok::<_, aws_lc_rs::error::Unspecified>((key_id(&pair), der))
+    });
+    let made = made.await.map_err(|error| KeyError::Key(error.to_string()))?;
+    made.map_err(|error| KeyError::Key(error.to_string()))
+}
+
+/// Adds a key, unless another process added one with this number.
+fn insert(
+    tx: &mut WriteTx<'_>,
+    number: i64,
+    id: &str,
+    der: &[u8],
+    signs_from: Timestamp,
+) -> Result<(), Error> {
+    tx.execute(
+        "INSERT INTO signing_key (number, id, private_key, signs_from) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+        &[number.into(), id.into(), der.into(), signs_from.into()],
+    )
+    .map(drop)
 }
 
 impl Key {

@@ -51,7 +51,7 @@ use crate::{
     session::Sessions,
     throttle::Throttle,
 };
-use keys::{KeyError, Keys};
+use keys::{KeyError, Keys, OldKeys};
 use signer::Signer;
 use state::{AuthorizationServer, Inner, Settings};
 
@@ -63,12 +63,19 @@ impl AuthorizationServer {
         clock: Clock,
         random: Random,
     ) -> Result<Self, KeyError> {
-        let keys = Keys::open(db.clone(), clock.clone()).await?;
-        let sessions = Sessions::new(settings.demo, db.clone(), clock.clone(), random.clone());
-        let verifier = own_issuer::verifier(&settings, keys.clone(), db.clone(), clock.clone());
+        let controls = accounts.controls().clone();
+        let keys = Keys::open(db.clone(), clock.clone(), controls.clone()).await?;
+        let sessions = Sessions::new(settings.demo, db.clone(), clock.clone(), random.clone())
+            .controlled_by(controls.clone());
+        let verifier = own_issuer::verifier(&settings, keys.clone(), &accounts, db.clone(), clock.clone());
         let throttle = Throttle::new(db.clone(), clock.clone());
-        let signer =
-            Signer { keys, issuer: settings.issuer.clone(), clock: clock.clone(), random: random.clone() };
+        let signer = Signer {
+            keys,
+            issuer: settings.issuer.clone(),
+            clock: clock.clone(),
+            random: random.clone(),
+            controls,
+        };
         let inner = Inner { settings, db, clock, random, accounts, sessions, throttle, signer, verifier };
         let server = AuthorizationServer(Arc::new(inner));
         if server.0.settings.demo {
@@ -80,6 +87,12 @@ impl AuthorizationServer {
     /// Checks the access tokens of this server.
     pub fn verifier(&self) -> Verifier {
         self.0.verifier.clone()
+    }
+
+    /// Makes a new signing key, which signs from now on. Other processes sign with it once their controls are set or touched, or
+    /// after a minute.
+    pub async fn rotate_keys(&self, old: OldKeys) -> Result<(), KeyError> {
+        self.0.signer.keys.rotate(old).await
     }
 
     /// Signs with the keys of this server.

@@ -12,12 +12,15 @@ use super::{
     state::Settings,
     store,
 };
-use crate::oauth::{
-    claims::{Claims, TYPE, TokenError},
-    resource::{
-        issuer::Issuer,
-        jwk::PublicKey,
-        verifier::{Accepted, Verifier},
+use crate::{
+    accounts::Accounts,
+    oauth::{
+        claims::{Claims, TYPE, TokenError},
+        resource::{
+            issuer::Issuer,
+            jwk::PublicKey,
+            verifier::{Accepted, Verifier},
+        },
     },
 };
 
@@ -28,7 +31,13 @@ struct OwnIssuer {
 }
 
 /// The verifier for the tokens of an authorization server with these settings.
-pub(super) fn verifier(settings: &Settings, keys: Keys, db: Db, clock: Clock) -> Verifier {
+pub(super) fn verifier(
+    settings: &Settings,
+    keys: Keys,
+    accounts: &Accounts,
+    db: Db,
+    clock: Clock,
+) -> Verifier {
     let accepted = Accepted {
         service: settings.service,
         resource: settings.issuer.clone(),
@@ -38,7 +47,8 @@ pub(super) fn verifier(settings: &Settings, keys: Keys, db: Db, clock: Clock) ->
         scope_claim: "scope".into(),
         own: true,
     };
-    Verifier::new(accepted, Box::new(OwnIssuer { keys, db, demo: settings.demo }), clock)
+    let issuer = OwnIssuer { keys, db, demo: settings.demo };
+    Verifier::new(accepted, Box::new(issuer), clock, Some(accounts.clone()))
 }
 
 impl Issuer for OwnIssuer {

@@ -15,15 +15,15 @@ use super::{
     client::{Client, GrantType},
     error::ErrorResponse,
     refresh::{self, Hashes, RefreshToken},
-    signer::LIFETIME,
     state::{AuthorizationServer, Inner},
-    store::{self, Code, Grant},
+    store::{self, Code, Grant, ValidGrants},
 };
 use crate::{
     secret,
     security::{Event, Origin, Outcome},
 };
 
+/// Unless the controls set another.
 const REFRESH_LIFETIME: SignedDuration = SignedDuration::from_hours(24 * 30);
 /// The longest lifetime of a grant, however often it is refreshed.
 const GRANT_LIFETIME: SignedDuration = SignedDuration::from_hours(24 * 180);
@@ -67,12 +67,12 @@ impl AuthorizationServer {
     ) -> Result<TokenResponse, ErrorResponse> {
         let inner = &self.0;
         let CodeGrant { code, redirect_uri, verifier, resource } = grant;
-        let (now, demo) = (inner.clock.now(), inner.settings.demo);
+        let (now, valid) = (inner.clock.now(), inner.valid_grants());
         let hash = secret::hash(code);
         let key = hash.clone();
         let found = inner.db.snapshot(move |tx| match store::code(tx, &key)? {
             Some(code) => {
-                let grant = store::grant(tx, code.grant, now, demo)?;
+                let grant = store::grant(tx, code.grant, now, valid)?;
                 Ok::<_, db::Error>(Some((code, grant)))
             }
             None => Ok(None),
@@ -92,11 +92,13 @@ impl AuthorizationServer {
         }
         let error = code_error(&code, redirect_uri, verifier, now);
         let refresh = client.may(GrantType::RefreshToken).then(|| RefreshToken::first(&inner.random));
+        let lifetime = inner.signer.lifetime();
         let response = match (&grant, error) {
-            (Some(grant), None) => Some(inner.response(grant, None, refresh.as_ref(), now).await?),
+            (Some(grant), None) => Some(inner.response(grant, None, refresh.as_ref(), lifetime, now).await?),
             _ => None,
         };
         let id = code.grant;
+        let refresh_lifetime = inner.refresh_lifetime();
         let redeemed = inner
             .db
             .write(move |tx| {
@@ -108,13 +110,13 @@ impl AuthorizationServer {
                 if let Some(error) = error {
                     return Ok(Redeemed::Invalid(error));
                 }
-                let lifetime = if refresh.is_some() { GRANT_LIFETIME } else { LIFETIME };
+                let lifetime = if refresh.is_some() { GRANT_LIFETIME } else { lifetime };
                 store::extend_grant(tx, id, now + lifetime)?;
-                let Some((_, ends_at)) = store::grant(tx, id, now, demo)? else {
+                let Some((_, ends_at)) = store::grant(tx, id, now, valid)? else {
                     return Ok(Redeemed::Invalid(REVOKED));
                 };
                 if let Some(refresh) = &refresh {
-                    refresh::insert(tx, refresh, id, ends_at.min(now + REFRESH_LIFETIME))?;
+                    refresh::insert(tx, refresh, id, ends_at.min(now + refresh_lifetime))?;
                 }
                 Ok(Redeemed::Ok)
             })
@@ -134,7 +136,7 @@ impl AuthorizationServer {
         origin: &Origin,
     ) -> Result<TokenResponse, ErrorResponse> {
         let inner = &self.0;
-        let (now, demo) = (inner.clock.now(), inner.settings.demo);
+        let (now, valid) = (inner.clock.now(), inner.valid_grants());
         let requested = scope.map(|scope| self.choose_scopes(Some(scope), &client.scopes)).transpose();
         let requested = requested.map_err(|why| ErrorResponse::new("invalid_scope", why))?;
         let requested =
@@ -143,7 +145,7 @@ impl AuthorizationServer {
         let key = hashes.clone();
         let found = inner.db.snapshot(move |tx| match refresh::family(tx, &key)? {
             Some(family) => {
-                let grant = store::grant(tx, family.grant, now, demo)?;
+                let grant = store::grant(tx, family.grant, now, valid)?;
                 Ok::<_, db::Error>(Some((family, grant)))
             }
             None => Ok(None),
@@ -162,14 +164,15 @@ impl AuthorizationServer {
         }
         let account = grant.account;
         let next = RefreshToken::after(token, &inner.random);
-        let response = inner.response(&grant, requested.as_deref(), Some(&next), now).await?;
+        let (lifetime, refresh_lifetime) = (inner.signer.lifetime(), inner.refresh_lifetime());
+        let response = inner.response(&grant, requested.as_deref(), Some(&next), lifetime, now).await?;
         let redeemed = inner
             .db
             .write(move |tx| {
-                let Some((grant, ends_at)) = store::grant(tx, grant.id, now, demo)? else {
+                let Some((grant, ends_at)) = store::grant(tx, grant.id, now, valid)? else {
                     return Ok(Redeemed::Invalid(UNKNOWN_TOKEN));
                 };
-                let expires_at = ends_at.min(now + REFRESH_LIFETIME);
+                let expires_at = ends_at.min(now + refresh_lifetime);
                 if refresh::replace(tx, &hashes, &next, grant.id, expires_at, now)? {
                     return Ok::<_, db::Error>(Redeemed::Ok);
                 }
@@ -202,8 +205,9 @@ impl AuthorizationServer {
         let own = inner.db.read(move |tx| store::own_grant(tx, &id, &asked, &of, now)).await?;
         let id = own.unwrap_or_else(|| inner.random.uuid(now));
         let grant = Grant { id, client: client.id.clone(), account: None, scopes, audience };
-        let response = inner.response(&grant, None, None, now).await?;
-        let ends_at = now + LIFETIME;
+        let lifetime = inner.signer.lifetime();
+        let response = inner.response(&grant, None, None, lifetime, now).await?;
+        let ends_at = now + lifetime;
         let added = inner.db.write(move |tx| match own {
             Some(id) => store::extend_grant(tx, id, ends_at),
             None => store::insert_grant(tx, &grant, now, ends_at).map(|()| true),
@@ -228,29 +232,40 @@ impl AuthorizationServer {
             scopes: scopes.iter().map(|scope| scope.name.to_owned()).collect(),
             audience: inner.settings.issuer.clone(),
         };
-        let token = inner.signer.access_token(&grant, &grant.scopes.join(" "), now).await;
+        let lifetime = inner.signer.lifetime();
+        let token = inner.signer.access_token(&grant, &grant.scopes.join(" "), lifetime, now).await;
         let token = token.map_err(|error| error.to_string())?;
         let added =
-            inner.db.write(move |tx: &mut WriteTx<'_>| store::insert_grant(tx, &grant, now, now + LIFETIME));
+            inner.db.write(move |tx: &mut WriteTx<'_>| store::insert_grant(tx, &grant, now, now + lifetime));
         added.await.map_err(|error: db::Error| error.to_string())?;
         Ok(token)
     }
 }
 
 impl Inner {
+    /// Which grants codes and refresh tokens are valid for now.
+    pub(super) fn valid_grants(&self) -> ValidGrants {
+        ValidGrants { demo: self.settings.demo, not_before: self.signer.controls.get().tokens_not_before }
+    }
+
+    fn refresh_lifetime(&self) -> SignedDuration {
+        self.signer.controls.get().refresh_token_lifetime().unwrap_or(REFRESH_LIFETIME)
+    }
+
     /// The response to the client once its code or refresh token is used up.
     async fn response(
         &self,
         grant: &Grant,
         scopes: Option<&[String]>,
         refresh_token: Option<&RefreshToken>,
+        lifetime: SignedDuration,
         now: Timestamp,
     ) -> Result<TokenResponse, ErrorResponse> {
         let scope = scopes.unwrap_or(&grant.scopes).join(" ");
         Ok(TokenResponse {
-            access_token: self.signer.access_token(grant, &scope, now).await?,
+            access_token: self.signer.access_token(grant, &scope, lifetime, now).await?,
             token_type: "Bearer",
-            expires_in: LIFETIME.as_secs(),
+            expires_in: lifetime.as_secs(),
             refresh_token: refresh_token.map(|token| token.text.clone()),
             scope,
         })

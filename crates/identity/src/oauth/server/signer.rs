@@ -2,16 +2,16 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use web::{Clock, Random};
+use web::{Clock, Controls, Random};
 
 use super::{
     keys::{KeyError, Keys},
     store::Grant,
 };
-use crate::oauth::claims::TYPE;
+use crate::oauth::claims::{self, TYPE};
 
-/// The lifetime of an access token.
-pub(super) const LIFETIME: SignedDuration = SignedDuration::from_mins(10);
+/// The lifetime of an access token, unless the controls set another.
+const LIFETIME: SignedDuration = SignedDuration::from_mins(10);
 
 /// The lifetime of a token for another service.
 const EXTERNAL_LIFETIME: SignedDuration = SignedDuration::from_mins(5);
@@ -23,6 +23,7 @@ pub struct Signer {
     pub(crate) issuer: String,
     pub(crate) clock: Clock,
     pub(crate) random: Random,
+    pub(crate) controls: Controls,
 }
 
 /// The claims that differ between tokens.
@@ -36,11 +37,17 @@ struct NewToken<'a> {
 }
 
 impl Signer {
+    /// The lifetime of an access token that is issued now.
+    pub(super) fn lifetime(&self) -> SignedDuration {
+        self.controls.get().access_token_lifetime().unwrap_or(LIFETIME)
+    }
+
     /// An access token for a grant.
     pub(super) async fn access_token(
         &self,
         grant: &Grant,
         scope: &str,
+        lifetime: SignedDuration,
         now: Timestamp,
     ) -> Result<String, KeyError> {
         let subject = grant.account.map_or_else(|| grant.client.clone(), |account| account.to_string());
@@ -49,9 +56,9 @@ impl Signer {
             subject: &subject,
             client: &grant.client,
             scope,
-            // Names the grant and then the token, so that either can be revoked.
-            id: format!("{}.{}", grant.id.simple(), self.unique()),
-            lifetime: LIFETIME,
+            // Names the grant and then the token, so that either can be revoked. The latter begins with the time.
+            id: format!("{}.{}", grant.id.simple(), claims::token_id(now, &self.random)),
+            lifetime,
         };
         self.sign(&token, now).await
     }

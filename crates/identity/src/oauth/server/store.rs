@@ -130,19 +130,28 @@ pub(super) fn own_grant(
     )
 }
 
-/// A grant that is neither revoked nor expired, and when it expires. Grants of demo accounts and demo clients are valid only
-/// in a demo.
+/// Which grants are valid, besides being neither revoked nor expired.
+#[derive(Clone, Copy)]
+pub(super) struct ValidGrants {
+    /// Whether grants of demo accounts and demo clients are.
+    pub(super) demo: bool,
+    /// Older ones are not. Codes and refresh tokens from before this time belong to them, and so do all that came from those.
+    pub(super) not_before: Option<Timestamp>,
+}
+
+/// A grant that is valid, and when it expires.
 pub(super) fn grant(
     tx: &mut Tx<'_>,
     id: Uuid,
     now: Timestamp,
-    demo: bool,
+    valid: ValidGrants,
 ) -> Result<Option<(Grant, Timestamp)>, Error> {
     tx.row(
         "SELECT g.client_id, g.account_id, g.scopes, g.audience, g.ends_at
          FROM oauth_grant AS g JOIN oauth_client AS c ON c.id = g.client_id LEFT JOIN account AS a ON a.id = g.account_id
-         WHERE g.id = $1 AND g.revoked_at IS NULL AND g.ends_at > $2 AND ($3 OR NOT (c.demo OR coalesce(a.demo, FALSE)))",
-        &[id.into(), now.into(), demo.into()],
+         WHERE g.id = $1 AND g.revoked_at IS NULL AND g.ends_at > $2 AND ($3 OR NOT (c.demo OR coalesce(a.demo, FALSE)))
+         AND g.created_at >= $4",
+        &[id.into(), now.into(), valid.demo.into(), valid.not_before.unwrap_or(Timestamp::UNIX_EPOCH).into()],
         |row| {
             let grant = Grant {
                 id,
@@ -156,10 +165,10 @@ pub(super) fn grant(
     )
 }
 
-/// Sets when a grant expires; `false` when it was revoked or deleted.
+/// Extends a grant to this time, unless it expires later already; `false` when it was revoked or deleted.
 pub(super) fn extend_grant(tx: &mut WriteTx<'_>, id: Uuid, ends_at: Timestamp) -> Result<bool, Error> {
     let extended = tx.execute(
-        "UPDATE oauth_grant SET ends_at = $2 WHERE id = $1 AND revoked_at IS NULL",
+        "UPDATE oauth_grant SET ends_at = CASE WHEN ends_at > $2 THEN ends_at ELSE $2 END WHERE id = $1 AND revoked_at IS NULL",
         &[id.into(), ends_at.into()],
     )?;
     Ok(extended == 1)

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use testkit::{Address, Answer, Client, Engine, Fixture, Server, Store};
 use url::Url;
 use uuid::Uuid;
-use web::{Clock, ConnectionLimits, Random};
+use web::{Clock, ConnectionLimits, Controls, Random};
 
 pub(crate) const SCOPES: &[Scope] =
     &[Scope { name: "read", words: "see your bookings" }, Scope { name: "write", words: "book for you" }];
@@ -60,6 +60,7 @@ pub(crate) struct Service {
     pub(crate) issuer: String,
     pub(crate) server: AuthorizationServer,
     pub(crate) accounts: Accounts,
+    pub(crate) controls: Controls,
     _running: Server,
 }
 
@@ -121,8 +122,9 @@ impl Service {
             clock.clone(),
             random.clone(),
             Hashing::LEAST_WORK,
-        )
-        .unwrap();
+        );
+        let controls = Controls::default();
+        let accounts = accounts.unwrap().controlled_by(controls.clone());
         let server = AuthorizationServer::open(settings, accounts.clone(), db.clone(), clock.clone(), random)
             .await
             .unwrap();
@@ -134,7 +136,8 @@ impl Service {
         // Browsers that use a host name are answered as well.
         let api = api.merge(server.router());
         let running = address.serve_as("http://service.test", ConnectionLimits::default(), api);
-        Service { client: Client::new(running.address()), issuer, server, accounts, _running: running }
+        let client = Client::new(running.address());
+        Service { client, issuer, server, accounts, controls, _running: running }
     }
 
     /// Registers a client for one address and these scopes: its id, and its secret if it has one.

@@ -2,6 +2,7 @@
 
 mod after_demo;
 mod concurrent_redemption;
+mod controls;
 mod cross_origin;
 mod ended_accounts;
 pub(crate) mod fixture;
