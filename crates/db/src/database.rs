@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::{runtime::Handle, task::spawn_blocking};
+use tokio::task::spawn_blocking;
 
 use crate::{
     databases::Databases,
@@ -132,7 +132,10 @@ impl Db {
         let read = spawn_blocking(move || {
             // Held until the read has ended, also when its caller was dropped.
             let _permit = permit;
-            Handle::current().block_on(db.snapshot(closure))
+            match &db.0.engine {
+                Engine::Sqlite(sqlite) => sqlite.read_long(&closure),
+                Engine::Postgres(_) => Err(Error::closed().into()),
+            }
         });
         read.await.unwrap_or_else(|_| Err(Error::closed().into()))
     }

@@ -15,7 +15,7 @@ use crate::{
     name::{check_database, check_group, is_name},
     postgres,
     settings::{Limits, Location},
-    sqlite::{Sqlite, files},
+    sqlite::{Sqlite, files, small},
 };
 
 /// The folder with the groups, in the data folder.
@@ -33,6 +33,8 @@ pub struct Databases {
     limits: Limits,
     /// Permits for long reads on SQLite, shared by all services.
     long_permits: Arc<Semaphore>,
+    /// What the databases of groups share on SQLite.
+    files: Arc<small::Shared>,
 }
 
 #[derive(Clone)]
@@ -48,7 +50,13 @@ impl Databases {
             Location::Sqlite(folder) => Target::Folder(folder.clone()),
             Location::Postgres(url) => Target::Server(postgres::Shared::open(url, limits)?),
         };
-        Ok(Databases { target, group: None, limits, long_permits: long_reads::permits() })
+        Ok(Databases {
+            target,
+            group: None,
+            limits,
+            long_permits: long_reads::permits(),
+            files: small::Shared::new(),
+        })
     }
 
     /// The databases of a group, such as those of a sandbox. They share the connections and the limits of this process, and
@@ -64,14 +72,18 @@ impl Databases {
     /// thread. The name has 1 to 20 lower-case letters and digits.
     pub fn open(&self, name: &str, migrations: &[Migrations]) -> Result<Db, OpenError> {
         check_database(name)?;
+        let limits = if self.group.is_some() { self.limits.of_group() } else { self.limits };
         let engine = match &self.target {
             Target::Folder(root) => {
                 let folders = self.folders(root);
-                Engine::Sqlite(Sqlite::open(&folders, name, migrations, self.limits)?)
+                let group = self.group.is_some().then_some(&self.files);
+                Engine::Sqlite(Sqlite::open(&folders, name, migrations, limits, group)?)
             }
-            Target::Server(shared) => Engine::Postgres(shared.service(self.schema(name), migrations)?),
+            Target::Server(shared) => {
+                Engine::Postgres(shared.service(self.schema(name), self.group.as_ref(), migrations)?)
+            }
         };
-        Ok(Db::new(engine, LongReads::new(self.long_permits.clone(), self.limits)))
+        Ok(Db::new(engine, LongReads::new(self.long_permits.clone(), limits)))
     }
 
     /// Makes a database of this group as a copy of the one of another group, the template. It is an error if it exists already:

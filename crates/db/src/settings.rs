@@ -26,7 +26,14 @@ pub struct Limits {
     pub start: Duration,
 }
 
+/// How many times shorter the queue of a group's database is: there may be hundreds.
+const GROUP_PART: usize = 16;
+
 impl Limits {
+    pub(crate) fn of_group(self) -> Self {
+        Limits { queue: (self.queue / GROUP_PART).max(1), ..self }
+    }
+
     pub const DEFAULT: Limits =
         Limits { queue: 4096, connections: 16, wait: Duration::from_secs(5), start: Duration::from_secs(30) };
 }

@@ -8,7 +8,6 @@
 
 use std::{
     cell::Cell,
-    collections::HashMap,
     pin::pin,
     sync::Arc,
     time::{Duration, Instant},
@@ -25,7 +24,9 @@ use tokio_postgres::{
     types::{ToSql, Type},
 };
 
-use super::{cancel::Peer, names::Qualified, schemas, server::Server, service::Service};
+use super::{
+    cancel::Peer, names::Qualified, schemas, server::Server, service::Service, statements::Statements,
+};
 use crate::{deadline::after, error::Error, scope::Scope, value::Value};
 
 /// How long closing a connection may take.
@@ -37,8 +38,7 @@ pub(super) struct Connection {
     peer: Peer,
     driver: JoinHandle<()>,
     runtime: Runtime,
-    // By service and address: statements are `&'static str`, so an address identifies its text.
-    statements: HashMap<(usize, usize, usize), Prepared>,
+    statements: Statements<Prepared>,
     /// The deadline of the first statement of a unit.
     deadline: Cell<Option<Instant>>,
     /// Whether the server has a timeout for the statement, as in a transaction.
@@ -51,6 +51,7 @@ pub(super) struct Connection {
     timeouts: Cell<u64>,
 }
 
+#[derive(Clone)]
 struct Prepared {
     qualified: Arc<Qualified>,
     /// `None` behind a pooler that loses prepared statements: the text is sent each time.
@@ -82,7 +83,7 @@ impl Connection {
             peer,
             driver,
             runtime,
-            statements: HashMap::new(),
+            statements: Statements::default(),
             deadline: Cell::new(None),
             has_timeout: Cell::new(false),
             late: Cell::new(false),
@@ -91,8 +92,9 @@ impl Connection {
         })
     }
 
+    /// Whether it can serve another unit: it works, and has not served too many schemas.
     pub(super) fn is_usable(&self) -> bool {
-        !self.client.is_closed() && !self.late.get() && !self.cancelled.get()
+        !self.client.is_closed() && !self.late.get() && !self.cancelled.get() && !self.statements.is_worn()
     }
 
     /// Whether the server answers on this connection. It is checked only after a timeout on another connection, and for a
@@ -209,16 +211,24 @@ impl Connection {
         tokio::join!(request, answer).1
     }
 
-    fn prepared(&mut self, service: &Service, sql: &'static str) -> Result<&Prepared, Error> {
-        let key = (service.number, sql.as_ptr() as usize, sql.len());
+    fn prepared(&mut self, service: &Service, sql: &'static str) -> Result<Prepared, Error> {
         let named = self.server.keeps_statements();
-        let known = self.statements.get(&key).is_some_and(|known| !named || known.statement.is_some());
-        if !known {
-            let qualified = service.statement(sql)?;
-            let statement = if named { Some(self.wait(self.client.prepare(&qualified.text))?) } else { None };
-            self.statements.insert(key, Prepared { qualified, statement });
+        let known = self.statements.get(service, sql).filter(|known| !named || known.statement.is_some());
+        if let Some(known) = known {
+            return Ok(known.clone());
         }
-        Ok(&self.statements[&key])
+        let qualified = service.statement(sql)?;
+        let statement = if named { Some(self.wait(self.client.prepare(&qualified.text))?) } else { None };
+        Ok(self.statements.insert(service, sql, Prepared { qualified, statement }).clone())
+    }
+
+    /// Closes the statements of services that were closed.
+    pub(super) fn forget_closed(&mut self) {
+        // The client sends that with its next request. If that fails, the next unit of work gets a new connection.
+        if self.statements.forget_closed() {
+            self.start(self.server.deadline());
+            let _ = self.run("");
+        }
     }
 }
 
@@ -291,7 +301,7 @@ impl<'c> Session<'c> {
         if self.scope == Scope::Statement && !qualified.reads {
             return Err(Error::Engine("a read has a statement that may write".into()));
         }
-        Ok((statement.clone(), Arc::clone(qualified)))
+        Ok((statement, qualified))
     }
 }
 

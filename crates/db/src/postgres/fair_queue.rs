@@ -3,81 +3,156 @@
 //! Each service has a bounded queue. A free connection goes to the next service that has a job waiting, so a long queue of one
 //! service does not delay the others. No service uses all connections at once: one is left for each of the others, since
 //! units that wait for a lock can hold a connection for seconds.
+//!
+//! All groups together have the turn and the connections of one service, however many they are. Among themselves they take
+//! turns too, and so do the databases of a group; a group uses at most half of the connections that groups may use.
 
 use std::{
-    collections::VecDeque,
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
 };
 
-/// Identifies the queue of a service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Identifies the queue of a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct QueueId(usize);
 
 pub(super) struct FairQueue<J> {
     state: Mutex<State<J>>,
     wake: Condvar,
-    /// How many jobs of a service may wait.
+    /// How many jobs of a service may wait, and of all groups together.
     queue: usize,
+    /// How many jobs of a group's database may wait.
+    group_queue: usize,
     /// How many jobs can run at once.
     workers: usize,
 }
 
+/// What a worker does next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next<J> {
+    Job(QueueId, J),
+    /// Databases were closed since the worker last asked.
+    Left,
+}
+
 struct State<J> {
-    services: Vec<ServiceQueue<J>>,
-    /// The index of the service that is next.
+    queues: HashMap<QueueId, Queue<J>>,
+    /// The queues of services.
+    services: Vec<QueueId>,
+    groups: HashMap<Arc<str>, Group>,
+    /// The groups that have jobs waiting, the next one first.
+    ready: VecDeque<Arc<str>>,
+    /// How many jobs of groups wait, and how many run.
+    groups_waiting: usize,
+    groups_running: usize,
+    /// The index of the service that is next; after the services come the groups.
     next: usize,
     joined: usize,
+    /// How many databases were closed.
+    left: usize,
     closed: bool,
 }
 
-struct ServiceQueue<J> {
-    id: QueueId,
+/// The queue of a database. After its database was closed, it exists until its jobs have ended.
+struct Queue<J> {
+    group: Option<Arc<str>>,
     waiting: VecDeque<J>,
+    running: usize,
+    has_left: bool,
+}
+
+#[derive(Default)]
+struct Group {
+    /// The queues of its databases, the next one first.
+    queues: VecDeque<QueueId>,
+    waiting: usize,
     running: usize,
 }
 
 impl<J> FairQueue<J> {
-    pub(super) fn new(queue: usize, workers: usize) -> Self {
-        let state = State { services: Vec::new(), next: 0, joined: 0, closed: false };
-        FairQueue { state: Mutex::new(state), wake: Condvar::new(), queue, workers }
+    pub(super) fn new(queue: usize, group_queue: usize, workers: usize) -> Self {
+        let state = State {
+            queues: HashMap::new(),
+            services: Vec::new(),
+            groups: HashMap::new(),
+            ready: VecDeque::new(),
+            groups_waiting: 0,
+            groups_running: 0,
+            next: 0,
+            joined: 0,
+            left: 0,
+            closed: false,
+        };
+        FairQueue { state: Mutex::new(state), wake: Condvar::new(), queue, group_queue, workers }
     }
 
-    pub(super) fn join(&self) -> QueueId {
+    /// Adds the queue of a service, or of a database of a group.
+    pub(super) fn join(&self, group: Option<&Arc<str>>) -> QueueId {
         let mut state = self.state();
         state.joined += 1;
         let id = QueueId(state.joined);
-        state.services.push(ServiceQueue { id, waiting: VecDeque::new(), running: 0 });
+        match group {
+            None => state.services.push(id),
+            Some(group) => state.groups.entry(Arc::clone(group)).or_default().queues.push_back(id),
+        }
+        let queue = Queue { group: group.cloned(), waiting: VecDeque::new(), running: 0, has_left: false };
+        state.queues.insert(id, queue);
         id
     }
 
-    /// Removes a service with its queue. Its callers were dropped before.
+    /// Removes a queue. Its callers were dropped before.
     pub(super) fn leave(&self, id: QueueId) {
-        self.state().services.retain(|service| service.id != id);
+        let mut state = self.state();
+        state.services.retain(|service| *service != id);
+        state.left += 1;
+        state.leave(id);
+        drop(state);
+        // All: each worker notices, and the others may now use more connections.
+        self.wake.notify_all();
     }
 
-    /// Adds a job to the queue of its service, or gives it back if the queue is full.
+    /// Adds a job to a queue, or gives it back if the queue is full.
     pub(super) fn submit(&self, id: QueueId, job: J) -> Result<(), J> {
         let mut state = self.state();
-        match state.service(id) {
-            Some(service) if service.waiting.len() < self.queue => service.waiting.push_back(job),
-            _ => return Err(job),
+        let State { queues, groups, ready, groups_waiting, .. } = &mut *state;
+        let Some(queue) = queues.get_mut(&id).filter(|queue| !queue.has_left) else { return Err(job) };
+        let full = match &queue.group {
+            None => queue.waiting.len() >= self.queue,
+            Some(_) => queue.waiting.len() >= self.group_queue || *groups_waiting >= self.queue,
+        };
+        if full {
+            return Err(job);
+        }
+        queue.waiting.push_back(job);
+        if let Some((name, group)) = queue.group.as_ref().and_then(|name| Some((name, groups.get_mut(name)?)))
+        {
+            *groups_waiting += 1;
+            group.waiting += 1;
+            if group.waiting == 1 {
+                ready.push_back(Arc::clone(name));
+            }
         }
         drop(state);
         self.wake.notify_one();
         Ok(())
     }
 
-    /// Waits for the next job. `None` when the queue is closed and empty.
-    pub(super) fn next(&self, finished: Option<QueueId>) -> Option<(QueueId, J)> {
+    /// Waits for the next job. `None` when the queue is closed and empty. `left` is the number of closed databases that the
+    /// worker knows of.
+    pub(super) fn next(&self, finished: Option<QueueId>, left: &mut usize) -> Option<Next<J>> {
         let mut state = self.state();
-        if let Some(service) = finished.and_then(|id| state.service(id)) {
-            service.running -= 1;
+        if let Some(id) = finished {
+            state.finish(id);
         }
         loop {
-            if let Some(next) = state.take(self.workers) {
-                return Some(next);
+            if state.left != *left {
+                *left = state.left;
+                return Some(Next::Left);
             }
-            if state.closed && state.services.iter().all(|service| service.waiting.is_empty()) {
+            if let Some((id, job)) = state.take(self.workers) {
+                return Some(Next::Job(id, job));
+            }
+            if state.closed && state.queues.values().all(|queue| queue.waiting.is_empty()) {
                 return None;
             }
             state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -96,30 +171,106 @@ impl<J> FairQueue<J> {
 }
 
 impl<J> State<J> {
-    fn service(&mut self, id: QueueId) -> Option<&mut ServiceQueue<J>> {
-        self.services.iter_mut().find(|service| service.id == id)
-    }
-
+    /// The next job that may run.
     fn take(&mut self, workers: usize) -> Option<(QueueId, J)> {
-        let services = self.services.len();
-        let most = (workers + 1).saturating_sub(services).max(1);
-        for index in (self.next..self.next + services).map(|index| index % services) {
-            let service = &mut self.services[index];
-            if service.running < most
-                && let Some(job) = service.waiting.pop_front()
-            {
-                service.running += 1;
-                self.next = index + 1;
-                return Some((service.id, job));
+        let lanes = self.services.len() + usize::from(!self.groups.is_empty());
+        let most = (workers + 1).saturating_sub(lanes).max(1);
+        for lane in (self.next..self.next + lanes).map(|lane| lane % lanes) {
+            let taken = match self.services.get(lane) {
+                Some(&id) => self.queues.get_mut(&id).and_then(|queue| queue.take(id, most)),
+                None if self.groups_running < most => self.take_of_groups((most / 2).max(1)),
+                None => None,
+            };
+            if taken.is_some() {
+                self.next = lane + 1;
+                return taken;
             }
         }
         None
+    }
+
+    /// A job of the first group of which fewer than `most` run.
+    fn take_of_groups(&mut self, most: usize) -> Option<(QueueId, J)> {
+        let group_of = |name: &Arc<str>| self.groups.get(name).is_some_and(|group| group.running < most);
+        let at = self.ready.iter().position(group_of)?;
+        let name = self.ready.remove(at)?;
+        let group = self.groups.get_mut(&name)?;
+        let queues = &mut self.queues;
+        let has_waiting = |id: &QueueId| queues.get(id).is_some_and(|queue| !queue.waiting.is_empty());
+        let at = group.queues.iter().position(has_waiting)?;
+        let id = group.queues.remove(at)?;
+        group.queues.push_back(id);
+        let taken = queues.get_mut(&id)?.take(id, usize::MAX)?;
+        group.waiting -= 1;
+        group.running += 1;
+        self.groups_waiting -= 1;
+        self.groups_running += 1;
+        if group.waiting > 0 {
+            self.ready.push_back(name);
+        }
+        Some(taken)
+    }
+
+    fn finish(&mut self, id: QueueId) {
+        let Some(queue) = self.queues.get_mut(&id) else { return };
+        queue.running -= 1;
+        let group = queue.group.clone();
+        if queue.has_left && queue.running == 0 {
+            self.queues.remove(&id);
+        }
+        if let Some(name) = group {
+            self.groups_running -= 1;
+            if let Some(group) = self.groups.get_mut(&name) {
+                group.running -= 1;
+            }
+            self.remove_if_empty(&name);
+        }
+    }
+
+    fn leave(&mut self, id: QueueId) {
+        let Some(queue) = self.queues.get_mut(&id) else { return };
+        queue.has_left = true;
+        let dropped = std::mem::take(&mut queue.waiting).len();
+        let group = queue.group.clone();
+        if queue.running == 0 {
+            self.queues.remove(&id);
+        }
+        if let Some(name) = group {
+            self.groups_waiting -= dropped;
+            if let Some(group) = self.groups.get_mut(&name) {
+                group.queues.retain(|other| *other != id);
+                group.waiting -= dropped;
+                if group.waiting == 0 {
+                    self.ready.retain(|other| *other != name);
+                }
+            }
+            self.remove_if_empty(&name);
+        }
+    }
+
+    fn remove_if_empty(&mut self, name: &Arc<str>) {
+        if self.groups.get(name).is_some_and(|group| group.queues.is_empty() && group.running == 0) {
+            self.groups.remove(name);
+        }
+    }
+}
+
+impl<J> Queue<J> {
+    fn take(&mut self, id: QueueId, most: usize) -> Option<(QueueId, J)> {
+        if self.running >= most {
+            return None;
+        }
+        let job = self.waiting.pop_front()?;
+        self.running += 1;
+        Some((id, job))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{FairQueue, QueueId};
+    use std::sync::Arc;
+
+    use super::{FairQueue, Next, QueueId};
 
     fn submit(queue: &FairQueue<&'static str>, id: QueueId, jobs: &[&'static str]) {
         for job in jobs {
@@ -132,10 +283,23 @@ mod tests {
         std::iter::from_fn(|| queue.state().take(queue.workers)).map(|(_, job)| job).collect()
     }
 
+    /// The next job, after this one has finished.
+    fn next(queue: &FairQueue<&'static str>, finished: Option<QueueId>) -> Option<(QueueId, &'static str)> {
+        let mut left = queue.state().left;
+        match queue.next(finished, &mut left)? {
+            Next::Job(id, job) => Some((id, job)),
+            Next::Left => panic!("no queue has left"),
+        }
+    }
+
+    fn group(queue: &FairQueue<&'static str>, name: &str) -> QueueId {
+        queue.join(Some(&Arc::from(name)))
+    }
+
     #[test]
     fn long_queue_of_one_service_does_not_delay_another() {
-        let queue = FairQueue::new(10, 8);
-        let (one, other, idle) = (queue.join(), queue.join(), queue.join());
+        let queue = FairQueue::new(10, 10, 8);
+        let (one, other, idle) = (queue.join(None), queue.join(None), queue.join(None));
         submit(&queue, one, &["a1", "a2", "a3", "a4"]);
         submit(&queue, other, &["b1", "b2"]);
         assert_eq!(runnable(&queue), ["a1", "b1", "a2", "b2", "a3", "a4"]);
@@ -145,39 +309,120 @@ mod tests {
 
     #[test]
     fn one_connection_is_left_for_each_other_service() {
-        let queue = FairQueue::new(10, 4);
-        let (one, other, third) = (queue.join(), queue.join(), queue.join());
+        let queue = FairQueue::new(10, 10, 4);
+        let (one, other, third) = (queue.join(None), queue.join(None), queue.join(None));
         submit(&queue, one, &["a1", "a2", "a3", "a4"]);
         assert_eq!(runnable(&queue), ["a1", "a2"]);
         submit(&queue, other, &["b1"]);
         submit(&queue, third, &["c1"]);
         assert_eq!(runnable(&queue), ["b1", "c1"]);
-        assert_eq!(queue.next(Some(one)), Some((one, "a3")));
+        assert_eq!(next(&queue, Some(one)), Some((one, "a3")));
         queue.leave(other);
         assert_eq!(runnable(&queue), ["a4"]);
     }
 
     #[test]
     fn each_service_is_served_with_fewer_connections_than_services() {
-        let queue = FairQueue::new(10, 1);
-        let (one, other) = (queue.join(), queue.join());
+        let queue = FairQueue::new(10, 10, 1);
+        let (one, other) = (queue.join(None), queue.join(None));
         submit(&queue, one, &["a1", "a2"]);
         submit(&queue, other, &["b1"]);
-        assert_eq!(queue.next(None), Some((one, "a1")));
-        assert_eq!(queue.next(Some(one)), Some((other, "b1")));
-        assert_eq!(queue.next(Some(other)), Some((one, "a2")));
+        assert_eq!(next(&queue, None), Some((one, "a1")));
+        assert_eq!(next(&queue, Some(one)), Some((other, "b1")));
+        assert_eq!(next(&queue, Some(other)), Some((one, "a2")));
         queue.close();
-        assert_eq!(queue.next(Some(one)), None);
+        assert_eq!(next(&queue, Some(one)), None);
     }
 
     #[test]
     fn full_queue_returns_the_job() {
-        let queue = FairQueue::new(1, 1);
-        let (one, other) = (queue.join(), queue.join());
+        let queue = FairQueue::new(1, 1, 1);
+        let (one, other) = (queue.join(None), queue.join(None));
         submit(&queue, one, &["a1"]);
         assert_eq!(queue.submit(one, "a2"), Err("a2"));
         submit(&queue, other, &["b1"]);
         queue.leave(one);
         assert_eq!(queue.submit(one, "a3"), Err("a3"));
+    }
+
+    #[test]
+    fn hundreds_of_groups_have_one_turn_and_leave_a_connection_for_each_service() {
+        let queue = FairQueue::new(1000, 1000, 4);
+        let (one, other) = (queue.join(None), queue.join(None));
+        for number in 0..300 {
+            submit(&queue, group(&queue, &format!("group-{number}")), &["g"]);
+        }
+        submit(&queue, one, &["a1", "a2", "a3"]);
+        submit(&queue, other, &["b1", "b2"]);
+        // Three share four connections, so each has two at most.
+        assert_eq!(runnable(&queue), ["a1", "b1", "g", "a2", "b2", "g"]);
+    }
+
+    #[test]
+    fn groups_and_their_databases_take_turns() {
+        let queue = FairQueue::new(1000, 1000, 8);
+        let (first, second, other) = (group(&queue, "a"), group(&queue, "a"), group(&queue, "b"));
+        submit(&queue, first, &["a1", "a2", "a3"]);
+        submit(&queue, second, &["A1"]);
+        submit(&queue, other, &["b1", "b2"]);
+        assert_eq!(runnable(&queue), ["a1", "b1", "A1", "b2", "a2", "a3"]);
+    }
+
+    #[test]
+    fn group_uses_half_of_the_connections_of_groups() {
+        let queue = FairQueue::new(1000, 1000, 9);
+        let (_service, one) = (queue.join(None), group(&queue, "a"));
+        submit(&queue, one, &["a1", "a2", "a3", "a4", "a5"]);
+        assert_eq!(runnable(&queue), ["a1", "a2", "a3", "a4"]);
+        let other = group(&queue, "b");
+        submit(&queue, other, &["b1"]);
+        assert_eq!(runnable(&queue), ["b1"]);
+        assert_eq!(next(&queue, Some(one)), Some((one, "a5")));
+    }
+
+    #[test]
+    fn full_queue_of_a_group_does_not_fill_the_queue_of_all() {
+        let queue = FairQueue::new(3, 2, 1);
+        let (one, other, third) = (group(&queue, "a"), group(&queue, "b"), group(&queue, "c"));
+        submit(&queue, one, &["a1", "a2"]);
+        assert_eq!(queue.submit(one, "a3"), Err("a3"));
+        submit(&queue, other, &["b1"]);
+        assert_eq!(queue.submit(third, "c1"), Err("c1"));
+        let service = queue.join(None);
+        submit(&queue, service, &["s1", "s2", "s3"]);
+    }
+
+    #[test]
+    fn groups_that_come_and_go_leave_nothing() {
+        let queue = FairQueue::new(1000, 10, 4);
+        let service = queue.join(None);
+        for _ in 0..3 {
+            let ids: Vec<_> = (0..300).map(|number| group(&queue, &format!("group-{number}"))).collect();
+            for id in &ids {
+                submit(&queue, *id, &["1", "2"]);
+            }
+            let (running, _) = queue.state().take(4).unwrap();
+            for id in ids {
+                queue.leave(id);
+            }
+            assert_eq!(queue.state().queues.len(), 2);
+            queue.state().finish(running);
+            let state = queue.state();
+            assert_eq!((state.queues.len(), state.groups.len(), state.ready.len()), (1, 0, 0));
+            assert_eq!((state.groups_waiting, state.groups_running), (0, 0));
+        }
+        submit(&queue, service, &["s1"]);
+        assert_eq!(runnable(&queue), ["s1"]);
+    }
+
+    #[test]
+    fn worker_learns_that_a_database_was_closed() {
+        let queue = FairQueue::new(10, 10, 1);
+        let (one, other) = (queue.join(None), queue.join(None));
+        submit(&queue, one, &["a1"]);
+        queue.leave(other);
+        let mut left = 0;
+        assert_eq!(queue.next(None, &mut left), Some(Next::Left));
+        assert_eq!(queue.next(None, &mut left), Some(Next::Job(one, "a1")));
     }
 }

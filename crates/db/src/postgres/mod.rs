@@ -13,9 +13,13 @@ mod pool;
 mod schemas;
 mod server;
 mod service;
+mod statements;
 mod tls;
 
-use std::{sync::Arc, thread};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    thread,
+};
 
 use tokio::sync::Semaphore;
 use tokio_postgres::Client;
@@ -42,6 +46,8 @@ pub(crate) struct Shared {
     pipelines: Arc<Pipelines>,
     /// Permits for the connections that open, copy and remove schemas, which are not of the pool.
     openings: Arc<Semaphore>,
+    /// Permits of all groups for reads over shared connections.
+    group_reads: Arc<Semaphore>,
 }
 
 /// How many schemas are opened, copied and removed at once.
@@ -54,7 +60,13 @@ impl Shared {
         let pool = Pool::start(&server, limits)
             .map_err(|error| OpenError::new(&format!("cannot start the database threads: {error}")))?;
         let pipelines = Pipelines::new(&server, limits);
-        Ok(Shared { server, pool: Arc::new(pool), pipelines, openings: Arc::new(Semaphore::new(OPENINGS)) })
+        Ok(Shared {
+            server,
+            pool: Arc::new(pool),
+            pipelines,
+            openings: Arc::new(Semaphore::new(OPENINGS)),
+            group_reads: Arc::new(Semaphore::new(pipeline::IN_FLIGHT)),
+        })
     }
 
     /// Makes a schema as a copy of another one.
@@ -102,18 +114,24 @@ impl Shared {
     }
 
     /// Opens the schema of a service, and applies the migrations that it lacks.
-    pub(crate) fn service(&self, schema: String, migrations: &[Migrations]) -> Result<Postgres, OpenError> {
+    pub(crate) fn service(
+        &self,
+        schema: String,
+        group: Option<&Arc<str>>,
+        migrations: &[Migrations],
+    ) -> Result<Postgres, OpenError> {
         let tables = self.with_client(
             async |client| migrate::migrate(client, &schema, migrations).await,
             |why| format!("cannot prepare the schema {schema}: {why}"),
         )?;
         let mut names: Vec<_> = tables.iter().cloned().collect();
         names.sort_unstable();
-        let service = Arc::new(Service::new(schema, tables));
+        let group_reads = group.map(|_| Arc::clone(&self.group_reads));
+        let service = Arc::new(Service::new(schema, tables, group_reads));
         Ok(Postgres {
             service,
             tables: names,
-            queue: self.pool.queue.join(),
+            queue: self.pool.queue.join(group),
             pool: Arc::clone(&self.pool),
             pipelines: Arc::clone(&self.pipelines),
         })
@@ -194,6 +212,8 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
+        self.service.is_closed.store(true, Ordering::Relaxed);
         self.pool.queue.leave(self.queue);
+        self.pipelines.forget_closed();
     }
 }

@@ -8,10 +8,9 @@
 //! retries and deadlines.
 
 use std::{
-    collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -19,7 +18,10 @@ use std::{
 use tokio::time::timeout;
 use tokio_postgres::{Client, Error as PostgresError, Row, Statement};
 
-use super::{cancel::Peer, connection::borrowed, names::Qualified, server::Server, service::Service};
+use super::{
+    cancel::Peer, connection::borrowed, names::Qualified, server::Server, service::Service,
+    statements::Statements,
+};
 use crate::{settings::Limits, value::Value};
 
 /// How many of the connections of a process are pipelines: one of this many.
@@ -51,8 +53,9 @@ enum Slot {
 struct Pipeline {
     client: Client,
     peer: Peer,
-    // By service and address: statements are `&'static str`, so an address identifies its text.
-    statements: RwLock<HashMap<(usize, usize, usize), Statement>>,
+    statements: RwLock<Statements<Statement>>,
+    /// Whether it has served too many schemas.
+    is_worn: AtomicBool,
 }
 
 /// How many pipelines a process has, of all its connections.
@@ -77,7 +80,7 @@ impl Pipelines {
         sql: &'static str,
         params: &[Value<'_>],
     ) -> Option<Vec<Row>> {
-        let _permit = service.shared_reads.try_acquire().ok()?;
+        let _permit = service.shared_read()?;
         let qualified = service.statement(sql).ok()?;
         if !qualified.reads || qualified.parameters != params.len() || !self.server.keeps_statements() {
             return None;
@@ -87,7 +90,7 @@ impl Pipelines {
 
     /// Runs a text that is not prepared, and discards its rows; `None` if the pool must run it.
     pub(super) async fn run(self: &Arc<Self>, service: &Service, sql: &str) -> Option<()> {
-        let _permit = service.shared_reads.try_acquire().ok()?;
+        let _permit = service.shared_read()?;
         self.with_pipeline(async |pipeline| pipeline.client.batch_execute(sql).await).await
     }
 
@@ -98,7 +101,12 @@ impl Pipelines {
         let slot = self.next.fetch_add(1, Ordering::Relaxed).checked_rem(self.slots.len())?;
         let pipeline = self.pipeline(slot)?;
         match timeout(self.answer_timeout, run(&pipeline)).await {
-            Ok(answer) => answer.ok(),
+            Ok(answer) => {
+                if pipeline.is_worn.load(Ordering::Relaxed) {
+                    self.release(slot, &pipeline);
+                }
+                answer.ok()
+            }
             Err(_) => {
                 self.retire(slot, pipeline);
                 None
@@ -122,7 +130,12 @@ impl Pipelines {
             *pipelines.lock(slot) = match connected {
                 Ok((client, driver, peer)) => {
                     tokio::spawn(driver);
-                    Slot::Ready(Arc::new(Pipeline { client, peer, statements: RwLock::default() }))
+                    Slot::Ready(Arc::new(Pipeline {
+                        client,
+                        peer,
+                        statements: RwLock::default(),
+                        is_worn: AtomicBool::new(false),
+                    }))
                 }
                 // The pool logs why.
                 Err(_) => Slot::Empty(Some(Instant::now() + PAUSE)),
@@ -131,21 +144,36 @@ impl Pipelines {
         None
     }
 
-    /// Reslots a pipeline whose first statement takes too long, and cancels that statement.
-    fn retire(&self, slot: usize, pipeline: Arc<Pipeline>) {
+    /// Empties the slot of a pipeline; `false` if another read has done so.
+    fn release(&self, slot: usize, pipeline: &Arc<Pipeline>) -> bool {
         let mut found = self.lock(slot);
-        match &*found {
-            Slot::Ready(other) if Arc::ptr_eq(other, &pipeline) => *found = Slot::Empty(None),
-            // Another read of this pipeline has done so.
-            _ => return,
+        let is_there = matches!(&*found, Slot::Ready(other) if Arc::ptr_eq(other, pipeline));
+        if is_there {
+            *found = Slot::Empty(None);
         }
-        drop(found);
+        is_there
+    }
+
+    /// Releases a pipeline whose first statement takes too long, and cancels that statement.
+    fn retire(&self, slot: usize, pipeline: Arc<Pipeline>) {
+        if !self.release(slot, &pipeline) {
+            return;
+        }
         if self.server.can_cancel() {
             let server = Arc::clone(&self.server);
             tokio::spawn(async move {
                 let request = server.cancel(pipeline.client.cancel_token(), &pipeline.peer);
                 let _ = timeout(server.wait, request).await;
             });
+        }
+    }
+
+    /// Closes the statements of services that were closed.
+    pub(super) fn forget_closed(&self) {
+        for slot in 0..self.slots.len() {
+            if let Slot::Ready(pipeline) = &*self.lock(slot) {
+                pipeline.statements.write().unwrap_or_else(PoisonError::into_inner).forget_closed();
+            }
         }
     }
 
@@ -162,14 +190,15 @@ impl Pipeline {
         qualified: &Qualified,
         params: &[Value<'_>],
     ) -> Result<Vec<Row>, PostgresError> {
-        let key = (service.number, sql.as_ptr() as usize, sql.len());
-        let known = self.statements.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let known = self.statements.read().unwrap_or_else(PoisonError::into_inner).get(service, sql).cloned();
         let statement = match known {
             Some(statement) => statement,
             None => {
                 let statement = self.client.prepare(&qualified.text).await?;
                 let mut statements = self.statements.write().unwrap_or_else(PoisonError::into_inner);
-                statements.entry(key).or_insert(statement).clone()
+                let statement = statements.insert(service, sql, statement).clone();
+                self.is_worn.store(statements.is_worn(), Ordering::Relaxed);
+                statement
             }
         };
         self.client.query(&statement, &borrowed(params)).await

@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     connection::{Connection, Session},
-    fair_queue::{FairQueue, QueueId},
+    fair_queue::{FairQueue, Next},
     pipeline,
     server::Server,
     service::Service,
@@ -46,7 +46,7 @@ pub(super) struct Pool {
 impl Pool {
     pub(super) fn start(server: &Arc<Server>, limits: Limits) -> io::Result<Self> {
         let connections = limits.connections - pipeline::number(limits);
-        let queue = Arc::new(FairQueue::new(limits.queue, connections));
+        let queue = Arc::new(FairQueue::new(limits.queue, limits.of_group().queue, connections));
         let mut pool = Pool { queue, threads: Vec::with_capacity(connections) };
         for number in 0..connections {
             let worker = Worker { server: Arc::clone(server), connection: None };
@@ -97,10 +97,19 @@ impl Attempt {
 
 impl Worker {
     fn run(mut self, queue: &FairQueue<Job>) {
-        let mut finished: Option<QueueId> = None;
-        while let Some((id, Job { service, unit })) = queue.next(finished) {
-            finished = Some(id);
-            self.serve(&service, unit);
+        let (mut finished, mut left) = (None, 0);
+        while let Some(next) = queue.next(finished.take(), &mut left) {
+            match next {
+                Next::Job(id, Job { service, unit }) => {
+                    finished = Some(id);
+                    self.serve(&service, unit);
+                }
+                Next::Left => {
+                    if let Some(connection) = &mut self.connection {
+                        connection.forget_closed();
+                    }
+                }
+            }
             // After the answer: closing takes a round trip.
             if let Some(broken) = self.connection.take_if(|connection| !connection.is_usable()) {
                 broken.close();

@@ -4,11 +4,11 @@ use std::{
     collections::{HashMap, HashSet},
     sync::{
         Arc, PoisonError, RwLock,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::{
     names::{Qualified, qualify},
@@ -23,12 +23,16 @@ pub(super) struct Service {
     tables: HashSet<String>,
     // By address: statements are `&'static str`, so an address identifies its text.
     statements: RwLock<HashMap<(usize, usize), Arc<Qualified>>>,
+    /// Whether its database was closed, so that no connection keeps its statements.
+    pub(super) is_closed: Arc<AtomicBool>,
     /// Permits for reads over shared connections.
-    pub(super) shared_reads: Semaphore,
+    shared_reads: Semaphore,
+    /// Permits of all groups for such reads, if it is of a group.
+    group_reads: Option<Arc<Semaphore>>,
 }
 
 impl Service {
-    pub(super) fn new(schema: String, tables: HashSet<String>) -> Self {
+    pub(super) fn new(schema: String, tables: HashSet<String>, group_reads: Option<Arc<Semaphore>>) -> Self {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         Service {
@@ -36,8 +40,17 @@ impl Service {
             schema,
             tables,
             statements: RwLock::default(),
-            shared_reads: Semaphore::new(IN_FLIGHT),
+            is_closed: Arc::default(),
+            shared_reads: Semaphore::new(if group_reads.is_some() { IN_FLIGHT / 4 } else { IN_FLIGHT }),
+            group_reads,
         }
+    }
+
+    /// A permit for a read over a shared connection.
+    pub(super) fn shared_read(&self) -> Option<(SemaphorePermit<'_>, Option<SemaphorePermit<'_>>)> {
+        let own = self.shared_reads.try_acquire().ok()?;
+        let of_groups = self.group_reads.as_ref().map(|all| all.try_acquire()).transpose().ok()?;
+        Some((own, of_groups))
     }
 
     /// A statement with its schema, which is added once.

@@ -1,6 +1,11 @@
 //! A connection to SQLite.
 
-use std::{collections::HashMap, path::Path, time::Duration};
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{Arc, LazyLock, PoisonError, RwLock},
+    time::Duration,
+};
 
 use rusqlite::{CachedStatement, OpenFlags, config::DbConfig, types::ValueRef};
 
@@ -13,11 +18,38 @@ use crate::{
 /// How long a statement waits for the lock of another process, such as `triptych user …` beside the server.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How many pages of a small connection are in memory at most, and how many statements are prepared.
+const SMALL_PAGES: i64 = 10;
+const SMALL_STATEMENTS: usize = 16;
+
+/// How much memory a connection may use for speed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Size {
+    Full,
+    /// For the databases of groups, of which hundreds may be open.
+    Small,
+}
+
+/// The SQLite form of statements. Keyed by address: statements are `&'static str`, so an address identifies its text.
+type Forms = HashMap<(usize, usize), Arc<Rewritten>>;
+
+/// The forms that all connections share.
+static FORMS: LazyLock<RwLock<Forms>> = LazyLock::new(RwLock::default);
+
+fn rewritten(sql: &'static str) -> Arc<Rewritten> {
+    let key = (sql.as_ptr() as usize, sql.len());
+    let known = FORMS.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+    known.unwrap_or_else(|| {
+        let mut forms = FORMS.write().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(forms.entry(key).or_insert_with(|| Arc::new(sql::for_sqlite(sql))))
+    })
+}
+
 /// A connection, with the SQLite form of each statement it has seen.
 pub(crate) struct Connection {
     inner: rusqlite::Connection,
-    // Keyed by address: statements are `&'static str`, so an address identifies its text.
-    rewritten: HashMap<(usize, usize), Rewritten>,
+    // Those that this connection has used: looked up without a lock.
+    rewritten: Forms,
     access: Access,
     /// How many statements that may write were started.
     writes: u64,
@@ -30,7 +62,7 @@ pub(super) enum Access {
 }
 
 impl Connection {
-    pub(super) fn open(path: &Path, access: Access) -> Result<Self, Error> {
+    pub(super) fn open(path: &Path, access: Access, size: Size) -> Result<Self, Error> {
         // One thread at a time uses a connection, so SQLite's own mutex is not needed.
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         if let Access::Write = access {
@@ -38,7 +70,7 @@ impl Connection {
         }
         let inner = rusqlite::Connection::open_with_flags(path, flags)?;
         inner.busy_timeout(BUSY_TIMEOUT)?;
-        inner.set_prepared_statement_cache_capacity(256);
+        inner.set_prepared_statement_cache_capacity(if size == Size::Full { 256 } else { SMALL_STATEMENTS });
         if let Access::Write = access {
             use_wal(&inner)?;
         }
@@ -51,6 +83,12 @@ impl Connection {
                  PRAGMA wal_autocheckpoint = 4000;"
             }
         })?;
+        if size == Size::Small {
+            // A checkpoint after a megabyte, so that the WAL stays small as well.
+            inner.execute_batch(&format!(
+                "PRAGMA cache_size = {SMALL_PAGES}; PRAGMA wal_autocheckpoint = 250;"
+            ))?;
+        }
         Ok(Connection { inner, rewritten: HashMap::new(), access, writes: 0 })
     }
 
@@ -62,7 +100,7 @@ impl Connection {
         run: impl FnOnce(&mut CachedStatement<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let key = (sql.as_ptr() as usize, sql.len());
-        let rewritten = self.rewritten.entry(key).or_insert_with(|| sql::for_sqlite(sql));
+        let rewritten = self.rewritten.entry(key).or_insert_with(|| rewritten(sql));
         if rewritten.parameters != params.len() {
             return Err(Error::Parameters { named: rewritten.parameters, given: params.len() });
         }
@@ -70,11 +108,24 @@ impl Connection {
             return Err(Error::Engine("a read cannot lock rows".into()));
         }
         let mut statement = self.inner.prepare_cached(&rewritten.text)?;
+        let writes = !statement.readonly();
+        if self.access == Access::Read && writes {
+            // As SQLite says it itself on a connection that only reads.
+            return Err(Error::Engine("attempt to write a readonly database".into()));
+        }
         for (index, value) in params.iter().enumerate() {
             statement.raw_bind_parameter(index + 1, value)?;
         }
-        self.writes += u64::from(!statement.readonly());
+        self.writes += u64::from(writes);
         run(&mut statement)
+    }
+
+    /// Runs a closure during which this connection only reads.
+    pub(super) fn reading<R>(&mut self, run: impl FnOnce(&mut Connection) -> R) -> R {
+        let before = std::mem::replace(&mut self.access, Access::Read);
+        let answer = run(self);
+        self.access = before;
+        answer
     }
 
     /// Runs a statement that has no parameters and no rows.

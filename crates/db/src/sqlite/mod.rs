@@ -1,12 +1,14 @@
-//! SQLite: one file, a read connection per thread, one thread that writes.
+//! SQLite. A service has a file, a read connection per thread, and one thread that writes. A database of a group has less: `small`.
 
 pub(crate) mod connection;
 pub(crate) mod files;
 mod migrate;
+pub(crate) mod small;
 mod writer;
 
 use std::{
     cell::RefCell,
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -22,19 +24,30 @@ use crate::{
     tx::{Engine, Tx},
     unit::{WriteUnit, run_caught},
 };
-use connection::{Access, Connection};
+use connection::{Access, Connection, Size};
 use migrate::migrate;
+use small::Small;
 use writer::Writer;
 
 /// Older versions can corrupt a database when a WAL is reset while another process checkpoints it.
 const OLDEST: i32 = 3_051_003;
 
 pub(crate) struct Sqlite {
-    path: Arc<Path>,
-    // Dropped before the writer, so that the writer's connection is closed last and checkpoints the WAL.
-    readers: ThreadLocal<RefCell<Connection>>,
-    writer: Writer,
+    file: File,
     tables: Vec<String>,
+}
+
+#[expect(clippy::large_enum_variant, reason = "one per database, and it never moves")]
+enum File {
+    /// A database of a service.
+    Own {
+        path: Arc<Path>,
+        // Dropped before the writer, so that the writer's connection is closed last and checkpoints the WAL.
+        readers: ThreadLocal<RefCell<Connection>>,
+        writer: Writer,
+    },
+    /// A database of a group.
+    Small(Small),
 }
 
 impl Sqlite {
@@ -44,6 +57,7 @@ impl Sqlite {
         name: &str,
         migrations: &[Migrations],
         limits: Limits,
+        group: Option<&Arc<small::Shared>>,
     ) -> Result<Self, OpenError> {
         if rusqlite::version_number() < OLDEST {
             let found = rusqlite::version();
@@ -56,11 +70,19 @@ impl Sqlite {
         let at = |error: Error| OpenError::new(&format!("cannot open {}: {error}", path.display()));
         let failed = |why: String| OpenError::new(&format!("cannot open {}: {why}", path.display()));
         private::secure_files(&path).map_err(|error| failed(error.to_string()))?;
-        let mut connection = Connection::open(&path, Access::Write).map_err(at)?;
+        let size = if group.is_some() { Size::Small } else { Size::Full };
+        let mut connection = Connection::open(&path, Access::Write, size).map_err(at)?;
         let tables = migrate(connection.as_mut(), migrations).map_err(failed)?;
-        let writer = Writer::start(connection, limits)
-            .map_err(|error| OpenError::new(&format!("cannot start the writer thread: {error}")))?;
-        Ok(Sqlite { path: path.into(), readers: ThreadLocal::new(), writer, tables })
+        let thread = |error: io::Error| OpenError::new(&format!("cannot start the writer thread: {error}"));
+        let file = match group {
+            Some(shared) => File::Small(Small::new(path, connection, shared, limits).map_err(thread)?),
+            None => File::Own {
+                path: path.into(),
+                readers: ThreadLocal::new(),
+                writer: Writer::start(connection, limits).map_err(thread)?,
+            },
+        };
+        Ok(Sqlite { file, tables })
     }
 
     pub(crate) fn read<R, E: From<Error>>(
@@ -68,27 +90,55 @@ impl Sqlite {
         scope: Scope,
         closure: &impl Fn(&mut Tx<'_>) -> Result<R, E>,
     ) -> Result<R, E> {
-        let reader = self.readers.get_or_try(|| Connection::open(&self.path, Access::Read).map(RefCell::new));
-        let mut connection = reader?.borrow_mut();
-        if scope == Scope::Transaction {
-            connection.run("BEGIN")?;
+        match &self.file {
+            File::Own { path, readers, .. } => {
+                let open = || Connection::open(path, Access::Read, Size::Full).map(RefCell::new);
+                read(&mut readers.get_or_try(open)?.borrow_mut(), scope, closure)
+            }
+            File::Small(small) => small.read(false, |connection| read(connection, scope, closure))?,
         }
-        let mut tx = Tx::new(Engine::Sqlite(&mut connection), scope);
-        let outcome = run_caught(|| closure(&mut tx));
-        let outcome = tx.checked(outcome);
-        if scope == Scope::Transaction
-            && let Err(error) = connection.run("ROLLBACK")
-        {
-            tracing::warn!(%error, "a read transaction could not be rolled back");
+    }
+
+    /// Runs a read that may take long, on a blocking thread.
+    pub(crate) fn read_long<R, E: From<Error>>(
+        &self,
+        closure: &impl Fn(&mut Tx<'_>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        match &self.file {
+            File::Own { .. } => self.read(Scope::Transaction, closure),
+            File::Small(small) => {
+                small.read(true, |connection| read(connection, Scope::Transaction, closure))?
+            }
         }
-        outcome
     }
 
     pub(crate) fn write(&self, unit: WriteUnit) -> Result<(), Error> {
-        self.writer.submit(unit)
+        match &self.file {
+            File::Own { writer, .. } => writer.submit(unit),
+            File::Small(small) => small.write(unit),
+        }
     }
 
     pub(crate) fn tables(&self) -> &[String] {
         &self.tables
     }
+}
+
+fn read<R, E: From<Error>>(
+    connection: &mut Connection,
+    scope: Scope,
+    closure: &impl Fn(&mut Tx<'_>) -> Result<R, E>,
+) -> Result<R, E> {
+    if scope == Scope::Transaction {
+        connection.run("BEGIN")?;
+    }
+    let mut tx = Tx::new(Engine::Sqlite(connection), scope);
+    let outcome = run_caught(|| closure(&mut tx));
+    let outcome = tx.checked(outcome);
+    if scope == Scope::Transaction
+        && let Err(error) = connection.run("ROLLBACK")
+    {
+        tracing::warn!(%error, "a read transaction could not be rolled back");
+    }
+    outcome
 }

@@ -74,6 +74,19 @@ fn run(mut connection: Connection, queue: &Receiver<WriteUnit>, max_wait: Durati
     }
 }
 
+/// Writes one batch of the units that are queued, without waiting for more; `false` if there are none.
+pub(super) fn write_batch(
+    connection: &mut Connection,
+    queue: &Receiver<WriteUnit>,
+    max_wait: Duration,
+) -> bool {
+    let mut batch = Batch { queue, units: Vec::new(), start: Instant::now(), max_wait, expected: 0 };
+    let Ok(first) = queue.try_recv() else { return false };
+    batch.add(first);
+    write(connection, &mut batch);
+    true
+}
+
 /// The units of one commit. Each is taken from the queue after the units before it have run.
 struct Batch<'q> {
     queue: &'q Receiver<WriteUnit>,

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod deadlines;
+mod footprint;
+mod group_work;
 mod groups;
 mod migrations;
 mod pipeline;

@@ -1,0 +1,237 @@
+//! A database of a group: many are open at once, so each has one connection, and none has a thread.
+//!
+//! Reads run on the calling thread, on the database's connection. While that one writes, or reads long, they use a spare connection;
+//! the process keeps a few of these, for the databases that used them last. Writes run on threads that all databases of
+//! groups share, a batch of one database after a batch of another.
+
+use std::{
+    collections::VecDeque,
+    io,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, TryLockError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread::{self, JoinHandle, ThreadId},
+    time::Duration,
+};
+
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, unbounded};
+
+use super::{
+    connection::{Access, Connection, Size},
+    writer::write_batch,
+};
+use crate::{error::Error, settings::Limits, unit::WriteUnit};
+
+/// How many threads write. Most of the time they wait for the disk.
+const WRITERS: usize = 4;
+
+/// How many spare connections are kept in all.
+const SPARES: usize = 16;
+
+/// What the databases of groups share.
+pub(crate) struct Shared {
+    spares: Mutex<VecDeque<(usize, Connection)>>,
+    /// Started when the first of these databases is opened.
+    writers: Mutex<Option<Arc<Writers>>>,
+    next: AtomicUsize,
+}
+
+impl Shared {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Shared { spares: Mutex::default(), writers: Mutex::default(), next: AtomicUsize::new(0) })
+    }
+
+    fn writers(&self, wait: Duration) -> io::Result<Arc<Writers>> {
+        let mut writers = lock(&self.writers);
+        if let Some(writers) = &*writers {
+            return Ok(Arc::clone(writers));
+        }
+        let started = Arc::new(Writers::start(wait)?);
+        Ok(Arc::clone(writers.insert(started)))
+    }
+
+    /// A spare connection of this database.
+    fn take(&self, number: usize) -> Option<Connection> {
+        let mut spares = lock(&self.spares);
+        let found = spares.iter().rposition(|(of, _)| *of == number)?;
+        spares.remove(found).map(|(_, connection)| connection)
+    }
+
+    /// Keeps a connection, and closes the one that was used least recently if there are too many.
+    fn keep(&self, number: usize, connection: Connection) {
+        let mut spares = lock(&self.spares);
+        spares.push_back((number, connection));
+        let oldest = if spares.len() > SPARES { spares.pop_front() } else { None };
+        // Closed without the lock.
+        drop(spares);
+        drop(oldest);
+    }
+}
+
+pub(super) struct Small {
+    path: PathBuf,
+    number: usize,
+    shared: Arc<Shared>,
+    writers: Arc<Writers>,
+    file: Arc<File>,
+}
+
+/// A database, and the units that wait for a writer.
+struct File {
+    connection: Mutex<Option<Connection>>,
+    queue: (Sender<WriteUnit>, Receiver<WriteUnit>),
+    /// Whether a writer will serve the queue.
+    scheduled: AtomicBool,
+    /// The thread that writes now.
+    writer: Mutex<Option<ThreadId>>,
+    /// The last clone of the database was dropped by the thread that writes, which then closes the connection.
+    closed: AtomicBool,
+}
+
+impl Small {
+    pub(super) fn new(
+        path: PathBuf,
+        connection: Connection,
+        shared: &Arc<Shared>,
+        limits: Limits,
+    ) -> io::Result<Self> {
+        let file = Arc::new(File {
+            connection: Mutex::new(Some(connection)),
+            queue: bounded(limits.queue),
+            scheduled: AtomicBool::new(false),
+            writer: Mutex::default(),
+            closed: AtomicBool::new(false),
+        });
+        let writers = shared.writers(limits.wait)?;
+        let number = shared.next.fetch_add(1, Ordering::Relaxed);
+        Ok(Small { path, number, shared: Arc::clone(shared), writers, file })
+    }
+
+    /// Runs a read on the database's connection, or on a spare one if that is in use. A long read always takes a spare one, so that
+    /// no write waits for it.
+    pub(super) fn read<R>(&self, long: bool, run: impl FnOnce(&mut Connection) -> R) -> Result<R, Error> {
+        if !long {
+            match self.file.connection.try_lock() {
+                Ok(connection) => return read_on(connection, run),
+                Err(TryLockError::Poisoned(poisoned)) => return read_on(poisoned.into_inner(), run),
+                Err(TryLockError::WouldBlock) => {}
+            }
+        }
+        let mut spare = match self.shared.take(self.number) {
+            Some(connection) => connection,
+            None => Connection::open(&self.path, Access::Read, Size::Small)?,
+        };
+        let answer = run(&mut spare);
+        self.shared.keep(self.number, spare);
+        Ok(answer)
+    }
+
+    pub(super) fn write(&self, unit: WriteUnit) -> Result<(), Error> {
+        self.file.queue.0.try_send(unit).map_err(|error| match error {
+            TrySendError::Full(_) => Error::Busy,
+            TrySendError::Disconnected(_) => Error::closed(),
+        })?;
+        File::schedule(&self.file, &self.writers.ready)
+    }
+}
+
+fn read_on<R>(
+    mut connection: MutexGuard<'_, Option<Connection>>,
+    run: impl FnOnce(&mut Connection) -> R,
+) -> Result<R, Error> {
+    let connection = connection.as_mut().ok_or_else(Error::closed)?;
+    Ok(connection.reading(run))
+}
+
+impl Drop for Small {
+    /// The file is closed when this returns, unless it runs in a unit of this database.
+    fn drop(&mut self) {
+        while let Some(spare) = self.shared.take(self.number) {
+            drop(spare);
+        }
+        self.file.closed.store(true, Ordering::Release);
+        let writes_here = *lock(&self.file.writer) == Some(thread::current().id());
+        if !writes_here {
+            self.file.close(&mut lock(&self.file.connection), self.writers.wait);
+        }
+    }
+}
+
+impl File {
+    /// Asks a writer to serve the queue, unless one was asked.
+    fn schedule(file: &Arc<File>, ready: &Sender<Option<Arc<File>>>) -> Result<(), Error> {
+        if file.scheduled.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
+        ready.send(Some(Arc::clone(file))).map_err(|_| Error::closed())
+    }
+
+    /// Writes one batch.
+    fn serve(&self, wait: Duration) {
+        let mut connection = lock(&self.connection);
+        *lock(&self.writer) = Some(thread::current().id());
+        if let Some(connection) = connection.as_mut() {
+            write_batch(connection, &self.queue.1, wait);
+        }
+        *lock(&self.writer) = None;
+        if self.closed.load(Ordering::Acquire) {
+            self.close(&mut connection, wait);
+        }
+    }
+
+    /// Writes the queued units, and closes the connection.
+    fn close(&self, connection: &mut Option<Connection>, wait: Duration) {
+        if let Some(mut connection) = connection.take() {
+            while write_batch(&mut connection, &self.queue.1, wait) {}
+        }
+    }
+}
+
+/// The threads that write.
+struct Writers {
+    /// The files with units to write. A thread ends at `None`.
+    ready: Sender<Option<Arc<File>>>,
+    threads: Vec<JoinHandle<()>>,
+    wait: Duration,
+}
+
+impl Writers {
+    fn start(wait: Duration) -> io::Result<Self> {
+        // Each file is in it once at most.
+        let (ready, files) = unbounded::<Option<Arc<File>>>();
+        let mut writers = Writers { ready, threads: Vec::with_capacity(WRITERS), wait };
+        for _ in 0..WRITERS {
+            let (files, ready) = (files.clone(), writers.ready.clone());
+            let run = move || {
+                while let Ok(Some(file)) = files.recv() {
+                    file.serve(wait);
+                    file.scheduled.store(false, Ordering::SeqCst);
+                    // At the end of the queue, so that the other databases have their turn.
+                    if !file.queue.1.is_empty() {
+                        let _ = File::schedule(&file, &ready);
+                    }
+                }
+            };
+            writers.threads.push(thread::Builder::new().name("sqlite-writers".into()).spawn(run)?);
+        }
+        Ok(writers)
+    }
+}
+
+impl Drop for Writers {
+    fn drop(&mut self) {
+        for _ in &self.threads {
+            let _ = self.ready.send(None);
+        }
+        let this = thread::current().id();
+        for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != this) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
