@@ -6,6 +6,7 @@
 //! - [`xml`]: what answers look like in XML; [`ResponseFormat`] chooses between it and JSON.
 //! - [`Service`]: an API together with the routes that every API has: pages, `/healthz`, `/docs`.
 //! - [`serve`]: the accept loop, with the edge that gives each request its id and its line in the log.
+//! - [`observe`]: calls with their answers, for a journal.
 //! - [`fault`]: faults of an answer, for tests of clients.
 //! - [`Background`]: tasks beside the requests, started again when they fail.
 //! - [`Controls`]: how an instance in demo mode behaves, replaceable while it runs.
@@ -29,6 +30,7 @@ mod issued_by;
 mod limits;
 pub mod negotiate;
 mod network;
+pub mod observe;
 pub mod openapi;
 mod openapi_3_0;
 mod operations;

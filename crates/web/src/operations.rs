@@ -24,13 +24,15 @@ pub(crate) struct Operations(matchit::Router<Arc<Route>>);
 /// A path of the API with its operations.
 pub(crate) struct Route {
     /// As in `/v3/pet/{petId}`.
-    pub(crate) pattern: String,
+    pub(crate) pattern: Arc<str>,
     operations: Vec<(Method, Operation)>,
     /// Its methods, as the header `Allow` of an answer to `OPTIONS` or to another method.
     pub(crate) allow: HeaderValue,
 }
 
 pub(crate) struct Operation {
+    /// Its id in the document.
+    pub(crate) id: Option<Arc<str>>,
     call: Call<()>,
     /// Whether it answers with a body when it succeeds, and only in JSON.
     json_only: bool,
@@ -65,7 +67,7 @@ impl Operations {
         }
         let mut routes = matchit::Router::new();
         for (pattern, operations) in by_pattern {
-            let route = Route { pattern: pattern.clone(), allow: allow(&operations), operations };
+            let route = Route { pattern: pattern.as_str().into(), allow: allow(&operations), operations };
             let inserted = routes.insert(pattern, Arc::new(route));
             debug_assert!(inserted.is_ok(), "two patterns match the same paths");
         }
@@ -124,6 +126,7 @@ impl Operation {
 
     fn new(call: Call<()>, described: Option<(Method, &path::Operation)>, document: &OpenApi) -> Self {
         let undocumented = Operation {
+            id: None,
             call,
             json_only: false,
             has_parameters: false,
@@ -145,6 +148,7 @@ impl Operation {
             None => Read::Nothing,
         };
         Operation {
+            id: operation.operation_id.as_deref().map(Arc::from),
             json_only: has_response_body(operation) && !has_xml_answer(operation),
             has_parameters: has(ParameterIn::Query),
             is_open: needs_no_credentials(operation, document),
@@ -195,10 +199,7 @@ mod tests {
         let operations = Operations::new(handlers, &document, "/v3");
         let (route, parameter) = operations.at("/v3/pet/7").unwrap();
         assert_eq!(parameter, Some("7"));
-        assert_eq!(
-            (route.pattern.as_str(), route.allow.to_str().unwrap()),
-            ("/v3/pet/{petId}", "GET,HEAD,DELETE")
-        );
+        assert_eq!((&*route.pattern, route.allow.to_str().unwrap()), ("/v3/pet/{petId}", "GET,HEAD,DELETE"));
         for (method, kept) in
             [(Method::GET, true), (Method::DELETE, true), (Method::HEAD, false), (Method::PUT, false)]
         {

@@ -15,8 +15,8 @@ use http::{Extensions, HeaderValue};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
-    body_memory::Memory, input::context::ValidationContext, limits::RequestLimits, operations::Route,
-    problem::Problem,
+    body_memory::Memory, input::context::ValidationContext, limits::RequestLimits, observe::Observation,
+    operations::Route, problem::Problem,
 };
 
 /// What the parts of a server know and add about a request. The edge keeps a clone, and reads it after the answer or a panic.
@@ -32,6 +32,7 @@ struct Parts {
     user: OnceLock<String>,
     client: OnceLock<String>,
     rate_limit: OnceLock<HeaderValue>,
+    observation: OnceLock<Arc<Observation>>,
     /// The memory of the body; released when the request is answered.
     memory: Mutex<Option<OwnedSemaphorePermit>>,
 }
@@ -65,6 +66,7 @@ impl RequestContext {
             user: OnceLock::new(),
             client: OnceLock::new(),
             rate_limit: OnceLock::new(),
+            observation: OnceLock::new(),
             memory: Mutex::new(None),
         }))
     }
@@ -116,6 +118,15 @@ impl RequestContext {
 
     pub(crate) fn set_route(&self, route: RequestRoute) {
         let _ = self.0.route.set(route);
+    }
+
+    /// Sets the observation of the request; false if it has one.
+    pub(crate) fn set_observation(&self, observation: Arc<Observation>) -> bool {
+        self.0.observation.set(observation).is_ok()
+    }
+
+    pub(crate) fn observation(&self) -> Option<&Arc<Observation>> {
+        self.0.observation.get()
     }
 
     pub(crate) fn user(&self) -> Option<&str> {
@@ -174,6 +185,11 @@ impl RequestContext {
             None => *memory = Some(more),
         }
         Ok(())
+    }
+
+    /// Releases the memory of the body, for a context that is kept after the request is answered.
+    pub(crate) fn release_memory(&self) {
+        *self.0.memory.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 

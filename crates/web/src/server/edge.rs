@@ -23,6 +23,7 @@ use crate::{
     app::App,
     fault::{Cut, Fault},
     negotiate::{prefers_html, prefers_xml, vary},
+    observe::observe_answer,
     page_headers::add_page_headers,
     panic::panic_message,
     problem::{self, Format, INVALID_REQUEST, Problem},
@@ -79,16 +80,22 @@ impl Edge {
         if self.secure {
             headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(A_YEAR_OF_TLS));
         }
-        let Some(fault) = response.extensions_mut().remove::<Fault>() else {
-            record.answered(response.status(), problem.as_deref(), None);
-            return Ok(response);
-        };
-        let response = fault.apply(response).await;
-        match &response {
-            Ok(response) => record.answered(response.status(), problem.as_deref(), Some(fault)),
-            Err(Cut) => record.cut(problem.as_deref(), fault),
+        let fault = response.extensions_mut().remove::<Fault>();
+        if let Some(fault) = fault {
+            // Boxed: otherwise the future of every request would have room for this rare one.
+            match Box::pin(fault.apply(response)).await {
+                Ok(faulty) => response = faulty,
+                Err(cut) => {
+                    record.cut(problem, fault);
+                    return Err(cut);
+                }
+            }
         }
-        response
+        if record.context.observation().is_some() {
+            response = observe_answer(&record.context, record.start, response, problem.clone(), fault);
+        }
+        record.answered(response.status(), problem.as_deref(), fault);
+        Ok(response)
     }
 
     async fn answer(&self, request: Request) -> Response {

@@ -1,12 +1,13 @@
 //! The record of a request: a line in the log, and its time in the metrics.
 
-use std::{net::IpAddr, time::Instant};
+use std::{net::IpAddr, sync::Arc, time::Instant};
 
 use axum::extract::Request;
 use http::{Method, StatusCode, uri::PathAndQuery};
 
 use crate::{
     fault::Fault,
+    observe::Ended,
     problem::Problem,
     request::{RequestContext, RequestRoute},
     times::{self, Labels},
@@ -23,7 +24,7 @@ pub(super) struct Record {
     pub(super) method: Method,
     pub(super) context: RequestContext,
     target: Option<PathAndQuery>,
-    start: Instant,
+    pub(super) start: Instant,
     answered: bool,
 }
 
@@ -45,16 +46,21 @@ impl Record {
     }
 
     /// Records that there is no answer because of a fault.
-    pub(super) fn cut(mut self, problem: Option<&Problem>, fault: Fault) {
+    pub(super) fn cut(mut self, problem: Option<Arc<Problem>>, fault: Fault) {
         self.answered = true;
-        self.record(CUT, "request", problem, Some(fault));
+        self.record(CUT, "request", problem.as_deref(), Some(fault));
+        self.context.observed(self.unanswered(problem, Some(fault)));
+    }
+
+    fn unanswered(&self, problem: Option<Arc<Problem>>, fault: Option<Fault>) -> Ended {
+        Ended { answer: None, problem, fault, start: self.start, aborted: true }
     }
 
     fn record(&self, status: u16, message: &str, problem: Option<&Problem>, fault: Option<Fault>) {
         let took = self.start.elapsed();
         let (service, method) = (self.context.service(), known(&self.method));
         let (route, times) = match self.context.route() {
-            Some(RequestRoute::Operation(route, _)) => (route.pattern.as_str(), route.times(&self.method)),
+            Some(RequestRoute::Operation(route, _)) => (&*route.pattern, route.times(&self.method)),
             Some(RequestRoute::Other(route)) => (route.as_str(), None),
             None => ("none", None),
         };
@@ -95,6 +101,7 @@ impl Drop for Record {
     fn drop(&mut self) {
         if !self.answered {
             self.record(ABORTED, "request aborted", None, None);
+            self.context.observed(self.unanswered(None, None));
         }
     }
 }

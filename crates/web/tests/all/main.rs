@@ -16,6 +16,7 @@ mod hosts;
 mod json_bodies;
 mod malformed_requests;
 mod model;
+mod observations;
 mod openapi;
 mod operations;
 mod problem_pages;

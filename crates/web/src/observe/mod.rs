@@ -1,0 +1,190 @@
+//! Observation of a call, for a journal. An application asks for it with [`RequestContext::observe`]; the edge then gives the
+//! observer the request and its answer, once the answer has been sent. Requests without an observer cost nothing more.
+//!
+//! Headers and bodies are handles to the buffers of the connection. An observer that keeps them copies them, and removes
+//! secrets: see [`crate::redact`].
+
+mod body;
+mod capture;
+
+use std::{
+    net::IpAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use axum::{
+    body::{Body, HttpBody},
+    extract::Request,
+    response::Response,
+};
+use http::{HeaderMap, Method, StatusCode, Uri, Version};
+use jiff::Timestamp;
+
+use body::{AnswerBody, RequestBody};
+pub use capture::CapturedBody;
+
+use crate::{
+    fault::Fault,
+    problem::Problem,
+    request::{RequestContext, RequestRoute},
+};
+
+/// Gets the calls that an application has observed.
+pub trait Observer: Send + Sync {
+    /// Gets a call, once: after its answer was sent, or when the client has disconnected, or when the connection was cut. Runs on a
+    /// thread that serves connections, so it must not wait.
+    fn observed(&self, call: Observed);
+}
+
+/// A call: a request with its answer.
+#[derive(Debug)]
+pub struct Observed {
+    /// The id of the request.
+    pub id: Arc<str>,
+    /// The name of the listener in logs and metrics.
+    pub service: &'static str,
+    pub client_ip: IpAddr,
+    /// The user that a valid credential names.
+    pub user: Option<String>,
+    /// The OAuth client of a valid token, or the name of a valid API key.
+    pub client: Option<String>,
+    /// The pattern of the route that matched, such as `/v3/pet/{petId}`.
+    pub route: Option<Arc<str>>,
+    /// The operation that was called, by its id in the OpenAPI document.
+    pub operation_id: Option<Arc<str>>,
+    pub request: ObservedRequest,
+    /// The answer, if its head was sent.
+    pub answer: Option<ObservedAnswer>,
+    /// The problem that the client got.
+    pub problem: Option<Arc<Problem>>,
+    /// The fault that was applied to the answer, by its name in the log.
+    pub fault: Option<&'static str>,
+    /// When the request came, by the clock of the application.
+    pub started_at: Timestamp,
+    /// The time until the last part of the answer was handed to the connection.
+    pub duration: Duration,
+    /// Whether the answer was not sent, or not to its end.
+    pub aborted: bool,
+}
+
+#[derive(Debug)]
+pub struct ObservedRequest {
+    pub method: Method,
+    /// The target as the client sent it, with its query.
+    pub target: Uri,
+    pub version: Version,
+    pub headers: HeaderMap,
+    pub body: CapturedBody,
+}
+
+#[derive(Debug)]
+pub struct ObservedAnswer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: CapturedBody,
+}
+
+/// The observer of a request, with what is known about the request.
+pub(crate) struct Observation {
+    observer: Arc<dyn Observer>,
+    started_at: Timestamp,
+    /// Taken when the observer gets it.
+    request: Mutex<Option<ObservedRequest>>,
+}
+
+/// How a call ended.
+pub(crate) struct Ended {
+    pub(crate) answer: Option<ObservedAnswer>,
+    pub(crate) problem: Option<Arc<Problem>>,
+    pub(crate) fault: Option<Fault>,
+    pub(crate) start: Instant,
+    pub(crate) aborted: bool,
+}
+
+impl RequestContext {
+    /// Lets an observer have this call. `now` is the time by the clock of the application. Only the first observer of a request
+    /// gets the call.
+    pub fn observe(request: &mut Request, observer: Arc<dyn Observer>, now: Timestamp) {
+        let Some(context) = RequestContext::of(request.extensions()) else { return };
+        let seen = ObservedRequest {
+            method: request.method().clone(),
+            target: request.uri().clone(),
+            version: request.version(),
+            headers: request.headers().clone(),
+            body: CapturedBody::of_length(request.body().size_hint().exact()),
+        };
+        let observation =
+            Arc::new(Observation { observer, started_at: now, request: Mutex::new(Some(seen)) });
+        if !context.set_observation(observation.clone()) || request.body().is_end_stream() {
+            return;
+        }
+        let body = std::mem::take(request.body_mut());
+        *request.body_mut() = Body::new(RequestBody::new(body, observation));
+    }
+
+    /// Gives the call to the observer of its request, if it has one and did not get it yet.
+    pub(crate) fn observed(&self, ended: Ended) {
+        if let Some(observation) = self.observation() {
+            observation.end(self, ended);
+        }
+    }
+}
+
+impl Observation {
+    /// Adds to the body of the request.
+    fn read(&self, add: impl FnOnce(&mut CapturedBody)) {
+        let mut request = self.request.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(request) = request.as_mut() {
+            add(&mut request.body);
+        }
+    }
+
+    fn end(&self, context: &RequestContext, ended: Ended) {
+        let request = self.request.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut request) = request else { return };
+        request.body.join();
+        let Ended { answer, problem, fault, start, aborted } = ended;
+        let (route, operation_id) = match context.route() {
+            Some(RequestRoute::Operation(route, _)) => {
+                let operation = route.operation(&request.method);
+                (Some(route.pattern.clone()), operation.and_then(|operation| operation.id.clone()))
+            }
+            Some(RequestRoute::Other(route)) => (Some(route.as_str().into()), None),
+            None => (None, None),
+        };
+        self.observer.observed(Observed {
+            id: context.id().clone(),
+            service: context.service(),
+            client_ip: context.client_ip(),
+            user: context.user().map(str::to_owned),
+            client: context.client().map(str::to_owned),
+            route,
+            operation_id,
+            request,
+            answer,
+            problem,
+            fault: fault.map(Fault::name),
+            started_at: self.started_at,
+            duration: start.elapsed(),
+            aborted,
+        });
+    }
+}
+
+/// The same answer, whose end is reported to the observer of the request.
+pub(crate) fn observe_answer(
+    context: &RequestContext,
+    start: Instant,
+    response: Response,
+    problem: Option<Arc<Problem>>,
+    fault: Option<Fault>,
+) -> Response {
+    // The context is kept until the answer is sent, the memory of the request's body is not.
+    context.release_memory();
+    let body = CapturedBody::of_length(response.body().size_hint().exact());
+    let body = if fault.is_some() { body.copied() } else { body };
+    let answer = ObservedAnswer { status: response.status(), headers: response.headers().clone(), body };
+    let ended = Ended { answer: Some(answer), problem, fault, start, aborted: false };
+    response.map(|body| Body::new(AnswerBody::new(body, context.clone(), ended)))
+}
