@@ -82,6 +82,16 @@ impl Program {
 
     /// Ends it with SIGTERM, and gives its exit status.
     pub fn terminate(mut self) -> ExitStatus {
+        self.end()
+    }
+
+    /// Ends it with SIGTERM, and gives its whole log.
+    pub fn whole_log(mut self) -> String {
+        assert!(self.end().success(), "{}", self.logged());
+        self.logged()
+    }
+
+    fn end(&mut self) -> ExitStatus {
         let asked = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
         assert!(asked.expect("kill runs").success());
         let mut rest = String::new();

@@ -22,7 +22,7 @@ use crate::{
 
 /// Runs until a signal stops it. No service named means all of them.
 pub(crate) fn run(settings: &Settings, named: &[String]) -> Result<(), Failure> {
-    log::start(settings)?;
+    let _flush = log::start(settings)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let is_named = |service: &&dyn Service| {
         named.is_empty() || named.iter().any(|name| name == service.description().name)

@@ -1,18 +1,23 @@
 //! The log: text on a terminal, else JSON, on standard error.
 
 mod json;
+mod lines;
 mod timestamp;
 
 use std::io::{self, IsTerminal, Write, stderr};
 
 use tracing_subscriber::{EnvFilter, fmt};
 
+pub(crate) use lines::Flush;
+use lines::Lines;
+
 use crate::{
     Failure,
     settings::{LogFormat, Settings},
 };
 
-pub(crate) fn start(settings: &Settings) -> Result<(), Failure> {
+/// Starts the log. It is complete when the result is dropped.
+pub(crate) fn start(settings: &Settings) -> Result<Option<Flush>, Failure> {
     let filter = EnvFilter::try_new(filter(&settings.log))
         .map_err(|error| format!("the setting log is not valid: {error}"))?;
     let text = match settings.log_format {
@@ -25,10 +30,11 @@ pub(crate) fn start(settings: &Settings) -> Result<(), Failure> {
     if text {
         let plain = move || Plain { to: stderr(), colours };
         log.with_writer(plain).with_target(false).with_ansi(colours).init();
-    } else {
-        log.with_writer(stderr).event_format(json::JsonLines).init();
+        return Ok(None);
     }
-    Ok(())
+    let (lines, flush) = Lines::start()?;
+    log.with_writer(lines).event_format(json::JsonLines).init();
+    Ok(Some(flush))
 }
 
 /// The filter of the log. The security log has its own level, and does not depend on the filter.

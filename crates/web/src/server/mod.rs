@@ -37,6 +37,7 @@ use edge::Edge;
 pub use edge::KeepBody;
 use permits::{Permit, Permits};
 pub use proxies::Proxies;
+pub use record::REQUEST_LOG;
 pub use site::{Site, is_loopback_host};
 use socket::Socket;
 

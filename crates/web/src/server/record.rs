@@ -13,6 +13,9 @@ use crate::{
     times::{self, Labels},
 };
 
+/// The target of the lines about requests in the log.
+pub const REQUEST_LOG: &str = module_path!();
+
 /// The recorded status of a request whose client disconnected before the answer.
 const ABORTED: u16 = 499;
 
