@@ -8,6 +8,14 @@ use web::{Problem, problem::FORBIDDEN};
 /// Of two concurrent bookings the second counts the first, and no booking begins during a removal of the user: an access token
 /// may be accepted for some seconds after it.
 pub(crate) fn enter(tx: &mut WriteTx<'_>, owner: &str) -> Result<bool, Error> {
+    // A lock without a change, so that a booking does not write this row again.
+    let known =
+        tx.row("SELECT removed FROM traveller WHERE owner = $1 FOR NO KEY UPDATE", &[owner.into()], |row| {
+            row.get::<bool>(0)
+        })?;
+    if let Some(removed) = known {
+        return Ok(!removed);
+    }
     let removed = tx.row(
         "INSERT INTO traveller (owner, removed) VALUES ($1, FALSE)
          ON CONFLICT (owner) DO UPDATE SET owner = excluded.owner RETURNING removed",

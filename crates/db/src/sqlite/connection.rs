@@ -71,16 +71,18 @@ impl Connection {
         let inner = rusqlite::Connection::open_with_flags(path, flags)?;
         inner.busy_timeout(BUSY_TIMEOUT)?;
         inner.set_prepared_statement_cache_capacity(if size == Size::Full { 256 } else { SMALL_STATEMENTS });
+        // Plans do not depend on the values of parameters: SQLite would otherwise prepare some statements again for each value.
+        inner.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         if let Access::Write = access {
             use_wal(&inner)?;
         }
         inner.execute_batch(match access {
-            Access::Read => "PRAGMA query_only = ON; PRAGMA temp_store = MEMORY;",
+            Access::Read => "PRAGMA query_only = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8192;",
             // The first block of a WAL's index covers about 4000 pages, 16 MB: checkpoints are rare, and a reader still
             // searches one block.
             Access::Write => {
                 "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; \
-                 PRAGMA wal_autocheckpoint = 4000;"
+                 PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -8192;"
             }
         })?;
         if size == Size::Small {
