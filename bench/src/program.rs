@@ -1,4 +1,4 @@
-//! The program under test: the release build, started as users start it, with its log in a file and without limits on calls.
+//! The program under test: the build beside the bench, started as users start it, with its log in a file and without limits on calls.
 
 use std::{
     net::SocketAddr,
@@ -21,7 +21,15 @@ pub(crate) struct Program {
 impl Program {
     /// Starts it with these flags for its database.
     pub(crate) fn start(folder: &Path, flags: &[&str]) -> Self {
-        let mut command = Command::new(executable());
+        Program::run(&mut Command::new(executable()), folder, flags)
+    }
+
+    /// Starts it under a program that observes it.
+    pub(crate) fn start_under(observer: &mut Command, folder: &Path, flags: &[&str]) -> Self {
+        Program::run(observer.arg(executable()), folder, flags)
+    }
+
+    fn run(command: &mut Command, folder: &Path, flags: &[&str]) -> Self {
         command.arg("serve").args(flags).current_dir(folder);
         for listener in ["petstore", "train", "museum", "admin"] {
             command.args([&format!("--{listener}-listen"), "127.0.0.1:0"]);
@@ -32,7 +40,7 @@ impl Program {
             command.env(format!("TRIPTYCH_{limit}"), u32::MAX.to_string());
         }
         let start = Instant::now();
-        let running = testkit::Program::start(&mut command);
+        let running = testkit::Program::start(command);
         let ready_after = start.elapsed();
         let [petstore, train, museum] =
             ["petstore", "train", "museum"].map(|service| running.address(service));
@@ -60,6 +68,10 @@ impl Program {
             .expect("the program runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("a token is text").trim().to_owned()
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.running.id()
     }
 
     /// The memory of the process in bytes.
