@@ -3,11 +3,13 @@
 //!
 //! The program and its reference take turns, so that other load on the machine slows both alike. A figure is the median of the
 //! rounds. `--short` checks that everything can be measured, with small data sets and one round, and compares no figure.
+//! `--instructions` prints the number of instructions per call of the hottest operations instead.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod chart;
 mod compare;
 mod data;
+mod instructions;
 mod postgres;
 mod prism;
 mod program;
@@ -79,9 +81,17 @@ struct Bench {
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let short = arguments.iter().any(|argument| argument == "--short");
+    let instructions = arguments.iter().any(|argument| argument == "--instructions");
     let filter = arguments.into_iter().find(|argument| !argument.starts_with("--")).unwrap_or_default();
     // Not in memory: a write counts when it is on a disk.
     let folder = tempfile::tempdir_in(std::env::temp_dir()).expect("a temporary folder");
+    if instructions {
+        let runtime = Runtime::new().expect("a runtime");
+        for (operation, count) in instructions::count(&runtime, folder.path()) {
+            println!("{operation}: {count}");
+        }
+        return ExitCode::SUCCESS;
+    }
     let whole = filter.is_empty() && !short;
     let mut bench = Bench {
         runtime: Runtime::new().expect("a runtime"),
