@@ -92,7 +92,7 @@ impl Petstore {
                     status: OrderStatus::Approved,
                     complete: true,
                 };
-                order::store::insert(tx, order)?;
+                order::store::insert(tx, order, order::store::Pets::MustExist)?;
                 for user in &users {
                     user.insert(tx, now, &random)?;
                 }

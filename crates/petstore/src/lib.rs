@@ -8,6 +8,7 @@ mod caller;
 mod demo;
 mod document;
 mod examples;
+mod habits;
 mod ids;
 mod image;
 mod inventory;
@@ -20,10 +21,11 @@ use std::{ops::Deref, sync::Arc};
 
 use ::service::{Instance, SignIn};
 use db::Db;
+use habits::Habits;
 use identity::{Accounts, ApiKeys, Quota, Sessions, oauth};
 use ids::Ids;
 use web::{
-    App, Background, Clock, Controls, Problem, Random, RequestLimits, SignInMode,
+    App, Background, Clock, Controls, Problem, Random, RequestLimits, SignInMode, ValidationContext,
     openapi::{ApiRoutes, Handlers},
     routes,
 };
@@ -127,6 +129,8 @@ impl Petstore {
         let (api, mut openapi) = routes_and_document(&self.address);
         self.sign_in.describe(&SERVICE, &mut openapi);
         let openapi = examples::with_examples(openapi, self.clock.now());
+        let petstore = self.clone();
+        let reads_texts = move || petstore.habits().texts_as_values;
         web::Service {
             title: SERVICE.title,
             about: "Pets, orders and users of an imaginary pet store, kept for real.",
@@ -138,14 +142,14 @@ impl Petstore {
             db: self.db.clone(),
             background: Background::new(SERVICE.name, self.clock.clone()),
             limits: self.limits,
-            validation: None,
+            validation: Some(ValidationContext::new(()).reading_texts_if(reads_texts)),
             xml: true,
             key_headers: caller::KEY_HEADERS,
             extra_routes: self.sign_in.router.clone(),
             exposed: &["x-rate-limit", "x-expires-after"],
             documentation_client: self.sign_in.documentation_client.clone(),
         }
-        .into_app()
+        .into_adapted_app(Some(Arc::new(self.clone())))
     }
 
     /// The accounts of its users.
@@ -158,9 +162,14 @@ impl Petstore {
         format!("{}{}{path}", web::path_of(&self.address), SERVICE.prefix)
     }
 
+    /// Which habits of another server it has now.
+    fn habits(&self) -> Habits {
+        Habits::of(self.controls.get().compat)
+    }
+
     /// Which credentials a call needs now.
     fn sign_in_mode(&self) -> SignInMode {
-        self.controls.get().sign_in
+        if self.habits().sign_in_off { SignInMode::Off } else { self.controls.get().sign_in }
     }
 
     /// Counts a call.

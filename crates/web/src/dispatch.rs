@@ -15,6 +15,7 @@ use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use tower::ServiceExt;
 
 use crate::{
+    adapter::Adapter,
     anonymous::Anonymous,
     compression,
     cors::Cors,
@@ -36,6 +37,7 @@ pub(crate) struct Dispatch {
     pub(crate) cors: Cors,
     /// The headers that an API key may be in, if the service has keys.
     pub(crate) key_headers: Option<HeaderValue>,
+    pub(crate) adapter: Option<Arc<dyn Adapter>>,
 }
 
 /// Marks the answer of a route that is not part of the API.
@@ -46,6 +48,9 @@ impl Dispatch {
     pub(crate) async fn answer(&self, mut request: Request) -> Response {
         let context = context(&mut request);
         context.set_instance(self.context.clone());
+        if let Some(adapter) = &self.adapter {
+            adapter.request(&mut request);
+        }
         let path = request.uri().path();
         let found = self.operations.at(path);
         let in_api = found.is_some() || self.is_in_api(path);
@@ -60,6 +65,7 @@ impl Dispatch {
         }
         let route = found.map(|(route, _)| &**route);
         let operation = route.and_then(|route| route.operation(request.method()));
+        let is_head = request.method() == Method::HEAD;
         let asked = preflight.then(|| request.headers().clone());
         let accepted = request.headers().get_all(header::ACCEPT_ENCODING).iter().cloned().collect();
         let answer = self.call(route, operation, request, &context).await;
@@ -69,6 +75,12 @@ impl Dispatch {
         }
         if let Some(asked) = asked {
             return Cors::preflight(&asked);
+        }
+        if let Some(adapter) = &self.adapter {
+            adapter.response(&mut response);
+            if is_head {
+                response = without_body(response);
+            }
         }
         let headers = response.headers_mut();
         if operation.is_some_and(|operation| operation.varies_by_key)

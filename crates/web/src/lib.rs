@@ -12,6 +12,7 @@
 //! - [`Controls`]: how an instance in demo mode behaves, replaceable while it runs.
 //! - [`Clock`] and [`Random`]: time and randomness, handed in. [`InstallationSecret`]: what keys are derived from.
 
+mod adapter;
 mod address;
 mod anonymous;
 mod app;
@@ -49,6 +50,7 @@ mod service;
 mod times;
 pub mod xml;
 
+pub use adapter::Adapter;
 pub use address::{origin_of, path_of, well_known};
 pub use app::{Answer, App};
 pub use background::Background;

@@ -16,6 +16,7 @@ use http::{HeaderValue, header};
 use utoipa::openapi::OpenApi;
 
 use crate::{
+    adapter::Adapter,
     address::path_of,
     anonymous::Anonymous,
     app::App,
@@ -87,7 +88,12 @@ struct Pages {
 
 impl Service<'_> {
     /// What answers its requests.
-    pub fn into_app(mut self) -> App {
+    pub fn into_app(self) -> App {
+        self.into_adapted_app(None)
+    }
+
+    /// The same with an adapter for clients of another server.
+    pub fn into_adapted_app(mut self, adapter: Option<Arc<dyn Adapter>>) -> App {
         let path: Arc<str> = path_of(self.address).into();
         self.openapi = at_address(self.openapi, &path);
         let clock = self.background.clock().clone();
@@ -143,6 +149,7 @@ impl Service<'_> {
             key_headers: HeaderValue::try_from(self.key_headers.join(", "))
                 .ok()
                 .filter(|list| !list.is_empty()),
+            adapter,
         })
     }
 }

@@ -17,7 +17,8 @@ use web::{
 };
 
 use super::{
-    LARGEST, MediaType,
+    LARGEST, LONGEST_METADATA, MediaType,
+    file::ImageFile,
     store::{self, Image, Insertion},
 };
 use crate::{
@@ -42,7 +43,7 @@ pub(crate) struct ApiResponse {
 #[resource(case = "camelCase")]
 pub(crate) struct Metadata {
     /// A note about the image, which the answer repeats.
-    #[field(rule = text(0..=1000))]
+    #[field(rule = text(0..=LONGEST_METADATA))]
     additional_metadata: Option<String>,
 }
 
@@ -70,7 +71,7 @@ pub(crate) async fn upload(
     _caller: PetsCaller,
     State(petstore): State<Petstore>,
     Both(Path(pet_id), Query(Metadata { additional_metadata })): Both<Path<i64>, Query<Metadata>>,
-    Upload(bytes): File,
+    ImageFile { bytes, metadata }: ImageFile,
 ) -> Result<Reply<ApiResponse>> {
     if bytes.is_empty() {
         return Err(Problem::invalid_at("#", "is empty; send the bytes of an image"));
@@ -91,7 +92,7 @@ pub(crate) async fn upload(
         }
     }
     let mut message = format!("{size} bytes kept");
-    if let Some(metadata) = additional_metadata {
+    if let Some(metadata) = additional_metadata.or(metadata) {
         message = format!("{message}; additionalMetadata: {metadata}");
     }
     Ok(Reply(ApiResponse { code: 200, media_type, message }))

@@ -1,12 +1,15 @@
 //! Images of pets: stored in pieces, and served so that browsers do not run them.
 
 pub(crate) mod api;
+mod file;
 pub(crate) mod store;
 
 use model::Words;
 
 /// The maximum size of an image, and the maximum number and total size of a pet's images.
 pub(crate) const LARGEST: usize = 10 * 1024 * 1024;
+/// The maximum length of a note about an image.
+const LONGEST_METADATA: usize = 1000;
 pub(crate) const MOST: i64 = 20;
 pub(crate) const LARGEST_TOGETHER: i64 = 50 * 1024 * 1024;
 

@@ -1,7 +1,6 @@
 //! The operations on orders.
 
 use axum::{extract::State, response::Response};
-use http::StatusCode;
 use web::{
     Body, Path, Problem, Reply, ResponseFormat, Result,
     problem::{Invalid, NOT_FOUND, UNPROCESSABLE},
@@ -9,7 +8,7 @@ use web::{
 
 use super::{
     NewOrder, Order,
-    store::{self, Placed},
+    store::{self, Pets, Placed},
 };
 use crate::Petstore;
 
@@ -34,12 +33,16 @@ pub(crate) async fn place(
     Body(new): Body<NewOrder>,
 ) -> Result<Reply<Order>> {
     let pet = new.pet_id;
+    let pets = match petstore.habits().orders_for_missing_pets {
+        true => Pets::MayBeMissing,
+        false => Pets::MustExist,
+    };
     let placed = match new.id {
         Some(id) => {
             let order = new.with_id(id);
-            petstore.db.write(move |tx| store::put(tx, order.clone())).await?
+            petstore.db.write(move |tx| store::put(tx, order.clone(), pets)).await?
         }
-        None => petstore.place_order(new.with_id(0)).await?,
+        None => petstore.place_order(new.with_id(0), pets).await?,
     };
     match placed {
         Placed::Yes(order) => Ok(Reply(order)),
@@ -52,12 +55,12 @@ pub(crate) async fn place(
 
 impl Petstore {
     /// Places an order with a free id.
-    async fn place_order(&self, order: Order) -> Result<Placed> {
+    async fn place_order(&self, order: Order, pets: Pets) -> Result<Placed> {
         self.order_ids
             .assign(1, |ids| {
                 let order = Order { id: ids[0], ..order.clone() };
                 async move {
-                    let placed = self.db.write(move |tx| store::insert(tx, order.clone())).await?;
+                    let placed = self.db.write(move |tx| store::insert(tx, order.clone(), pets)).await?;
                     Ok(Some(placed).filter(|placed| !matches!(placed, Placed::Taken)))
                 }
             })
@@ -98,13 +101,14 @@ pub(crate) async fn get(
     ),
     security(()),
 )]
-pub(crate) async fn delete(State(petstore): State<Petstore>, Path(id): Path<i64>) -> Result<StatusCode> {
-    if id > LAST_TO_DELETE {
+pub(crate) async fn delete(State(petstore): State<Petstore>, Path(id): Path<i64>) -> Result<Response> {
+    let habits = petstore.habits();
+    if id > LAST_TO_DELETE && !habits.any_order_is_deleted {
         let detail = format!("must be at most {LAST_TO_DELETE}: orders above that cannot be deleted");
         return Err(Problem::invalid_at("{orderId}", detail));
     }
     let deleted = petstore.db.write(move |tx| store::delete(tx, id)).await?;
-    if deleted { Ok(StatusCode::OK) } else { Err(unknown()) }
+    habits.deleted(deleted, "The order is deleted.", unknown())
 }
 
 fn unknown() -> Problem {

@@ -13,13 +13,20 @@ pub(crate) enum Placed {
     NoPet,
 }
 
+/// Whether the pet of an order must exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pets {
+    MustExist,
+    MayBeMissing,
+}
+
 pub(crate) fn by_id(tx: &mut Tx<'_>, id: i64) -> Result<Option<Order>, Error> {
     tx.record(sql!("SELECT {Order} FROM store_order WHERE id = $1"), &[id.into()])
 }
 
-/// Places an order if its pet exists and its id is free.
-pub(crate) fn insert(tx: &mut WriteTx<'_>, order: Order) -> Result<Placed, Error> {
-    if !pet_exists(tx, order.pet_id)? {
+/// Places an order if its pet exists, where it must, and its id is free.
+pub(crate) fn insert(tx: &mut WriteTx<'_>, order: Order, pets: Pets) -> Result<Placed, Error> {
+    if pets == Pets::MustExist && !pet_exists(tx, order.pet_id)? {
         return Ok(Placed::NoPet);
     }
     let added = tx.execute(
@@ -29,9 +36,9 @@ pub(crate) fn insert(tx: &mut WriteTx<'_>, order: Order) -> Result<Placed, Error
     Ok(if added == 1 { Placed::Yes(order) } else { Placed::Taken })
 }
 
-/// Places an order if its pet exists, and replaces an order with the same id.
-pub(crate) fn put(tx: &mut WriteTx<'_>, order: Order) -> Result<Placed, Error> {
-    if !pet_exists(tx, order.pet_id)? {
+/// Places an order if its pet exists, where it must,, and replaces an order with the same id.
+pub(crate) fn put(tx: &mut WriteTx<'_>, order: Order, pets: Pets) -> Result<Placed, Error> {
+    if pets == Pets::MustExist && !pet_exists(tx, order.pet_id)? {
         return Ok(Placed::NoPet);
     }
     tx.execute(

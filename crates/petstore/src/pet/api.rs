@@ -1,7 +1,6 @@
 //! The operations on one pet.
 
 use axum::{extract::State, response::Response};
-use http::StatusCode;
 use model::Parameters;
 use web::{Body, Both, Path, Problem, Query, ResponseFormat, Result, input::Fields, problem::NOT_FOUND};
 
@@ -158,9 +157,9 @@ pub(crate) async fn delete(
     _caller: KeyOrPetsCaller,
     State(petstore): State<Petstore>,
     Path(id): Path<i64>,
-) -> Result<StatusCode> {
+) -> Result<Response> {
     let deleted = petstore.db.write(move |tx| store::delete(tx, id)).await?;
-    if deleted { Ok(StatusCode::OK) } else { Err(unknown()) }
+    petstore.habits().deleted(deleted, "The pet is deleted.", unknown())
 }
 
 pub(crate) fn unknown() -> Problem {

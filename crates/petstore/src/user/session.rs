@@ -4,7 +4,7 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
-use http::{HeaderName, HeaderValue, StatusCode, header, request::Parts};
+use http::{HeaderName, HeaderValue, header, request::Parts};
 use identity::{SignInError, security::Origin, session::Kind};
 use jiff::SignedDuration;
 use model::Parameters;
@@ -23,6 +23,9 @@ use web::{
 
 use super::{LONGEST_CREDENTIAL, logged_in};
 use crate::Petstore;
+
+/// The answer to a log-out in plain text.
+const LOGGED_OUT: &str = "The session has ended.";
 
 /// How long a session lasts.
 const LENGTH: SignedDuration = SignedDuration::from_hours(1);
@@ -72,7 +75,9 @@ pub(crate) async fn login(
     Query(Login { username, password }): Query<Login>,
 ) -> Result<Response> {
     let form = negotiate::choose(&parts.headers, &[JSON, XML, TEXT])?;
-    let session = if petstore.sign_in_mode() == SignInMode::Enforce {
+    let accepts_anyone =
+        petstore.habits().login_accepts_anyone || petstore.controls.get().sign_in != SignInMode::Enforce;
+    let session = if !accepts_anyone {
         let account = petstore.accounts.sign_in(&username, password, origin).await.map_err(refused)?;
         petstore.sessions.start(Kind::Api, account, LENGTH).await?
     } else {
@@ -160,7 +165,7 @@ pub(crate) async fn logout(State(petstore): State<Petstore>, parts: Parts) -> Re
     if logged_in::is_from_another_site(&parts, &petstore) {
         return match (bearer, cookie) {
             (None, Some(_)) => Err(logged_in::cookie_from_another_site()),
-            _ => Ok(StatusCode::OK.into_response()),
+            _ => Ok(petstore.habits().done(LOGGED_OUT)),
         };
     }
     if let Some(secret) = cookie {
@@ -169,5 +174,7 @@ pub(crate) async fn logout(State(petstore): State<Petstore>, parts: Parts) -> Re
     let gone =
         format!("{}=; Path={}; Max-Age=0; HttpOnly; SameSite=Lax", logged_in::COOKIE, petstore.path(""));
     let gone = HeaderValue::try_from(gone).map_err(Problem::internal)?;
-    Ok((StatusCode::OK, [(header::SET_COOKIE, gone)]).into_response())
+    let mut response = petstore.habits().done(LOGGED_OUT);
+    response.headers_mut().insert(header::SET_COOKIE, gone);
+    Ok(response)
 }

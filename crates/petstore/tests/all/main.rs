@@ -11,6 +11,7 @@ mod bad_input;
 mod bad_members;
 mod change_pet;
 mod change_user;
+mod compat;
 mod controls;
 mod cross_site;
 mod demo;

@@ -34,6 +34,8 @@ pub(super) enum RawValue<'a> {
 pub(super) struct Validation {
     pub(super) errors: Vec<Invalid>,
     pub(super) malformed: bool,
+    /// Whether a text in JSON can be a number or a boolean.
+    pub(super) reads_texts: bool,
     /// The data of the service for its rules.
     pub(super) context: Option<ValidationContext>,
 }
@@ -66,6 +68,14 @@ impl<'a> Field<'a> {
     /// The data of the service for its rules; see [`Fields::context`](super::Fields::context).
     pub fn context<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.validation.context.as_ref()?.get()
+    }
+
+    /// A text in JSON that is read as a number or a boolean.
+    pub(super) fn text_value(&self) -> Option<&'a str> {
+        match self.raw {
+            RawValue::Json(Value::String(text)) if self.validation.reads_texts => Some(text),
+            _ => None,
+        }
     }
 
     /// The child elements of an XML element without text.

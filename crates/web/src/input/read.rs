@@ -15,7 +15,8 @@ pub(super) fn read_body<T: Input>(
     raw: RawValue<'_>,
     context: Option<ValidationContext>,
 ) -> Result<T, Problem> {
-    let mut validation = Validation { context, ..Validation::default() };
+    let reads_texts = context.as_ref().is_some_and(ValidationContext::reads_texts);
+    let mut validation = Validation { context, reads_texts, ..Validation::default() };
     let value = T::read_value(&mut Field { raw, pointer: "#".into(), validation: &mut validation });
     validation.check(value, T::BROKEN)
 }

@@ -86,7 +86,7 @@ impl<T: WholeNumber> Rule for Integer<T> {
         };
         let number = match field.raw {
             RawValue::Json(Value::Number(number)) => integral(number),
-            RawValue::Json(_) => None,
+            RawValue::Json(_) => field.text_value().and_then(whole),
             _ => whole(field.word(wanted())?),
         };
         let number = number.filter(|number| (least..=most).contains(number));
@@ -138,7 +138,7 @@ impl Rule for Id {
     fn read(&self, field: &mut Field<'_>) -> Option<i64> {
         let number = match field.raw {
             RawValue::Json(Value::Number(number)) => integral(number),
-            RawValue::Json(_) => None,
+            RawValue::Json(_) => field.text_value().and_then(whole),
             _ => match field.word(NOT_AN_ID) {
                 Some(word) => whole(word),
                 None => {

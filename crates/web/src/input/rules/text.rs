@@ -149,7 +149,7 @@ impl Rule for Boolean {
         const WANTED: &str = "must be true or false";
         let word = match field.raw {
             RawValue::Json(Value::Bool(value)) => return Some(*value),
-            RawValue::Json(_) => return field.fail(WANTED),
+            RawValue::Json(_) => field.text_value().unwrap_or_default(),
             _ => field.word(WANTED)?,
         };
         match (word, field.raw) {
