@@ -206,7 +206,7 @@ mod tests {
             (json!({"compat": "petstore"}), "unknown variant"),
             (json!({"access_token_seconds": 0}), "must be from 1 to 2592000 seconds"),
             (json!({"refresh_token_seconds": 2_592_001}), "must be from 1 to 2592000 seconds"),
-            (json!({"session_seconds": -1}), "invalid value"),
+            (json!({"session_seconds": -1}), "invalid number"),
             (json!({"calls_per_hour": 0}), "must be at least 1"),
             (json!({"tokens_not_before": "soon"}), "failed to parse"),
         ] {
