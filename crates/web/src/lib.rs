@@ -6,7 +6,7 @@
 //! - [`xml`]: what answers look like in XML; [`ResponseFormat`] chooses between it and JSON.
 //! - [`Service`]: an API together with the routes that every API has: pages, `/healthz`, `/docs`.
 //! - [`serve`]: the accept loop, with the edge that gives each request its id and its line in the log.
-//! - [`observe`]: calls with their answers, for a journal.
+//! - [`observe`]: calls with their answers, for a journal; [`redact`] removes their secrets.
 //! - [`fault`]: faults of an answer, for tests of clients.
 //! - [`Background`]: tasks beside the requests, started again when they fail.
 //! - [`Controls`]: how an instance in demo mode behaves, replaceable while it runs.
@@ -41,6 +41,7 @@ mod panic;
 mod prefixes;
 pub mod problem;
 mod random;
+pub mod redact;
 pub mod reply;
 mod request;
 pub mod schema;
