@@ -11,38 +11,46 @@ pub(crate) const SQLITE_REFERENCES: &str = "SELECT t.name, r.id, r.\"table\", r.
     FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) AS r
     WHERE t.type = 'table' ORDER BY t.name, r.id, r.seq";
 
-/// The same on PostgreSQL. The name of a schema needs no quotes.
-pub(crate) fn postgres_columns(schema: &str) -> String {
+/// The tables of a schema on PostgreSQL, as `t`. They are found through what depends on the schema, for which there is an index:
+/// with hundreds of groups, the server has many thousands of tables. The name of a schema needs no quotes.
+fn postgres_tables(schema: &str) -> String {
     format!(
-        "SELECT t.relname, c.attname FROM pg_catalog.pg_class AS t
-         JOIN pg_catalog.pg_namespace AS s ON s.oid = t.relnamespace
-         JOIN pg_catalog.pg_attribute AS c ON c.attrelid = t.oid
-         WHERE s.nspname = '{schema}' AND t.relkind = 'r' AND c.attnum > 0 AND NOT c.attisdropped AND c.attgenerated = ''
-         ORDER BY t.relname, c.attnum"
+        "pg_catalog.pg_depend AS d JOIN pg_catalog.pg_class AS t ON t.oid = d.objid AND t.relkind = 'r'
+             AND d.classid = 'pg_catalog.pg_class'::regclass AND d.refclassid = 'pg_catalog.pg_namespace'::regclass
+             AND d.refobjid = '{schema}'::regnamespace"
     )
 }
 
-/// The same on PostgreSQL.
+/// Each table with each of its columns, on PostgreSQL.
+pub(crate) fn postgres_columns(schema: &str) -> String {
+    format!(
+        "SELECT t.relname, c.attname FROM {}
+         JOIN pg_catalog.pg_attribute AS c ON c.attrelid = t.oid
+         WHERE c.attnum > 0 AND NOT c.attisdropped AND c.attgenerated = '' ORDER BY t.relname, c.attnum",
+        postgres_tables(schema)
+    )
+}
+
+/// Each column of a foreign key, on PostgreSQL, as on SQLite.
 pub(crate) fn postgres_references(schema: &str) -> String {
     format!(
-        "SELECT t.relname, r.oid, p.relname, c.attname, k.attname FROM pg_catalog.pg_constraint AS r
-         JOIN pg_catalog.pg_class AS t ON t.oid = r.conrelid
+        "SELECT t.relname, r.oid, p.relname, c.attname, k.attname FROM {}
+         JOIN pg_catalog.pg_constraint AS r ON r.conrelid = t.oid AND r.contype = 'f'
          JOIN pg_catalog.pg_class AS p ON p.oid = r.confrelid
-         JOIN pg_catalog.pg_namespace AS s ON s.oid = t.relnamespace
          CROSS JOIN LATERAL unnest(r.conkey, r.confkey) WITH ORDINALITY AS pair (own, other, at)
          JOIN pg_catalog.pg_attribute AS c ON c.attrelid = t.oid AND c.attnum = pair.own
          JOIN pg_catalog.pg_attribute AS k ON k.attrelid = p.oid AND k.attnum = pair.other
-         WHERE s.nspname = '{schema}' AND r.contype = 'f' ORDER BY t.relname, r.oid, pair.at"
+         ORDER BY t.relname, r.oid, pair.at",
+        postgres_tables(schema)
     )
 }
 
 /// The tables with triggers of migrations, on PostgreSQL.
 pub(crate) fn postgres_triggers(schema: &str) -> String {
     format!(
-        "SELECT DISTINCT t.relname FROM pg_catalog.pg_trigger AS r
-         JOIN pg_catalog.pg_class AS t ON t.oid = r.tgrelid
-         JOIN pg_catalog.pg_namespace AS s ON s.oid = t.relnamespace
-         WHERE s.nspname = '{schema}' AND NOT r.tgisinternal ORDER BY t.relname"
+        "SELECT DISTINCT t.relname FROM {}
+         JOIN pg_catalog.pg_trigger AS r ON r.tgrelid = t.oid AND NOT r.tgisinternal ORDER BY t.relname",
+        postgres_tables(schema)
     )
 }
 

@@ -58,8 +58,7 @@ impl Db {
     pub async fn copies(&self) -> Result<Vec<String>, Error> {
         let place = self.place();
         let names = self.read_in(Scope::Transaction, move |tx| {
-            let exists = place.catalog(tx)?.table(REGISTRY).is_some();
-            let slots = if exists { place.slots(tx)? } else { Vec::new() };
+            let slots = if place.has_registry(tx)? { place.slots(tx)? } else { Vec::new() };
             Ok::<_, Error>(slots.into_iter().map(|(_, name)| name).collect::<Vec<_>>())
         });
         names.await.map(|mut names| {
@@ -172,7 +171,7 @@ impl Place {
 
     /// The number of a copy, with the tables of the database. No other transaction changes a copy until the end of this one.
     fn find(&self, tx: &mut WriteTx<'_>, copy: &str) -> Result<Option<(Catalog, usize)>, Error> {
-        if self.catalog(tx)?.table(REGISTRY).is_none() {
+        if !self.has_registry(tx)? {
             return Ok(None);
         }
         self.lock(tx)?;
@@ -185,6 +184,14 @@ impl Place {
             tx.batch(&format!("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE", self.name(REGISTRY)))?;
         }
         Ok(())
+    }
+
+    fn has_registry(&self, tx: &mut Tx<'_>) -> Result<bool, Error> {
+        let found = match &self.schema {
+            Some(_) => tx.texts(&format!("SELECT to_regclass('{}')", self.name(REGISTRY))),
+            None => tx.texts(&format!("SELECT name FROM sqlite_schema WHERE name = '{REGISTRY}'")),
+        };
+        Ok(found?.iter().flatten().any(|name| !name.is_empty()))
     }
 
     fn slots(&self, tx: &mut Tx<'_>) -> Result<Vec<(usize, String)>, Error> {

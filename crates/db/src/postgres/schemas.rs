@@ -6,7 +6,7 @@ use tokio_postgres::{
     Client, Error as PostgresError, IsolationLevel, SimpleQueryMessage, Transaction, error::SqlState,
 };
 
-use super::migrate::{applied, apply};
+use super::migrate::applied;
 use crate::{
     catalog::{Catalog, postgres_columns, postgres_references, postgres_triggers, qualified},
     copies::REGISTRY,
@@ -40,27 +40,44 @@ pub(super) async fn copy(
         Some(&SqlState::DUPLICATE_SCHEMA | &SqlState::UNIQUE_VIOLATION) => "it exists already".to_owned(),
         _ => text(error),
     })?;
-    apply(&tx, to, migrations).await?;
-    let (made, template) = (catalog(&tx, to).await?, catalog(&tx, from).await?);
-    let names: Vec<_> = made.tables().map(|table| table.name.as_str()).collect();
+    // The tables are those of the template, since both have all migrations.
+    let template = catalog(&tx, from).await?;
+    let names: Vec<_> = template.tables().map(|table| table.name.as_str()).collect();
+    let (copies, names): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| name.starts_with(REGISTRY));
     let names: Vec<_> = names.into_iter().filter(|&name| name != migration::TABLE).collect();
-    let tables = made.ordered(&names)?;
-    let with_triggers = rows(&tx, &postgres_triggers(to)).await?;
+    let tables = template.ordered(&names)?;
+    let with_triggers = rows(&tx, &postgres_triggers(from)).await?;
     let with_triggers: Vec<_> =
         with_triggers.into_iter().flatten().map(|table| qualified(Some(to), &table)).collect();
+    tx.batch_execute(&script(to, migrations)?).await.map_err(text)?;
     let switch = |to: &'static str| move |table: &String| format!("ALTER TABLE {table} {to} TRIGGER USER;");
     let mut all: Vec<String> = with_triggers.iter().map(switch("DISABLE")).collect();
     // Migrations insert rows.
     all.extend(tables.iter().rev().map(|table| format!("DELETE FROM {};", qualified(Some(to), &table.name))));
     all.extend(tables.iter().map(|table| insert(from, to, &table.name, &table.columns)));
     all.extend(with_triggers.iter().map(switch("ENABLE")));
-    for table in template.tables().filter(|table| table.name.starts_with(REGISTRY)) {
+    for table in copies.iter().filter_map(|name| template.table(name)) {
         let (new, old) = (qualified(Some(to), &table.name), qualified(Some(from), &table.name));
         all.push(format!("CREATE TABLE {new} (LIKE {old} INCLUDING ALL);"));
         all.push(insert(from, to, &table.name, &table.columns));
     }
     tx.batch_execute(&all.concat()).await.map_err(text)?;
     tx.commit().await.map_err(text)
+}
+
+/// All migrations for a new schema, in one text: a round trip for each would take as long as the work.
+fn script(schema: &str, migrations: &[Migrations]) -> Result<String, String> {
+    let mut text = format!("SET LOCAL search_path TO {schema}; {};", migration::POSTGRES_TABLE);
+    for step in migration::missing(migrations, &[])? {
+        let (component, version) = (step.component.replace('\'', "''"), step.version);
+        // A step may end in a comment.
+        text.push_str(&format!(
+            "{}\n; INSERT INTO {} (component, version) VALUES ('{component}', {version});",
+            step.postgres,
+            migration::TABLE
+        ));
+    }
+    Ok(text)
 }
 
 /// Removes all schemas whose name is this prefix and a name without an underscore.
