@@ -45,7 +45,7 @@ pub(crate) async fn run(db: &Db, sql: &'static str) -> u64 {
     db.write(move |tx| tx.execute(sql, &[])).await.unwrap()
 }
 
-/// The hotel that is copied: a room with a picture, with two guests, one of whom has an account.
+/// The hotel that is copied: a room with a picture, with two guests. One of them has an account.
 pub(crate) async fn furnish(db: &Db) {
     run(db, "INSERT INTO account (id) VALUES (7)").await;
     db.write(|tx| {

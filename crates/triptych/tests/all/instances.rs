@@ -99,7 +99,7 @@ testkit::on_both_engines! {
     async fn each_pet_store_has_its_own_data_tokens_sessions_clock_and_limits(store: Store) {
         let engine = store.engine();
         let settings = petstore::Settings::default();
-        let Two { ada, ben, url, .. } = &Two::open(store, &settings, ["petstore_ada", "petstore_ben"]).await;
+        let Two { ada, ben, url, .. } = &Two::open(store, &settings, ["petstoreada", "petstoreben"]).await;
         let (to_ada, to_ben) = (token(&settings, ada).await, token(&settings, ben).await);
 
         let rex = json!({"id": 77, "name": "Rex", "photoUrls": []});
@@ -139,7 +139,7 @@ testkit::on_both_engines! {
 
     async fn addresses_of_a_pet_store_have_its_prefix(store: Store) {
         let settings = petstore::Settings::default();
-        let Two { ada, ben, url, .. } = &Two::open(store, &settings, ["petstore_ada", "petstore_ben"]).await;
+        let Two { ada, ben, url, .. } = &Two::open(store, &settings, ["petstoreada", "petstoreben"]).await;
         let (address, client) = (ada.address(), &ada.client);
         assert_eq!(address, format!("{url}/x/ada"));
 
@@ -195,7 +195,7 @@ testkit::on_both_engines! {
 
     async fn links_of_a_train_service_stay_within_it(store: Store) {
         let settings = train::Settings::default();
-        let Two { ada, ben, .. } = &Two::open(store, &settings, ["train_ada", "train_ben"]).await;
+        let Two { ada, ben, .. } = &Two::open(store, &settings, ["trainada", "trainben"]).await;
         let (to_ada, to_ben) = (token(&settings, ada).await, token(&settings, ben).await);
         let address = ada.address();
         let trips = "/trips?origin=efdbb9d1-02c2-4bc3-afb7-6788d8782b1e\
@@ -215,7 +215,7 @@ testkit::on_both_engines! {
 
     async fn each_museum_has_its_own_accounts_and_locations(store: Store) {
         let settings = museum::Settings::default();
-        let Two { ada, ben, .. } = &Two::open(store, &settings, ["museum_ada", "museum_ben"]).await;
+        let Two { ada, ben, .. } = &Two::open(store, &settings, ["museumada", "museumben"]).await;
         settings.add_user(&ada.instance, "zoe", "correct horse".into()).await.unwrap();
         let zoe = ada.client.signed_in("zoe", "correct horse");
         let event = json!({"name": "Open day", "location": "Hall", "eventDescription": "All doors are open.", "dates": ["2026-05-20"], "price": 5});
