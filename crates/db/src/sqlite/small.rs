@@ -84,6 +84,8 @@ struct File {
     queue: (Sender<WriteUnit>, Receiver<WriteUnit>),
     /// Whether a writer will serve the queue.
     scheduled: AtomicBool,
+    /// Whether a writer waits for the connection. Reads leave it free then: they would overtake the writer again and again.
+    wanted: AtomicBool,
     /// The thread that writes now.
     writer: Mutex<Option<ThreadId>>,
     /// The last clone of the database was dropped by the thread that writes, which then closes the connection.
@@ -101,6 +103,7 @@ impl Small {
             connection: Mutex::new(Some(connection)),
             queue: bounded(limits.queue),
             scheduled: AtomicBool::new(false),
+            wanted: AtomicBool::new(false),
             writer: Mutex::default(),
             closed: AtomicBool::new(false),
         });
@@ -112,7 +115,7 @@ impl Small {
     /// Runs a read on the database's connection, or on a spare one if that is in use. A long read always takes a spare one, so that
     /// no write waits for it.
     pub(super) fn read<R>(&self, long: bool, run: impl FnOnce(&mut Connection) -> R) -> Result<R, Error> {
-        if !long {
+        if !long && !self.file.wanted.load(Ordering::Relaxed) {
             match self.file.connection.try_lock() {
                 Ok(connection) => return read_on(connection, run),
                 Err(TryLockError::Poisoned(poisoned)) => return read_on(poisoned.into_inner(), run),
@@ -170,7 +173,9 @@ impl File {
 
     /// Writes one batch.
     fn serve(&self, wait: Duration) {
+        self.wanted.store(true, Ordering::Relaxed);
         let mut connection = lock(&self.connection);
+        self.wanted.store(false, Ordering::Relaxed);
         *lock(&self.writer) = Some(thread::current().id());
         if let Some(connection) = connection.as_mut() {
             write_batch(connection, &self.queue.1, wait);

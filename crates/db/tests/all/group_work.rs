@@ -93,6 +93,33 @@ testkit::on_both_engines! {
         }
     }
 
+    async fn group_writes_while_it_is_read_without_pause(store: Store) {
+        let db = open(&store.connect(), "ada");
+        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let readers: Vec<_> = (0..4)
+            .map(|_| {
+                let (db, stop) = (db.clone(), std::sync::Arc::clone(&stop));
+                tokio::spawn(async move {
+                    let mut last = 0;
+                    while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                        let found = books(&db).await;
+                        assert!(found.len() >= last);
+                        last = found.len();
+                        tokio::task::yield_now().await;
+                    }
+                })
+            })
+            .collect();
+        for id in 0..50 {
+            add(&db, id).await;
+            assert_eq!(books(&db).await, (0..=id).collect::<Vec<_>>());
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        for reader in readers {
+            reader.await.unwrap();
+        }
+    }
+
     async fn unit_that_holds_the_last_clone_closes_its_database(store: Store) {
         let root = store.connect();
         for id in 1..=5 {
