@@ -5,6 +5,7 @@
 //! conversion, [`Rule::described_as`] replaces the schema of a rule.
 
 mod distinct;
+mod either;
 mod list;
 mod number;
 mod object;
@@ -15,6 +16,7 @@ mod word;
 pub(crate) use super::rule::Arity;
 pub use super::rule::{Components, Describe, HasRule, HasSchema, Rule};
 pub use distinct::distinct;
+pub use either::either;
 pub use list::{list, values};
 pub use number::{Decimals, Integer, decimal, id, integer, limit, number, page};
 pub(super) use number::{NOT_AN_ID, whole};
