@@ -27,6 +27,15 @@ impl Migrations {
         self.component
     }
 
+    /// How many steps there are.
+    pub const fn len(&self) -> usize {
+        self.scripts.len()
+    }
+
+    pub const fn is_empty(&self) -> bool {
+        self.scripts.is_empty()
+    }
+
     /// The first `version` steps, for tests that upgrade an older database.
     #[must_use]
     pub const fn up_to(self, version: usize) -> Self {

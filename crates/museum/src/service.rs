@@ -1,6 +1,6 @@
 //! The description of the museum for the program that runs it.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use db::Migrations;
 use futures_util::{FutureExt, future::BoxFuture};
@@ -24,11 +24,16 @@ pub const SERVICE: Description = Description {
     prefix: "/v1.1",
     example_address: "https://museum.example.com",
     migrations: MIGRATIONS,
+    data_tables: &["special_event", "special_event_date", "ticket", "demo_event"],
     oauth: None,
     has_api_keys: false,
 };
 
 impl Service for Settings {
+    fn shared(&self) -> Arc<dyn Service> {
+        Arc::new(self.clone())
+    }
+
     fn description(&self) -> &'static Description {
         &SERVICE
     }

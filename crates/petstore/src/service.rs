@@ -1,6 +1,9 @@
 //! The description of the pet store for the program that runs it.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+};
 
 use db::Migrations;
 use futures_util::{FutureExt, future::BoxFuture};
@@ -47,6 +50,7 @@ pub const SERVICE: Description = Description {
     prefix: "/v3",
     example_address: "https://pets.example.com",
     migrations: MIGRATIONS,
+    data_tables: &["pet", "pet_tag", "pet_count", "pet_image", "pet_image_part", "store_order"],
     oauth: Some(Oauth { scopes: SCOPES, scheme: OAUTH, sign_up: false }),
     has_api_keys: true,
 };
@@ -83,6 +87,10 @@ impl Default for Settings {
 }
 
 impl Service for Settings {
+    fn shared(&self) -> Arc<dyn Service> {
+        Arc::new(self.clone())
+    }
+
     fn description(&self) -> &'static Description {
         &SERVICE
     }

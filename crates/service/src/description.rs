@@ -23,6 +23,8 @@ pub struct Description {
     pub example_address: &'static str,
     /// The tables.
     pub migrations: &'static [Migrations],
+    /// The tables with the data of the service, which a reset restores: not accounts, keys, tokens and quotas.
+    pub data_tables: &'static [&'static str],
     pub oauth: Option<Oauth>,
     /// Whether clients can authenticate with API keys.
     pub has_api_keys: bool,

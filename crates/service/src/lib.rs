@@ -12,7 +12,7 @@ mod instance;
 mod settings;
 mod sign_in;
 
-use std::{fmt::Debug, net::SocketAddr};
+use std::{fmt::Debug, net::SocketAddr, sync::Arc};
 
 pub use description::{Description, Oauth};
 use futures_util::future::BoxFuture;
@@ -30,6 +30,9 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// A service with its settings: the section of its name in the settings file.
 pub trait Service: Debug + Send + Sync {
+    /// The same service, to share with tasks.
+    fn shared(&self) -> Arc<dyn Service>;
+
     fn description(&self) -> &'static Description;
 
     /// Where the service listens.

@@ -1,6 +1,9 @@
 //! The description of the train service for the program that runs it.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+};
 
 use db::Migrations;
 use futures_util::{FutureExt, future::BoxFuture};
@@ -43,6 +46,20 @@ pub const SERVICE: Description = Description {
     prefix: "",
     example_address: "https://trains.example.com",
     migrations: MIGRATIONS,
+    data_tables: &[
+        "trip_seats",
+        "booking",
+        "payment",
+        "sandbox_charge",
+        "idempotency",
+        "traveller",
+        "webhook_owner",
+        "webhook_subscription",
+        "webhook_old_secret",
+        "webhook_event",
+        "webhook_delivery",
+        "webhook_attempt",
+    ],
     oauth: Some(Oauth { scopes: SCOPES, scheme: OAUTH, sign_up: true }),
     has_api_keys: false,
 };
@@ -102,6 +119,10 @@ impl Settings {
 }
 
 impl Service for Settings {
+    fn shared(&self) -> Arc<dyn Service> {
+        Arc::new(self.clone())
+    }
+
     fn description(&self) -> &'static Description {
         &SERVICE
     }

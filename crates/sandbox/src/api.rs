@@ -1,0 +1,316 @@
+//! The operations on `/sandboxes`: create and list.
+
+use axum::extract::{FromRequestParts, State};
+use http::{HeaderValue, header, request::Parts};
+use jiff::Timestamp;
+use model::{Input, Parameters, Resource};
+use utoipa::{
+    Modify, OpenApi,
+    openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
+};
+use web::{
+    App, Background, Body, Created, Problem, Query, Reply, RequestContext, Result,
+    openapi::{ApiRoutes, ProblemFormats},
+    problem::{TOO_MANY_REQUESTS, UNAUTHORIZED},
+    routes,
+};
+
+use crate::{
+    DATABASE, Sandboxes,
+    name::Name,
+    problem::{KINDS, NAME_TAKEN},
+    registry::CreateError,
+    store::{self, Sandbox},
+    token,
+};
+
+/// Where the operations are.
+pub(crate) const PATH: &str = "/sandboxes";
+
+/// How many random characters a name has that the server chooses.
+const RANDOM_NAME: usize = 12;
+
+/// What the operations need.
+#[derive(Clone)]
+pub(crate) struct Api {
+    sandboxes: Sandboxes,
+}
+
+pub(crate) fn app(sandboxes: &Sandboxes, at: usize) -> App {
+    let setup = &sandboxes.0.setup.services[at];
+    let address = format!("{}{PATH}", setup.address);
+    let (handlers, document) = ApiRoutes::new("", Document::openapi()).routes(routes!(create, list)).finish();
+    let openapi = web::openapi::at_address(web::openapi::complete(document, ProblemFormats::Json), &address);
+    web::Service {
+        title: "Sandboxes",
+        about: "Private copies of the services.",
+        api: handlers.with_state(&Api { sandboxes: sandboxes.clone() }),
+        prefix: "",
+        address: &address,
+        openapi,
+        problems: KINDS,
+        db: sandboxes.0.registry.clone(),
+        background: Background::new(DATABASE, sandboxes.0.clock.clone()),
+        limits: setup.limits,
+        validation: None,
+        xml: false,
+        key_headers: &[],
+        extra_routes: axum::Router::new(),
+        exposed: &[],
+        documentation_client: None,
+    }
+    .into_app()
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Sandboxes",
+        version = "1.0.0",
+        description = "Private copies of the services, for a student, a test run or a demo.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
+    ),
+    servers((url = "/", description = "This service")),
+    modifiers(&TokenScheme),
+    tags((name = "Sandboxes", description = "Create and list sandboxes.")),
+)]
+struct Document;
+
+/// The security scheme of control tokens.
+pub(crate) struct TokenScheme;
+
+impl Modify for TokenScheme {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some("The control token of the sandbox, or the operator's token."))
+            .build();
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("control_token", SecurityScheme::Http(bearer));
+    }
+}
+
+/// Who creates a sandbox.
+enum Creator {
+    Operator,
+    /// A client of a demo, by its address.
+    Client(String),
+}
+
+impl FromRequestParts<Api> for Creator {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
+        if parts.headers.contains_key(header::AUTHORIZATION) || !api.sandboxes.0.setup.demo {
+            return Operator::from_request_parts(parts, api).await.map(|Operator| Creator::Operator);
+        }
+        let address = RequestContext::of(&parts.extensions).map(|context| context.client_ip().to_string());
+        Ok(Creator::Client(address.unwrap_or_default()))
+    }
+}
+
+/// The operator, by the operator's token.
+struct Operator;
+
+impl FromRequestParts<Api> for Operator {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
+        match token::sent(&parts.headers) {
+            Some(hash) if hash == api.sandboxes.0.operator_hash => Ok(Operator),
+            _ => Err(unauthorized("This operation needs the operator's token, as a bearer token.")),
+        }
+    }
+}
+
+pub(crate) fn unauthorized(detail: &'static str) -> Problem {
+    Problem::new(&UNAUTHORIZED, detail)
+        .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"Sandboxes\""))
+}
+
+/// A sandbox to be.
+#[derive(Debug, Clone, Input)]
+struct NewSandbox {
+    /// Lower-case letters, digits and dashes. The server chooses a name if there is none.
+    #[field(rule = text(1..=32).pattern("^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"), example = "ada")]
+    name: Option<String>,
+    /// A class that the sandbox belongs to.
+    #[field(rule = text(1..=32).pattern("^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"), example = "monday")]
+    class: Option<String>,
+}
+
+/// A sandbox that was created.
+#[derive(Debug, Clone, Resource)]
+pub(crate) struct CreatedSandbox {
+    #[field(rule = text(1..))]
+    name: String,
+    /// The token for the controls. It is shown only here.
+    #[field(rule = text(1..))]
+    control_token: String,
+    /// The address of the controls.
+    #[field(rule = text(1..))]
+    control_url: String,
+    /// When the sandbox is deleted if it is not used.
+    expires_at: Timestamp,
+    #[field(items = 0..=10)]
+    services: Vec<SandboxService>,
+}
+
+/// A service of a sandbox.
+#[derive(Debug, Clone, Resource)]
+pub(crate) struct SandboxService {
+    #[field(rule = text(1..))]
+    name: String,
+    #[field(rule = text(1..))]
+    base_url: String,
+    #[field(rule = text(1..))]
+    docs: String,
+    #[field(rule = text(1..))]
+    openapi: String,
+    /// How to sign in, in words.
+    #[field(rule = text(1..))]
+    sign_in: Option<String>,
+}
+
+/// A sandbox.
+#[derive(Debug, Clone, Resource)]
+pub(crate) struct SandboxInfo {
+    #[field(rule = text(1..))]
+    name: String,
+    #[field(rule = text(1..))]
+    class: Option<String>,
+    created_at: Timestamp,
+    used_at: Timestamp,
+    /// When the sandbox is deleted if it is not used.
+    expires_at: Timestamp,
+    #[field(items = 0..=10)]
+    services: Vec<SandboxService>,
+}
+
+impl Sandboxes {
+    fn services_of(&self, name: &str) -> Vec<SandboxService> {
+        let service = |setup: &crate::ServiceSetup| {
+            let description = setup.service.description();
+            let address = format!("{}/sandbox/{name}", setup.address);
+            SandboxService {
+                name: description.name.into(),
+                base_url: format!("{address}{}", description.prefix),
+                docs: format!("{address}/docs"),
+                openapi: format!("{address}/openapi.json"),
+                sign_in: setup.service.sign_in_help(true),
+            }
+        };
+        self.0.setup.services.iter().map(service).collect()
+    }
+
+    pub(crate) fn info(&self, row: &Sandbox) -> SandboxInfo {
+        SandboxInfo {
+            name: row.name.clone(),
+            class: row.class.clone(),
+            created_at: row.created_at,
+            used_at: row.used_at,
+            expires_at: self.expires_at(row),
+            services: self.services_of(&row.name),
+        }
+    }
+}
+
+/// Create a sandbox
+///
+/// In a demo any client can create some. Otherwise the operator's token is needed.
+#[utoipa::path(
+    post, path = "/", operation_id = "createSandbox", tag = "Sandboxes",
+    request_body = NewSandbox,
+    responses(
+        (status = 201, description = "The sandbox can be used.", body = CreatedSandbox,
+            headers(("Location" = String, description = "Where its controls are."))),
+        (status = 409, description = "The name is taken."),
+    ),
+    security((), ("control_token" = [])),
+)]
+async fn create(
+    creator: Creator,
+    State(Api { sandboxes }): State<Api>,
+    Body(new): Body<NewSandbox>,
+) -> Result<Created<CreatedSandbox>> {
+    let chosen = new.name.unwrap_or_else(|| sandboxes.0.setup.random.code(RANDOM_NAME));
+    let name =
+        Name::new(&chosen).ok_or_else(|| Problem::invalid_at("#/name", "must not begin with template"))?;
+    let creator = match creator {
+        Creator::Operator => None,
+        Creator::Client(address) => Some(address),
+    };
+    let (row, control_token) =
+        sandboxes.create(&name, new.class, creator).await.map_err(|error| match error {
+            CreateError::Taken => Problem::new(&NAME_TAKEN, "There is a sandbox with this name already."),
+            CreateError::TooMany => Problem::new(
+                &TOO_MANY_REQUESTS,
+                "There are as many sandboxes as there can be. Try again later.",
+            )
+            .retry_after(600),
+            CreateError::TooManyOfAddress => Problem::new(
+                &TOO_MANY_REQUESTS,
+                "As many sandboxes as an address can create exist already. Delete one, or use it.",
+            )
+            .retry_after(600),
+            CreateError::Failed(problem) => problem,
+        })?;
+    let services = sandboxes.services_of(name.as_str());
+    let control_url = control_url(&sandboxes, &name);
+    let body = CreatedSandbox {
+        name: name.to_string(),
+        control_token,
+        control_url: control_url.clone(),
+        expires_at: sandboxes.expires_at(&row),
+        services,
+    };
+    Ok(Created { location: Some(control_url), body })
+}
+
+/// The address of the controls, on the listener of the first service.
+fn control_url(sandboxes: &Sandboxes, name: &Name) -> String {
+    let address = sandboxes.0.setup.services.first().map_or("", |setup| &setup.address);
+    format!("{address}{}{}", name.path(), crate::front::CONTROL)
+}
+
+#[derive(Parameters)]
+struct ListQuery {
+    /// Only the sandboxes of this class.
+    #[field(rule = text(1..=32))]
+    class: Option<String>,
+    /// Only sandboxes after this name.
+    #[field(rule = text(1..=32))]
+    after: Option<String>,
+    /// How many sandboxes the answer has.
+    #[field(rule = limit(200), default = 100)]
+    limit: i64,
+}
+
+/// Sandboxes in the order of their names.
+#[derive(Debug, Clone, Resource)]
+struct SandboxList {
+    #[field(items = 0..=200)]
+    sandboxes: Vec<SandboxInfo>,
+}
+
+/// List sandboxes
+///
+/// In the order of their names. The operator's token is needed.
+#[utoipa::path(
+    get, path = "/", operation_id = "listSandboxes", tag = "Sandboxes",
+    params(ListQuery),
+    responses((status = 200, description = "The sandboxes.", body = SandboxList)),
+    security(("control_token" = [])),
+)]
+async fn list(
+    _operator: Operator,
+    State(Api { sandboxes }): State<Api>,
+    Query(ListQuery { class, after, limit }): Query<ListQuery>,
+) -> Result<Reply<SandboxList>> {
+    let rows = sandboxes
+        .0
+        .registry
+        .read(move |tx| store::list(tx, class.as_deref(), after.as_deref().unwrap_or_default(), limit));
+    let rows: Vec<Sandbox> = rows.await?;
+    Ok(Reply(SandboxList { sandboxes: rows.iter().map(|row| sandboxes.info(row)).collect() }))
+}

@@ -1,0 +1,133 @@
+//! Bodies of a call.
+
+use std::{borrow::Cow, io::Read};
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use flate2::read::GzDecoder;
+use http::header;
+use web::redact;
+
+use super::{MOST_BODY_BYTES, Message, RecordedBody, headers::Headers};
+
+/// The beginning of a body as it was sent. It is decompressed and redacted when it is shown, as that takes longer than to record
+/// a call may take.
+#[derive(Default)]
+pub(super) struct KeptBody {
+    bytes: Box<[u8]>,
+    /// The length of the whole body.
+    length: u64,
+    compressed: bool,
+}
+
+impl KeptBody {
+    /// Keeps the beginning of a body, of which at least the first [`MOST_BODY_BYTES`] are passed.
+    pub(super) fn new(message: &Message<'_>) -> Self {
+        let length = message.length.max(message.body.len() as u64);
+        let encoding = message.headers.get(header::CONTENT_ENCODING);
+        KeptBody {
+            bytes: first(message.body).into(),
+            length,
+            compressed: encoding.is_some_and(|encoding| encoding == "gzip"),
+        }
+    }
+
+    /// The length of the whole body as it was sent.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The bytes that it takes.
+    pub(super) fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The body without its compression and without secrets. `headers` are those of its message.
+    pub(super) fn plain(&self, headers: &Headers) -> PlainBody {
+        let media_type = headers.get(&header::CONTENT_TYPE);
+        let media_type = media_type.as_deref();
+        let (bytes, length, truncated) = match self.compressed {
+            true => self.decompressed(),
+            false => (Cow::from(&*self.bytes), self.length, self.length > self.bytes.len() as u64),
+        };
+        let mut bytes = redacted(media_type, first(&bytes), truncated).into_owned();
+        // Redaction may make a body longer.
+        let truncated = truncated || bytes.len() > MOST_BODY_BYTES;
+        bytes.truncate(MOST_BODY_BYTES);
+        PlainBody { bytes, length, truncated }
+    }
+
+    /// The beginning of a compressed body, its length as far as it is known, and whether there is more.
+    fn decompressed(&self) -> (Cow<'_, [u8]>, u64, bool) {
+        let mut bytes = Vec::new();
+        // One more than is shown, so that a longer body is noticed. The beginning of a body ends with an error.
+        let read = GzDecoder::new(&*self.bytes).take(MOST_BODY_BYTES as u64 + 1).read_to_end(&mut bytes);
+        let truncated = read.is_err() || bytes.len() > MOST_BODY_BYTES;
+        let length = if bytes.is_empty() { self.length } else { bytes.len() as u64 };
+        (bytes.into(), length, truncated)
+    }
+}
+
+/// The beginning of a body without its compression, with secrets redacted.
+pub(super) struct PlainBody {
+    pub(super) bytes: Vec<u8>,
+    /// The length of the whole body, or, of a compressed one, of what could be decompressed.
+    pub(super) length: u64,
+    pub(super) truncated: bool,
+}
+
+impl PlainBody {
+    /// The body as text, if it is UTF-8.
+    pub(super) fn text(&self) -> Option<&str> {
+        as_text(&self.bytes, self.truncated)
+    }
+
+    pub(super) fn base64(&self) -> String {
+        BASE64_STANDARD.encode(&self.bytes)
+    }
+
+    /// The body as JSON shows it; none if it is empty.
+    pub(super) fn shown(&self) -> Option<RecordedBody> {
+        if self.length == 0 {
+            return None;
+        }
+        let text = self.text();
+        Some(RecordedBody {
+            base64: text.is_none(),
+            text: text.map_or_else(|| self.base64(), str::to_owned),
+            length: i64::try_from(self.length).unwrap_or(i64::MAX),
+            truncated: self.truncated,
+        })
+    }
+}
+
+/// A body without secrets.
+fn redacted<'b>(media_type: Option<&str>, bytes: &'b [u8], truncated: bool) -> Cow<'b, [u8]> {
+    if let Some(text) = as_text(bytes, truncated) {
+        return match redact::body(media_type, text) {
+            Cow::Borrowed(text) => text.as_bytes().into(),
+            Cow::Owned(text) => text.into_bytes().into(),
+        };
+    }
+    if media_type.is_some_and(|media_type| media_type.starts_with("image/")) {
+        return bytes.into();
+    }
+    // A secret must not appear because another byte of the body is wrong.
+    let text = String::from_utf8_lossy(bytes);
+    let redacted = redact::body(media_type, &text);
+    if redacted == text { bytes.into() } else { redacted.into_owned().into_bytes().into() }
+}
+
+/// The bytes as text, if they are UTF-8. A character that the limit has cut is left out.
+fn as_text(bytes: &[u8], truncated: bool) -> Option<&str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Some(text),
+        Err(error) if error.error_len().is_none() && truncated => {
+            std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()
+        }
+        Err(_) => None,
+    }
+}
+
+fn first(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.len().min(MOST_BODY_BYTES)]
+}

@@ -1,0 +1,209 @@
+//! A recorded call.
+
+use std::{
+    borrow::Cow,
+    fmt,
+    net::IpAddr,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use http::{HeaderMap, Method, StatusCode, Version};
+use jiff::Timestamp;
+use uuid::Uuid;
+use web::redact;
+
+use super::{
+    body::{KeptBody, PlainBody},
+    headers::Headers,
+};
+
+/// How much of a path, of a query, or of another text of a call is kept, in bytes.
+const MOST_TEXT_BYTES: usize = 4 << 10;
+
+/// How many events, and how many deliveries, an entry lists.
+const MOST_CAUSED: usize = 100;
+
+/// A call that was answered, or whose connection was closed.
+#[derive(Debug, Clone, Copy)]
+pub struct NewCall<'a> {
+    pub service: &'static str,
+    /// The `operationId`; none for pages, documents, and paths that do not exist.
+    pub operation: Option<&'a str>,
+    pub request_id: &'a str,
+    /// When it began, by the clock of the sandbox.
+    pub time: Timestamp,
+    pub duration: Duration,
+    pub user: Option<&'a str>,
+    /// The id of the OAuth client, or the name of the API key.
+    pub client: Option<&'a str>,
+    pub address: IpAddr,
+    pub version: Version,
+    pub method: &'a Method,
+    /// Without the prefix of the sandbox.
+    pub path: &'a str,
+    pub query: Option<&'a str>,
+    pub request: Message<'a>,
+    /// None if the head of the answer was not sent.
+    pub status: Option<StatusCode>,
+    pub answer: Message<'a>,
+    /// The kind of the problem that was answered.
+    pub problem: Option<&'a str>,
+    /// The fault that was applied to the answer, by its name in the log.
+    pub fault: Option<&'static str>,
+    /// Whether the answer was not sent, or not to its end.
+    pub aborted: bool,
+    pub events: &'a [Uuid],
+    pub deliveries: &'a [Uuid],
+}
+
+/// The headers of a message, and the beginning of its body.
+#[derive(Debug, Clone, Copy)]
+pub struct Message<'a> {
+    pub headers: &'a HeaderMap,
+    /// At least the first [`MOST_BODY_BYTES`](super::MOST_BODY_BYTES) of the body.
+    pub body: &'a [u8],
+    /// The length of the whole body.
+    pub length: u64,
+}
+
+/// A recorded call. Long texts are cut. Its query, headers and bodies are private, as they have secrets, which are redacted when
+/// they are shown.
+pub struct Entry {
+    /// Grows by one with each call.
+    pub number: u64,
+    pub service: &'static str,
+    pub operation: Option<Box<str>>,
+    pub request_id: Box<str>,
+    pub time: Timestamp,
+    pub duration: Duration,
+    pub user: Option<Box<str>>,
+    pub client: Option<Box<str>>,
+    pub address: IpAddr,
+    pub version: Version,
+    pub method: Method,
+    pub path: Box<str>,
+    query: Option<Box<str>>,
+    pub(super) headers: Headers,
+    pub(super) body: KeptBody,
+    pub status: Option<StatusCode>,
+    pub(super) answer_headers: Headers,
+    pub(super) answer_body: KeptBody,
+    pub problem: Option<Box<str>>,
+    pub fault: Option<&'static str>,
+    pub aborted: bool,
+    caused: Mutex<Caused>,
+}
+
+/// What a call caused.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Caused {
+    pub events: Vec<Uuid>,
+    pub deliveries: Vec<Uuid>,
+}
+
+impl Entry {
+    pub(super) fn new(call: &NewCall<'_>) -> Self {
+        let caused = Caused { events: first(call.events), deliveries: first(call.deliveries) };
+        Entry {
+            number: 0,
+            service: call.service,
+            operation: call.operation.map(Box::from),
+            request_id: cut(call.request_id),
+            time: call.time,
+            duration: call.duration,
+            user: call.user.map(cut),
+            client: call.client.map(cut),
+            address: call.address,
+            version: call.version,
+            method: call.method.clone(),
+            path: cut(call.path),
+            query: call.query.map(cut),
+            headers: Headers::new(call.request.headers),
+            body: KeptBody::new(&call.request),
+            status: call.status,
+            answer_headers: Headers::new(call.answer.headers),
+            answer_body: KeptBody::new(&call.answer),
+            problem: call.problem.map(Box::from),
+            fault: call.fault,
+            aborted: call.aborted,
+            caused: Mutex::new(caused),
+        }
+    }
+
+    /// What the call caused so far.
+    pub fn caused(&self) -> Caused {
+        self.caused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Adds what the call caused, within the limit, and returns the bytes that it takes.
+    pub(super) fn add_caused(&self, events: &[Uuid], deliveries: &[Uuid]) -> usize {
+        let mut caused = self.caused.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = caused.events.len() + caused.deliveries.len();
+        let Caused { events: known_events, deliveries: known_deliveries } = &mut *caused;
+        for (known, more) in [(known_events, events), (known_deliveries, deliveries)] {
+            let room = MOST_CAUSED.saturating_sub(known.len());
+            known.extend(more.iter().take(room));
+        }
+        (caused.events.len() + caused.deliveries.len() - before) * size_of::<Uuid>()
+    }
+
+    /// The query, with secrets redacted.
+    pub fn query(&self) -> Option<Cow<'_, str>> {
+        self.query.as_deref().map(redact::form)
+    }
+
+    /// The path with the query, with secrets redacted.
+    pub fn target(&self) -> String {
+        match self.query() {
+            Some(query) => format!("{}?{query}", self.path),
+            None => self.path.to_string(),
+        }
+    }
+
+    pub(super) fn plain_body(&self) -> PlainBody {
+        self.body.plain(&self.headers)
+    }
+
+    pub(super) fn plain_answer_body(&self) -> PlainBody {
+        self.answer_body.plain(&self.answer_headers)
+    }
+
+    /// The bytes that it takes.
+    pub(super) fn size(&self) -> usize {
+        let texts = [&self.operation, &self.user, &self.client, &self.query, &self.problem];
+        let texts: usize = texts.into_iter().flatten().map(|text| text.len()).sum();
+        let caused = self.caused();
+        size_of::<Self>()
+            + texts
+            + self.request_id.len()
+            + self.path.len()
+            + self.method.as_str().len()
+            + self.headers.size()
+            + self.answer_headers.size()
+            + self.body.size()
+            + self.answer_body.size()
+            + (caused.events.len() + caused.deliveries.len()) * size_of::<Uuid>()
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut entry = f.debug_struct("Entry");
+        entry.field("number", &self.number).field("method", &self.method).field("path", &self.path);
+        entry.field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
+fn first(ids: &[Uuid]) -> Vec<Uuid> {
+    ids[..ids.len().min(MOST_CAUSED)].to_vec()
+}
+
+/// The beginning of a text, up to a limit.
+fn cut(text: &str) -> Box<str> {
+    let mut end = text.len().min(MOST_TEXT_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text[..end].into()
+}

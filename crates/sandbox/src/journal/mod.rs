@@ -1,0 +1,115 @@
+//! The journal of a sandbox: its last calls, in memory.
+//!
+//! - [`Recorder`]: the observer of an instance, which records its calls. [`NewCall`] is a call, and [`Entry`] what is kept of it.
+//! - [`Filter`]: which entries are listed or followed; [`JournalQuery`] is how a client states it.
+//! - [`Follower`]: new entries as they are recorded, for Server-Sent Events.
+//! - [`CallSummary`], [`JournalCall`]: entries as JSON; [`har`] and [`curl`] export them.
+//!
+//! A journal is bounded by entries and by bytes, and all journals of a process together by [`JournalMemory`]; the oldest entries
+//! are dropped first.
+
+mod body;
+mod call;
+mod curl;
+mod entry;
+mod filter;
+mod follow;
+mod har;
+mod headers;
+mod memory;
+mod observed;
+mod ring;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use ring::Ring;
+
+pub use call::{CallSummary, Caller, Header, JournalCall, RecordedBody};
+pub use curl::curl;
+pub use entry::{Caused, Entry, Message, NewCall};
+pub use filter::{Filter, JournalQuery, StatusFilter};
+pub use follow::{Followed, Follower, MOST_FOLLOWERS};
+pub use har::{Har, har};
+pub use memory::JournalMemory;
+pub use observed::Recorder;
+
+/// The most entries of a journal.
+pub const MOST_ENTRIES: usize = 1000;
+
+/// The most bytes of a journal.
+pub const MOST_BYTES: usize = 8 << 20;
+
+/// How much of a body is kept, in bytes.
+pub const MOST_BODY_BYTES: usize = 16 << 10;
+
+/// The journal of a sandbox.
+pub struct Journal {
+    ring: Mutex<Ring>,
+    /// The number of the last entry; changes wake the followers.
+    last: watch::Sender<u64>,
+}
+
+impl Journal {
+    pub fn new(memory: &JournalMemory) -> Self {
+        Journal { ring: Mutex::new(Ring::new(memory.clone())), last: watch::Sender::new(0) }
+    }
+
+    /// Adds a call, and returns its number. The lock is held for a few pointer operations, here and by readers, so that a call
+    /// does not wait.
+    pub fn record(&self, call: &NewCall<'_>) -> u64 {
+        let entry = Entry::new(call);
+        let (number, dropped) = self.ring().push(entry);
+        self.last.send_if_modified(|last| {
+            let is_newer = number > *last;
+            *last = number.max(*last);
+            is_newer
+        });
+        // Freed after the lock is released.
+        drop(dropped);
+        number
+    }
+
+    /// Adds what a call caused after it was recorded; `false` when the entry was dropped.
+    pub fn add_caused(&self, number: u64, events: &[Uuid], deliveries: &[Uuid]) -> bool {
+        self.ring().add_caused(number, events, deliveries)
+    }
+
+    /// The entries that pass a filter, the newest first.
+    pub fn list(&self, filter: &Filter) -> Vec<Arc<Entry>> {
+        let entries = self.ring().newest_first(filter.since);
+        entries.into_iter().filter(|entry| filter.passes(entry)).take(filter.limit).collect()
+    }
+
+    pub fn get(&self, number: u64) -> Option<Arc<Entry>> {
+        self.ring().get(number)
+    }
+
+    /// Drops all entries. The numbers go on.
+    pub fn clear(&self) {
+        let dropped = self.ring().clear();
+        drop(dropped);
+    }
+
+    /// Ends all followers, and records no more calls.
+    pub fn close(&self) {
+        let dropped = self.ring().close();
+        self.last.send_modify(|_| {});
+        drop(dropped);
+    }
+
+    /// The new entries that pass a filter. With `since`, those after that number come first, as far as the journal has them.
+    /// `None` when there are [`MOST_FOLLOWERS`] already.
+    pub fn follow(self: &Arc<Self>, filter: Filter) -> Option<Follower> {
+        Follower::new(self, filter)
+    }
+
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! The bounds of a journal.
+
+use super::*;
+
+/// Records a call with a body of this many bytes on both sides.
+fn record_large(journal: &Journal, bytes: usize) -> u64 {
+    let body = vec![b'x'; bytes];
+    with_call(|call| {
+        let request = Message { body: &body, length: bytes as u64, ..call.request };
+        let answer = Message { body: &body, length: bytes as u64, ..call.answer };
+        journal.record(&NewCall { request, answer, ..call })
+    })
+}
+
+#[test]
+fn oldest_entries_are_dropped_after_the_limit_of_entries() {
+    let journal = journal();
+    for number in 1..=1005 {
+        assert_eq!(record(&journal), number);
+    }
+    let listed = numbers(&journal.list(&Filter::default()));
+    assert_eq!(listed, (6..=1005).rev().collect::<Vec<_>>());
+    assert!(journal.get(5).is_none());
+    assert_eq!(journal.get(6).unwrap().number, 6);
+    assert!(journal.get(1006).is_none());
+}
+
+#[test]
+fn oldest_entries_are_dropped_after_the_limit_of_bytes() {
+    let memory = JournalMemory::new(64 << 20);
+    let journal = Journal::new(&memory);
+    for _ in 0..1000 {
+        record_large(&journal, 100_000);
+    }
+    let kept = journal.list(&Filter::default());
+    let bytes: usize = kept.iter().map(|entry| entry.size()).sum();
+    assert_eq!((journal.ring().bytes(), memory.used()), (bytes, bytes));
+    assert!(bytes <= MOST_BYTES && bytes + kept[0].size() > MOST_BYTES, "{bytes}");
+    assert_eq!(kept[0].number, 1000);
+    assert!((200..256).contains(&kept.len()), "{}", kept.len());
+}
+
+#[test]
+fn entry_of_an_extreme_call_is_bounded() {
+    let journal = journal();
+    let long = "ü".repeat(100_000);
+    let many: HeaderMap = (0..2000)
+        .map(|number| (format!("x-{number}").parse().unwrap(), "v".repeat(50).parse().unwrap()))
+        .collect();
+    let ids = vec![Uuid::nil(); 1000];
+    let number = with_call(|call| {
+        let request = Message { headers: &many, body: long.as_bytes(), length: u64::MAX };
+        let answer = Message { headers: &many, body: long.as_bytes(), length: 0 };
+        let (path, query) = (long.as_str(), Some(long.as_str()));
+        let (user, client, request_id) = (Some(path), Some(path), path);
+        journal.record(&NewCall {
+            request,
+            answer,
+            path,
+            query,
+            user,
+            client,
+            request_id,
+            events: &ids,
+            deliveries: &ids,
+            ..call
+        })
+    });
+    let entry = journal.get(number).unwrap();
+    assert!(entry.size() < 96 << 10, "{}", entry.size());
+    assert_eq!((entry.path.len(), entry.caused().events.len()), (4096, 100));
+    assert!(journal.add_caused(number, &ids, &[]));
+    assert_eq!(entry.caused().events.len(), 100);
+}
+
+#[test]
+fn journals_share_a_limit_and_each_keeps_its_last_calls() {
+    let memory = JournalMemory::new(1 << 20);
+    let (busy, quiet) = (Journal::new(&memory), Journal::new(&memory));
+    for _ in 0..100 {
+        record_large(&busy, 16 << 10);
+    }
+    assert!(memory.used() <= 1 << 20, "{}", memory.used());
+    for _ in 0..5 {
+        record_large(&quiet, 10 << 10);
+    }
+    // The journal that was first has used up the memory; the other one has what is guaranteed to it.
+    assert_eq!(numbers(&quiet.list(&Filter::default())), [5, 4, 3]);
+    assert!(memory.used() <= (1 << 20) + (64 << 10), "{}", memory.used());
+    record_large(&busy, 16 << 10);
+    assert!(memory.used() <= 1 << 20, "{}", memory.used());
+    drop(busy);
+    drop(quiet);
+    assert_eq!(memory.used(), 0);
+}
+
+#[test]
+fn cleared_journal_has_no_entries_and_its_numbers_go_on() {
+    let memory = JournalMemory::new(1 << 20);
+    let journal = Journal::new(&memory);
+    record(&journal);
+    record(&journal);
+    journal.clear();
+    assert!(journal.list(&Filter::default()).is_empty());
+    assert_eq!(memory.used(), 0);
+    assert!(journal.get(2).is_none());
+    assert_eq!(record(&journal), 3);
+    assert_eq!(numbers(&journal.list(&Filter::default())), [3]);
+}
+
+#[test]
+fn threads_that_record_at_once_get_different_numbers() {
+    let journal = journal();
+    let mut all: Vec<u64> = std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..4).map(|_| scope.spawn(|| (0..200).map(|_| record(&journal)).collect::<Vec<_>>())).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    all.sort_unstable();
+    assert_eq!(all, (1..=800).collect::<Vec<_>>());
+    assert_eq!(numbers(&journal.list(&Filter::default())), (1..=800).rev().collect::<Vec<_>>());
+}
+
+#[test]
+fn caused_events_and_deliveries_are_added_while_the_entry_exists() {
+    let journal = journal();
+    let (event, delivery, late) = (Uuid::from_u128(1), Uuid::from_u128(2), Uuid::from_u128(3));
+    let number =
+        with_call(|call| journal.record(&NewCall { events: &[event], deliveries: &[delivery], ..call }));
+    let before = journal.ring().bytes();
+    assert!(journal.add_caused(number, &[], &[late]));
+    assert_eq!(journal.ring().bytes(), before + 16);
+    let call = journal.get(number).unwrap().call();
+    assert_eq!((call.events, call.deliveries), (vec![event], vec![delivery, late]));
+    journal.clear();
+    assert_eq!(journal.ring().bytes(), 0);
+    assert!(!journal.add_caused(number, &[], &[late]));
+    assert!(!journal.add_caused(number + 1, &[], &[late]));
+}

@@ -1,0 +1,59 @@
+mod bodies;
+mod curl;
+mod follow;
+mod har;
+mod limits;
+mod list;
+mod observed;
+mod secrets;
+
+use std::{sync::Arc, time::Duration};
+
+use http::{HeaderMap, Method, StatusCode, Version};
+
+use super::*;
+
+fn journal() -> Arc<Journal> {
+    Arc::new(Journal::new(&JournalMemory::new(64 << 20)))
+}
+
+fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+    pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+}
+
+/// Calls `use_call` with a call, which it can change.
+fn with_call<R>(use_call: impl FnOnce(NewCall<'_>) -> R) -> R {
+    let request = headers(&[("host", "pets.example.com"), ("content-type", "application/json")]);
+    let answer = headers(&[("content-type", "application/problem+json"), ("location", "/v3/pet/1")]);
+    use_call(NewCall {
+        service: "petstore",
+        operation: Some("addPet"),
+        request_id: "r-1",
+        time: "2026-03-01T12:00:00.5Z".parse().unwrap(),
+        duration: Duration::from_micros(3250),
+        user: Some("demo"),
+        client: Some("client-1"),
+        address: "192.0.2.7".parse().unwrap(),
+        version: Version::HTTP_11,
+        method: &Method::POST,
+        path: "/v3/pet",
+        query: Some("dry=1"),
+        request: Message { headers: &request, body: br#"{"name": "doggie"}"#, length: 18 },
+        status: Some(StatusCode::CONFLICT),
+        answer: Message { headers: &answer, body: b"{}", length: 2 },
+        problem: Some("conflict"),
+        fault: None,
+        aborted: false,
+        events: &[],
+        deliveries: &[],
+    })
+}
+
+/// Records the call, and returns its number.
+fn record(journal: &Journal) -> u64 {
+    with_call(|call| journal.record(&call))
+}
+
+fn numbers(entries: &[Arc<Entry>]) -> Vec<u64> {
+    entries.iter().map(|entry| entry.number).collect()
+}

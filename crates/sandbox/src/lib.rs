@@ -1,0 +1,135 @@
+//! Sandboxes: isolated instances of all services, each with its own data, clock and controls.
+//!
+//! A sandbox is addressed by a path prefix on the listener of each service: `/sandbox/ada/v3/pet/1`. [`Sandboxes::app`] stands in
+//! front of a service and sends each request to the sandbox that it names, or to the root service. A sandbox is opened when it is
+//! first used ([`open`]), and closed when it is idle. The registry ([`store`]) is shared by all processes on one database.
+
+mod api;
+mod caller;
+mod control;
+pub mod fault;
+mod front;
+mod glob;
+pub mod journal;
+mod method;
+mod name;
+mod open;
+mod problem;
+mod registry;
+mod store;
+mod template;
+mod token;
+
+use std::{sync::Arc, time::Duration};
+
+use db::{Databases, Db, Migrations};
+use futures_util::future::BoxFuture;
+use identity::Hashing;
+use jiff::SignedDuration;
+pub use method::Method;
+pub use name::Name;
+use open::Opened;
+use service::Service;
+pub use token::operator_token;
+use web::{App, Clock, InstallationSecret, Random, RequestLimits};
+
+/// The tables of the registry.
+pub const MIGRATIONS: &[Migrations] = &[model::migrations!("sandbox")];
+
+/// The name of the registry's database.
+pub const DATABASE: &str = "sandbox";
+
+/// How many sandboxes there can be, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// How many there can be in all.
+    pub most: u32,
+    /// How many a client address can create in a demo.
+    pub per_address: u32,
+    /// How many can be open in a process.
+    pub open: usize,
+    /// After this time without a call, a sandbox is deleted.
+    pub lifetime: SignedDuration,
+    /// After this time without a call, a sandbox is closed.
+    pub idle: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            most: 1000,
+            per_address: 20,
+            open: 100,
+            lifetime: SignedDuration::from_hours(24),
+            idle: Duration::from_secs(300),
+        }
+    }
+}
+
+/// What sandboxes are made of.
+pub struct Setup {
+    pub databases: Databases,
+    pub random: Random,
+    /// Whether any client can create sandboxes.
+    pub demo: bool,
+    pub limits: Limits,
+    /// The operator's token, which can do everything.
+    pub operator_token: String,
+    pub services: Vec<ServiceSetup>,
+}
+
+/// A service, and what its instances in sandboxes are opened with.
+pub struct ServiceSetup {
+    pub service: Arc<dyn Service>,
+    /// The public address of the root instance.
+    pub address: String,
+    pub limits: RequestLimits,
+    /// Whether only this machine can reach the service.
+    pub is_local: bool,
+    pub secret: InstallationSecret,
+    pub hashing: Hashing,
+}
+
+/// All sandboxes of a process. Cloning it is cheap.
+#[derive(Clone)]
+pub struct Sandboxes(Arc<Inner>);
+
+struct Inner {
+    setup: Setup,
+    registry: Db,
+    /// The machine's clock: the registry lives by it.
+    clock: Clock,
+    opened: Opened,
+    /// Held while the template is made.
+    template: tokio::sync::Mutex<bool>,
+    operator_hash: Vec<u8>,
+}
+
+impl Sandboxes {
+    /// Opens the registry. Blocks; call it at start-up, or on a blocking thread.
+    pub fn open(setup: Setup) -> Result<Self, db::OpenError> {
+        let registry = setup.databases.open(DATABASE, MIGRATIONS)?;
+        Ok(Sandboxes(Arc::new(Inner {
+            operator_hash: token::hash(&setup.operator_token),
+            opened: Opened::new(setup.limits.open),
+            setup,
+            registry,
+            clock: Clock::system(),
+            template: tokio::sync::Mutex::default(),
+        })))
+    }
+
+    /// The application of a listener: the sandboxes in front of the root instance of a service.
+    pub fn app(&self, service: &str, root: App) -> App {
+        front::app(self, service, root)
+    }
+
+    /// Runs the background work until `stop` ends, and closes all sandboxes.
+    pub async fn run(self, stop: BoxFuture<'static, ()>) {
+        tokio::select! {
+            () = self.keep_up() => {}
+            () = stop => {}
+        }
+        self.0.opened.close_all().await;
+    }
+}

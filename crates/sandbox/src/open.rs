@@ -1,0 +1,363 @@
+//! The sandboxes that are open in this process.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use db::Db;
+use futures_util::FutureExt;
+use tokio::{
+    sync::{OnceCell, OwnedSemaphorePermit, Semaphore, watch},
+    task::JoinHandle,
+};
+use web::{
+    App, Clock, ClockState, ControlState, Controls, Problem, Result,
+    problem::{NOT_FOUND, UNAVAILABLE},
+};
+
+use crate::{
+    Sandboxes,
+    name::Name,
+    registry::REMEMBERED,
+    store::{self, Sandbox, Status},
+};
+
+/// How many calls of a sandbox can run at the same time.
+const CALLS: u32 = 1000;
+
+/// How often the use of a sandbox is noted in the registry.
+const NOTED: Duration = Duration::from_secs(60);
+
+/// How often the changes of other processes are read, how old the view of the registry may be when a call starts, and how long a
+/// change waits until every process has seen it.
+const POLL: Duration = Duration::from_millis(200);
+const FRESH: Duration = Duration::from_millis(400);
+const SEEN: Duration = Duration::from_millis(500);
+
+/// How often idle sandboxes are closed, and expired ones deleted.
+const UPKEEP: Duration = Duration::from_secs(10);
+
+pub(crate) struct Opened {
+    most: usize,
+    all: RwLock<HashMap<Name, Arc<OpenSandbox>>>,
+    start: Instant,
+    /// The number of the last change that was read; held while changes are read.
+    view: tokio::sync::Mutex<i64>,
+    /// When changes were read last, in milliseconds since the start, and 1; 0 before the first time.
+    seen: AtomicU64,
+    /// Wakes the background work when a sandbox was opened.
+    first: tokio::sync::Notify,
+}
+
+/// A sandbox that is open.
+pub(crate) struct OpenSandbox {
+    pub(crate) name: Name,
+    row: RwLock<Arc<Sandbox>>,
+    pub(crate) clock: Clock,
+    pub(crate) controls: Controls,
+    calls: Arc<Semaphore>,
+    services: Vec<OnceCell<OpenService>>,
+    pub(crate) control: OnceCell<App>,
+    /// When it was last used, and when that was last noted, in milliseconds since the start.
+    used: AtomicU64,
+    noted: AtomicU64,
+}
+
+/// A service of a sandbox that is open.
+pub(crate) struct OpenService {
+    pub(crate) app: App,
+    pub(crate) db: Db,
+    stop: watch::Sender<bool>,
+    background: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Opened {
+    pub(crate) fn new(most: usize) -> Self {
+        Opened {
+            most,
+            all: RwLock::default(),
+            start: Instant::now(),
+            view: tokio::sync::Mutex::default(),
+            seen: AtomicU64::new(0),
+            first: tokio::sync::Notify::new(),
+        }
+    }
+
+    fn find(&self, name: &Name) -> Option<Arc<OpenSandbox>> {
+        self.all.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    fn list(&self) -> Vec<Arc<OpenSandbox>> {
+        self.all.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Whether the changes of other processes were read a short time ago.
+    fn is_fresh(&self) -> bool {
+        let seen = self.seen.load(Ordering::Acquire);
+        seen > 0 && self.millis() - (seen - 1) < FRESH.as_millis() as u64
+    }
+
+    fn millis(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Closes a sandbox, if it is open, after its running calls.
+    pub(crate) async fn close(&self, name: &Name) {
+        if let Some(sandbox) = self.remove(name) {
+            sandbox.close().await;
+        }
+    }
+
+    /// Takes a sandbox out: no new call uses it.
+    fn remove(&self, name: &Name) -> Option<Arc<OpenSandbox>> {
+        self.all.write().unwrap_or_else(PoisonError::into_inner).remove(name)
+    }
+
+    pub(crate) async fn close_all(&self) {
+        let all: Vec<_> = self.all.write().unwrap_or_else(PoisonError::into_inner).drain().collect();
+        for (_, sandbox) in all {
+            sandbox.close().await;
+        }
+    }
+}
+
+impl OpenSandbox {
+    pub(crate) fn row(&self) -> Arc<Sandbox> {
+        self.row.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes over a changed row.
+    fn apply(&self, row: Sandbox) {
+        if let Err(error) = self.clock.set_state(clock_state(&row)) {
+            tracing::warn!(sandbox = row.name, %error, "the clock of a sandbox was not set");
+        }
+        let controls = control_state(&row);
+        if controls != self.controls.get() {
+            self.controls.set(controls);
+        }
+        *self.row.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(row);
+    }
+
+    /// A permit for a call.
+    pub(crate) fn enter(&self) -> Result<OwnedSemaphorePermit> {
+        self.calls.clone().try_acquire_owned().map_err(|_| {
+            Problem::new(&UNAVAILABLE, "Too many calls of this sandbox are running. Try again in a moment.")
+                .retry_after(1)
+        })
+    }
+
+    /// The services that are open.
+    pub(crate) fn open_services(&self) -> impl Iterator<Item = &OpenService> {
+        self.services.iter().filter_map(OnceCell::get)
+    }
+
+    /// Ends the background work and waits for the running calls.
+    async fn close(&self) {
+        for service in self.open_services() {
+            service.stop.send_replace(true);
+        }
+        let _ = self.calls.acquire_many(CALLS).await;
+        self.calls.close();
+        for service in self.open_services() {
+            let background = service.background.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(background) = background {
+                let _ = background.await;
+            }
+        }
+    }
+}
+
+fn clock_state(row: &Sandbox) -> ClockState {
+    serde_json::from_str(&row.clock).unwrap_or_default()
+}
+
+fn control_state(row: &Sandbox) -> ControlState {
+    serde_json::from_str(&row.controls).unwrap_or_default()
+}
+
+/// The problem for a name that no sandbox has.
+pub(crate) fn unknown() -> Problem {
+    Problem::new(&NOT_FOUND, "There is no sandbox with this name. Create it with POST /sandboxes.")
+}
+
+impl Sandboxes {
+    /// A sandbox, opened if it is not yet.
+    pub(crate) async fn get(&self, name: &Name) -> Result<Arc<OpenSandbox>> {
+        self.refresh().await?;
+        let opened = &self.0.opened;
+        let sandbox = match opened.find(name) {
+            Some(sandbox) => sandbox,
+            None => {
+                let row = self.row(name).await?.ok_or_else(unknown)?;
+                self.make_room().await;
+                let new = Arc::new(OpenSandbox {
+                    name: name.clone(),
+                    clock: Clock::adjustable(clock_state(&row)),
+                    controls: Controls::new(control_state(&row)),
+                    row: RwLock::new(Arc::new(row)),
+                    calls: Arc::new(Semaphore::new(CALLS as usize)),
+                    services: self.0.setup.services.iter().map(|_| OnceCell::new()).collect(),
+                    control: OnceCell::new(),
+                    used: AtomicU64::new(opened.millis()),
+                    noted: AtomicU64::new(0),
+                });
+                let mut all = opened.all.write().unwrap_or_else(PoisonError::into_inner);
+                opened.first.notify_one();
+                all.entry(name.clone()).or_insert(new).clone()
+            }
+        };
+        self.note_use(&sandbox);
+        Ok(sandbox)
+    }
+
+    /// Notes the use of a sandbox, in the registry at most once a minute.
+    fn note_use(&self, sandbox: &OpenSandbox) {
+        let now = self.0.opened.millis();
+        sandbox.used.store(now, Ordering::Relaxed);
+        let noted = sandbox.noted.load(Ordering::Relaxed);
+        if noted != 0 && now - noted < NOTED.as_millis() as u64 {
+            return;
+        }
+        if sandbox.noted.compare_exchange(noted, now.max(1), Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            let (registry, name, now) =
+                (self.0.registry.clone(), sandbox.name.to_string(), self.0.clock.now());
+            tokio::spawn(async move {
+                let noted: Result<(), db::Error> =
+                    registry.write(move |tx| store::touch(tx, &name, now)).await;
+                if let Err(error) = noted {
+                    tracing::warn!(%error, "the use of a sandbox was not noted");
+                }
+            });
+        }
+    }
+
+    /// A service of a sandbox, opened if it is not yet.
+    pub(crate) async fn service<'s>(&self, sandbox: &'s OpenSandbox, at: usize) -> Result<&'s OpenService> {
+        sandbox.services[at].get_or_try_init(|| self.open_service(sandbox, at)).await
+    }
+
+    async fn open_service(&self, sandbox: &OpenSandbox, at: usize) -> Result<OpenService> {
+        let setup = &self.0.setup.services[at];
+        let db = self.open_database(sandbox.name.as_str(), setup.service.description()).await?;
+        let (clock, controls) = (sandbox.clock.clone(), sandbox.controls.clone());
+        let instance = setup.instance(db.clone(), sandbox.name.as_str(), clock, controls, self);
+        let running = setup.service.open(instance).await.map_err(Problem::internal)?;
+        let (stop, mut stopped) = watch::channel(false);
+        let app = running.app();
+        // A closed channel means the same.
+        let until = async move { stopped.wait_for(|stop| *stop).await.map_or((), drop) };
+        let background = tokio::spawn(running.run(until.boxed()));
+        Ok(OpenService { app, db, stop, background: Mutex::new(Some(background)) })
+    }
+
+    /// Closes the sandbox that was not used for the longest time, if as many are open as can be.
+    async fn make_room(&self) {
+        let opened = &self.0.opened;
+        let mut open = opened.list();
+        if open.len() >= opened.most {
+            open.sort_by_key(|sandbox| sandbox.used.load(Ordering::Relaxed));
+            opened.close(&open[0].name).await;
+        }
+    }
+
+    /// Sees the changes of other processes, if the last look was too long ago.
+    async fn refresh(&self) -> Result<(), db::Error> {
+        if !self.0.registry.is_shared() {
+            return Ok(());
+        }
+        if self.0.opened.is_fresh() {
+            return Ok(());
+        }
+        let mut view = self.0.opened.view.lock().await;
+        if self.0.opened.is_fresh() { Ok(()) } else { self.look(&mut view).await }
+    }
+
+    /// Reads the changes since the last look.
+    async fn look(&self, view: &mut i64) -> Result<(), db::Error> {
+        let (began, last) = (self.0.opened.millis(), *view);
+        let forgotten = u64::try_from(REMEMBERED.as_millis()).unwrap_or(u64::MAX);
+        if began.saturating_sub(self.0.opened.seen.load(Ordering::Acquire)) >= forgotten {
+            self.0.opened.close_all().await;
+        }
+        let (version, changed) = self
+            .0
+            .registry
+            .snapshot(move |tx| {
+                let version = store::version(tx)?;
+                let changed = if version > last { store::changed_after(tx, last)? } else { Vec::new() };
+                Ok::<_, db::Error>((version, changed))
+            })
+            .await?;
+        for row in changed {
+            self.changed(row);
+        }
+        *view = version;
+        self.0.opened.seen.store(began + 1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Takes over the changed row of a sandbox, if it is open.
+    pub(crate) fn changed(&self, row: Sandbox) {
+        let Some(name) = Name::new(&row.name) else { return };
+        let Some(sandbox) = self.0.opened.find(&name) else { return };
+        // One that was deleted and created again is another sandbox.
+        if row.status == Status::Ready && row.created_at == sandbox.row().created_at {
+            return sandbox.apply(row);
+        }
+        if let Some(sandbox) = self.0.opened.remove(&name) {
+            tokio::spawn(async move { sandbox.close().await });
+        }
+    }
+
+    /// Waits until every other process has seen a change.
+    pub(crate) async fn wait_for_other_processes(&self) {
+        if self.0.registry.is_shared() {
+            self.wait(SEEN).await;
+        }
+    }
+
+    async fn wait(&self, time: Duration) {
+        let now = self.0.clock.now();
+        self.0.clock.wait_until(now.checked_add(time).unwrap_or(now)).await;
+    }
+
+    /// Sees the changes of other processes, closes idle sandboxes, and deletes expired ones.
+    pub(crate) async fn keep_up(&self) {
+        let mut next_upkeep = Instant::now();
+        loop {
+            let shared = self.0.registry.is_shared() && !self.0.opened.list().is_empty();
+            tokio::select! {
+                () = self.wait(if shared { POLL } else { UPKEEP }) => {}
+                () = self.0.opened.first.notified(), if !shared => {}
+            }
+            if shared {
+                let mut view = self.0.opened.view.lock().await;
+                if let Err(error) = self.look(&mut view).await {
+                    tracing::warn!(%error, "the registry of sandboxes cannot be read");
+                }
+            }
+            if next_upkeep <= Instant::now() {
+                next_upkeep = Instant::now() + UPKEEP;
+                self.close_idle().await;
+                if let Err(error) = self.delete_expired().await {
+                    tracing::warn!(%error, "expired sandboxes cannot be deleted");
+                }
+            }
+        }
+    }
+
+    async fn close_idle(&self) {
+        let now = self.0.opened.millis();
+        let idle = u64::try_from(self.0.setup.limits.idle.as_millis()).unwrap_or(u64::MAX);
+        for sandbox in self.0.opened.list() {
+            if now.saturating_sub(sandbox.used.load(Ordering::Relaxed)) >= idle {
+                self.0.opened.close(&sandbox.name).await;
+            }
+        }
+    }
+}

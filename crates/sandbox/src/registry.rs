@@ -1,0 +1,152 @@
+//! The registry: creates, lists and deletes sandboxes.
+
+use jiff::{SignedDuration, Timestamp};
+use web::{Problem, Result, problem::UNAVAILABLE};
+
+use crate::{
+    Sandboxes,
+    name::Name,
+    store::{self, Inserted, NewSandbox, Sandbox, Status},
+    token,
+};
+
+/// A creation or a removal takes less than this; one that did not end by then is of a process that has stopped.
+const UNFINISHED: SignedDuration = SignedDuration::from_mins(2);
+
+/// How long the row of a deleted sandbox stays. A process that did not look for so long closes all its sandboxes.
+pub(crate) const REMEMBERED: SignedDuration = SignedDuration::from_hours(1);
+
+/// How many sandboxes are deleted in one round.
+const BATCH: i64 = 20;
+
+/// Why a sandbox was not created.
+#[derive(Debug)]
+pub(crate) enum CreateError {
+    Taken,
+    TooMany,
+    TooManyOfAddress,
+    Failed(Problem),
+}
+
+impl From<db::Error> for CreateError {
+    fn from(error: db::Error) -> Self {
+        CreateError::Failed(error.into())
+    }
+}
+
+impl Sandboxes {
+    /// Creates a sandbox, and returns its control token.
+    pub(crate) async fn create(
+        &self,
+        name: &Name,
+        class: Option<String>,
+        creator: Option<String>,
+    ) -> Result<(Sandbox, String), CreateError> {
+        self.prepare_template().await.map_err(CreateError::Failed)?;
+        let control_token = token::new(&self.0.setup.random);
+        let new = NewSandbox { name: name.clone(), token_hash: token::hash(&control_token), class, creator };
+        let now = self.0.clock.now();
+        let limits = store::Limits {
+            most: self.0.setup.limits.most.into(),
+            per_address: self.0.setup.limits.per_address.into(),
+        };
+        let inserted = self.0.registry.write(move |tx| store::insert(tx, &new, limits, now)).await?;
+        match inserted {
+            Inserted::Done => {}
+            Inserted::Taken => return Err(CreateError::Taken),
+            Inserted::TooMany => return Err(CreateError::TooMany),
+            Inserted::TooManyOfAddress => return Err(CreateError::TooManyOfAddress),
+        }
+        if let Err(problem) = self.copy_template(name).await {
+            self.finish_removal(name.as_str()).await;
+            return Err(CreateError::Failed(problem));
+        }
+        let ready = name.to_string();
+        self.0.registry.write(move |tx| store::set_status(tx, &ready, Status::Ready)).await?;
+        let created = self.row(name).await?;
+        created.map(|row| (row, control_token)).ok_or(CreateError::Taken)
+    }
+
+    /// A sandbox that can be used.
+    pub(crate) async fn row(&self, name: &Name) -> Result<Option<Sandbox>, db::Error> {
+        let name = name.to_string();
+        let row = self.0.registry.read(move |tx| store::by_name(tx, &name)).await?;
+        Ok(row.filter(|row| row.status == Status::Ready))
+    }
+
+    /// When a sandbox that is not used any more is deleted.
+    pub(crate) fn expires_at(&self, row: &Sandbox) -> Timestamp {
+        row.used_at.checked_add(self.0.setup.limits.lifetime).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Deletes a sandbox with its data; `false` when there is none.
+    pub(crate) async fn delete(&self, name: &Name) -> Result<bool> {
+        let row = name.to_string();
+        let found = self.0.registry.write(move |tx| store::set_status(tx, &row, Status::Deleting)).await?;
+        if found {
+            self.finish_removal(name.as_str()).await;
+        }
+        Ok(found)
+    }
+
+    /// Deletes the data of a sandbox that is marked as being deleted, and then its row. What fails is tried again later.
+    async fn finish_removal(&self, name: &str) {
+        if let Some(name) = Name::new(name) {
+            self.0.opened.close(&name).await;
+        }
+        self.wait_for_other_processes().await;
+        let group = name.to_owned();
+        let removed = self.blocking(move |sandboxes| {
+            sandboxes.0.setup.databases.group(&group).and_then(|group| group.remove_group())
+        });
+        let removed = match removed.await {
+            Ok(()) => {
+                let name = name.to_owned();
+                let deleted =
+                    self.0.registry.write(move |tx| store::set_status(tx, &name, Status::Deleted)).await;
+                deleted.map(drop).map_err(|error: db::Error| error.to_string())
+            }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = removed {
+            tracing::warn!(sandbox = name, error, "a sandbox could not be deleted; this is tried again");
+        }
+    }
+
+    /// Deletes the sandboxes that were not used for their lifetime, and finishes what a stopped process has left.
+    pub(crate) async fn delete_expired(&self) -> Result<(), db::Error> {
+        let now = self.0.clock.now();
+        let before = |age: SignedDuration| now.checked_sub(age).unwrap_or(Timestamp::MIN);
+        let (unused, unfinished) = (before(self.0.setup.limits.lifetime), before(UNFINISHED));
+        let expired = self.0.registry.read(move |tx| store::unused_since(tx, unused, BATCH)).await?;
+        for name in expired {
+            let row = name.clone();
+            if self.0.registry.write(move |tx| store::expire(tx, &row, unused)).await? {
+                self.finish_removal(&name).await;
+            }
+        }
+        let left = self.0.registry.read(move |tx| store::unfinished(tx, unfinished, BATCH)).await?;
+        for name in left {
+            self.finish_removal(&name).await;
+        }
+        // The use of a sandbox is noted before it is deleted.
+        let forgotten = before(self.0.setup.limits.lifetime.max(REMEMBERED) * 2);
+        self.0.registry.write(move |tx| store::forget_deleted(tx, forgotten)).await
+    }
+
+    /// Runs work that waits for files or for the database server.
+    pub(crate) async fn blocking<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Sandboxes) -> Result<R, db::OpenError> + Send + 'static,
+    ) -> Result<R, String> {
+        let sandboxes = self.clone();
+        let done = tokio::task::spawn_blocking(move || work(&sandboxes)).await;
+        done.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+    }
+}
+
+/// The problem of a database that cannot be opened or made.
+pub(crate) fn unavailable(cause: String) -> Problem {
+    let detail = "The database of the sandbox is not available. Try again in a moment.";
+    Problem::new(&UNAVAILABLE, detail).because(cause).retry_after(5)
+}

@@ -1,0 +1,267 @@
+//! The registry of sandboxes in its database.
+
+use db::{Error, Row, Tx, WriteTx};
+use jiff::Timestamp;
+
+use crate::name::Name;
+
+/// Whether a sandbox can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    Creating,
+    Ready,
+    Deleting,
+    /// The row stays for some time, so that every process sees it.
+    Deleted,
+}
+
+impl Status {
+    fn word(self) -> &'static str {
+        match self {
+            Status::Creating => "creating",
+            Status::Ready => "ready",
+            Status::Deleting => "deleting",
+            Status::Deleted => "deleted",
+        }
+    }
+
+    fn from_word(word: &str) -> Self {
+        match word {
+            "creating" => Status::Creating,
+            "ready" => Status::Ready,
+            "deleting" => Status::Deleting,
+            _ => Status::Deleted,
+        }
+    }
+}
+
+/// A row of the registry.
+#[derive(Debug, Clone)]
+pub(crate) struct Sandbox {
+    pub(crate) name: String,
+    pub(crate) token_hash: Vec<u8>,
+    pub(crate) class: Option<String>,
+    pub(crate) created_at: Timestamp,
+    pub(crate) used_at: Timestamp,
+    pub(crate) status: Status,
+    pub(crate) clock: String,
+    pub(crate) controls: String,
+}
+
+fn sandbox(row: &Row<'_>) -> Result<Sandbox, Error> {
+    Ok(Sandbox {
+        name: row.get(0)?,
+        token_hash: row.get(1)?,
+        class: row.get(2)?,
+        created_at: row.get(3)?,
+        used_at: row.get(4)?,
+        status: Status::from_word(&row.get::<String>(5)?),
+        clock: row.get(6)?,
+        controls: row.get(7)?,
+    })
+}
+
+/// A statement that reads whole rows.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT name, token_hash, class, created_at, used_at, status, clock, controls FROM sandbox ",
+            $rest
+        )
+    };
+}
+
+/// The number of a new change. Changes wait for each other here, so that they are committed in the order of their numbers.
+fn next_version(tx: &mut WriteTx<'_>) -> Result<i64, Error> {
+    let version =
+        tx.row("UPDATE registry SET version = version + 1 WHERE id = 1 RETURNING version", &[], |row| {
+            row.get(0)
+        })?;
+    version.ok_or_else(|| Error::Fault("the registry has no row".into()))
+}
+
+/// A sandbox that is to be created.
+#[derive(Debug, Clone)]
+pub(crate) struct NewSandbox {
+    pub(crate) name: Name,
+    pub(crate) token_hash: Vec<u8>,
+    pub(crate) class: Option<String>,
+    /// The address of the client; none if the operator creates it.
+    pub(crate) creator: Option<String>,
+}
+
+/// How many sandboxes there can be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) most: i64,
+    pub(crate) per_address: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Inserted {
+    Done,
+    Taken,
+    TooMany,
+    TooManyOfAddress,
+}
+
+/// Adds a sandbox that is being created.
+pub(crate) fn insert(
+    tx: &mut WriteTx<'_>,
+    new: &NewSandbox,
+    limits: Limits,
+    now: Timestamp,
+) -> Result<Inserted, Error> {
+    let version = next_version(tx)?;
+    let count = |row: &Row<'_>| row.get::<i64>(0);
+    if tx.row("SELECT count(*) FROM sandbox WHERE status <> 'deleted'", &[], count)?.unwrap_or(0)
+        >= limits.most
+    {
+        return Ok(Inserted::TooMany);
+    }
+    if let Some(creator) = &new.creator {
+        let theirs = tx.row(
+            "SELECT count(*) FROM sandbox WHERE creator = $1 AND status <> 'deleted'",
+            &[creator.into()],
+            count,
+        )?;
+        if theirs.unwrap_or(0) >= limits.per_address {
+            return Ok(Inserted::TooManyOfAddress);
+        }
+    }
+    let added = tx.execute(
+        "INSERT INTO sandbox
+             (name, token_hash, class, creator, created_at, used_at, status, version, clock, controls, faults)
+         VALUES ($1, $2, $3, $4, $5, $5, 'creating', $6, '', '', '')
+         ON CONFLICT (name) DO UPDATE SET token_hash = excluded.token_hash, class = excluded.class,
+             creator = excluded.creator, created_at = excluded.created_at, used_at = excluded.used_at,
+             status = excluded.status, version = excluded.version, clock = '', controls = '', faults = ''
+         WHERE sandbox.status = 'deleted'",
+        &[
+            new.name.as_str().into(),
+            new.token_hash.as_slice().into(),
+            new.class.as_deref().into(),
+            new.creator.as_deref().into(),
+            now.into(),
+            version.into(),
+        ],
+    )?;
+    Ok(if added == 1 { Inserted::Done } else { Inserted::Taken })
+}
+
+pub(crate) fn by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<Sandbox>, Error> {
+    tx.row(select!("WHERE name = $1"), &[name.into()], sandbox)
+}
+
+/// The next sandboxes after a name, in order, of all or of one class.
+pub(crate) fn list(
+    tx: &mut Tx<'_>,
+    class: Option<&str>,
+    after: &str,
+    most: i64,
+) -> Result<Vec<Sandbox>, Error> {
+    match class {
+        Some(class) => tx.rows(
+            select!("WHERE class = $1 AND name > $2 AND status = 'ready' ORDER BY name LIMIT $3"),
+            &[class.into(), after.into(), most.into()],
+            sandbox,
+        ),
+        None => tx.rows(
+            select!("WHERE name > $1 AND status = 'ready' ORDER BY name LIMIT $2"),
+            &[after.into(), most.into()],
+            sandbox,
+        ),
+    }
+}
+
+/// The number of the last change.
+pub(crate) fn version(tx: &mut Tx<'_>) -> Result<i64, Error> {
+    let version = tx.row("SELECT version FROM registry WHERE id = 1", &[], |row| row.get(0))?;
+    Ok(version.unwrap_or(0))
+}
+
+/// The sandboxes that have changed after a change.
+pub(crate) fn changed_after(tx: &mut Tx<'_>, version: i64) -> Result<Vec<Sandbox>, Error> {
+    tx.rows(select!("WHERE version > $1 ORDER BY version"), &[version.into()], sandbox)
+}
+
+/// Sets the status; `false` when there is no such sandbox.
+pub(crate) fn set_status(tx: &mut WriteTx<'_>, name: &str, status: Status) -> Result<bool, Error> {
+    let version = next_version(tx)?;
+    let changed = tx.execute(
+        "UPDATE sandbox SET status = $2, version = $3 WHERE name = $1",
+        &[name.into(), status.word().into(), version.into()],
+    )?;
+    Ok(changed == 1)
+}
+
+/// A part of a sandbox that its controls change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Clock,
+    Controls,
+}
+
+/// Sets a part; `false` when there is no such sandbox.
+pub(crate) fn set_part(tx: &mut WriteTx<'_>, name: &str, part: Part, state: &str) -> Result<bool, Error> {
+    let version = next_version(tx)?;
+    let statement = match part {
+        Part::Clock => "UPDATE sandbox SET clock = $2, version = $3 WHERE name = $1",
+        Part::Controls => "UPDATE sandbox SET controls = $2, version = $3 WHERE name = $1",
+    };
+    Ok(tx.execute(statement, &[name.into(), state.into(), version.into()])? == 1)
+}
+
+/// Notes that a sandbox is in use.
+pub(crate) fn touch(tx: &mut WriteTx<'_>, name: &str, now: Timestamp) -> Result<(), Error> {
+    tx.execute("UPDATE sandbox SET used_at = $2 WHERE name = $1 AND used_at < $2", &[name.into(), now.into()])
+        .map(drop)
+}
+
+/// Some of the sandboxes that were not used since then.
+pub(crate) fn unused_since(tx: &mut Tx<'_>, since: Timestamp, most: i64) -> Result<Vec<String>, Error> {
+    tx.rows(
+        "SELECT name FROM sandbox WHERE used_at <= $1 AND status = 'ready' ORDER BY used_at LIMIT $2",
+        &[since.into(), most.into()],
+        |row| row.get(0),
+    )
+}
+
+/// Marks a sandbox that was not used since then as being deleted; `false` when it was used or does not exist.
+pub(crate) fn expire(tx: &mut WriteTx<'_>, name: &str, since: Timestamp) -> Result<bool, Error> {
+    let version = next_version(tx)?;
+    let changed = tx.execute(
+        "UPDATE sandbox SET status = 'deleting', version = $3 WHERE name = $1 AND used_at <= $2 AND status = 'ready'",
+        &[name.into(), since.into(), version.into()],
+    )?;
+    Ok(changed == 1)
+}
+
+/// The sandboxes whose creation or removal began before then and did not end: their process has stopped.
+pub(crate) fn unfinished(tx: &mut Tx<'_>, since: Timestamp, most: i64) -> Result<Vec<String>, Error> {
+    tx.rows(
+        "SELECT name FROM sandbox WHERE status IN ('creating', 'deleting') AND created_at <= $1 ORDER BY name LIMIT $2",
+        &[since.into(), most.into()],
+        |row| row.get(0),
+    )
+}
+
+/// Deletes some rows of sandboxes that were deleted before then.
+pub(crate) fn forget_deleted(tx: &mut WriteTx<'_>, since: Timestamp) -> Result<(), Error> {
+    let statement = db::delete_some!(
+        "sandbox",
+        "name",
+        "status = 'deleted' AND used_at <= $1 ORDER BY used_at LIMIT 100"
+    );
+    tx.execute(statement, &[since.into()]).map(drop)
+}
+
+/// Of which program the template is.
+pub(crate) fn template(tx: &mut Tx<'_>) -> Result<String, Error> {
+    let template = tx.row("SELECT template FROM registry WHERE id = 1", &[], |row| row.get(0))?;
+    Ok(template.unwrap_or_default())
+}
+
+pub(crate) fn set_template(tx: &mut WriteTx<'_>, program: &str) -> Result<(), Error> {
+    tx.execute("UPDATE registry SET template = $1 WHERE id = 1", &[program.into()]).map(drop)
+}

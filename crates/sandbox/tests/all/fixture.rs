@@ -1,0 +1,113 @@
+//! The fixture of a test: the three services with sandboxes in front, each on its own listener.
+
+use std::sync::Arc;
+
+use db::Databases;
+use identity::Hashing;
+use sandbox::{Limits, Sandboxes, ServiceSetup, Setup};
+use serde_json::{Value, json};
+use service::Service;
+use testkit::{Address, Answer, Client, Engine, Fixture, Server, Store};
+use tokio::sync::watch;
+use web::{App, ConnectionLimits, InstallationSecret, Random, RequestLimits};
+
+pub(crate) const OPERATOR: &str = "operator_test";
+
+/// A process: its listeners, and the connection to the databases.
+pub(crate) struct Process {
+    pub(crate) petstore: Client,
+    pub(crate) train: Client,
+    pub(crate) museum: Client,
+    pub(crate) databases: Databases,
+    _servers: Vec<Server>,
+    _stop: watch::Sender<bool>,
+}
+
+/// The databases of a test, and one process on them.
+pub(crate) struct World {
+    pub(crate) store: Store,
+    pub(crate) process: Process,
+}
+
+impl Fixture for World {
+    async fn start(engine: Engine) -> Self {
+        let store = Store::new(engine);
+        let process = Process::start(&store, true, Limits::default()).await;
+        World { store, process }
+    }
+}
+
+impl Process {
+    pub(crate) async fn start(store: &Store, demo: bool, limits: Limits) -> Self {
+        let databases = store.connect();
+        let listeners = [Address::free().await, Address::free().await, Address::free().await];
+        let services: [Arc<dyn Service>; 3] = [
+            Arc::new(petstore::Settings::default()),
+            Arc::new(train::Settings::default()),
+            Arc::new(museum::Settings::default()),
+        ];
+        let setups = services.iter().zip(&listeners).map(|(service, listener)| ServiceSetup {
+            service: service.clone(),
+            address: listener.url(),
+            limits: RequestLimits::default(),
+            is_local: true,
+            secret: InstallationSecret::new(&[7; 32]),
+            hashing: Hashing::LEAST_WORK,
+        });
+        let setup = Setup {
+            databases: databases.clone(),
+            random: Random::system(),
+            demo,
+            limits,
+            operator_token: OPERATOR.into(),
+            services: setups.collect(),
+        };
+        let sandboxes = tokio::task::spawn_blocking(move || Sandboxes::open(setup)).await.unwrap().unwrap();
+        let (stop, mut stopped) = watch::channel(false);
+        let until = async move {
+            let _ = stopped.wait_for(|stop| *stop).await;
+        };
+        tokio::spawn(sandboxes.clone().run(Box::pin(until)));
+        let mut servers = Vec::new();
+        for (listener, service) in listeners.into_iter().zip(&services) {
+            let root = App::from(axum::Router::new());
+            let app = sandboxes.app(service.description().name, root);
+            servers.push(listener.serve(ConnectionLimits::default(), app));
+        }
+        let [petstore, train, museum] = [0, 1, 2].map(|at: usize| Client::new(servers[at].address()));
+        Process { petstore, train, museum, databases, _servers: servers, _stop: stop }
+    }
+
+    /// Creates a sandbox and returns the answer.
+    pub(crate) async fn create(&self, name: &str) -> Value {
+        let answer = self.petstore.post("/sandboxes").json(&json!({"name": name})).send().await;
+        answer.has_status(201);
+        answer.json()
+    }
+
+    /// Calls a control of a sandbox with its token.
+    pub(crate) async fn control(
+        &self,
+        method: &str,
+        sandbox: &Value,
+        path: &str,
+        body: Option<Value>,
+    ) -> Answer {
+        let name = sandbox["name"].as_str().unwrap();
+        let token = format!("Bearer {}", sandbox["control_token"].as_str().unwrap());
+        let path = format!("/sandbox/{name}/_control{path}");
+        let call = self.petstore.call(method.parse().unwrap(), &path).header("authorization", &token);
+        match body {
+            Some(body) => call.json(&body).send().await,
+            None => call.send().await,
+        }
+    }
+}
+
+/// Checks that an answer is a problem of this kind, below a path prefix. Returns the detail.
+#[track_caller]
+pub(crate) fn is_problem(answer: &Answer, status: u16, prefix: &str, kind: &str) -> String {
+    let problem = answer.has_status(status).json();
+    assert_eq!(problem["type"], format!("{prefix}/problems/{kind}"), "{problem}");
+    problem["detail"].as_str().unwrap().to_owned()
+}
