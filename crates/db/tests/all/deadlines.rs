@@ -72,7 +72,8 @@ fn statement_is_cancelled_over_tls() {
         let authority = server.authority.display();
         let url = server.url("localhost", &format!("sslmode=verify-full&sslrootcert={authority}"));
         let location = Location::Postgres(url);
-        let db = open(&location, 1, Duration::from_secs(1));
+        // A TLS handshake must fit into the rest of the time after the statement was cancelled.
+        let db = open(&location, 1, Duration::from_secs(4));
         let slow = run(&db, SLOW).await;
         assert!(matches!(slow, Err(Error::Busy)), "{slow:?}");
         slow_statement_ends(&location).await;
