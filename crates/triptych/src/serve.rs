@@ -4,6 +4,7 @@ use std::{future::pending, hint::black_box, net::SocketAddr, panic::resume_unwin
 
 use db::{Databases, Db, Limits, Location, Migrations};
 use futures_util::{FutureExt, future::BoxFuture};
+use sandbox::{Sandboxes, ServiceSetup, Setup};
 use service::{Description, Instance, Running, Service, public_address};
 use tokio::{
     net::TcpListener,
@@ -86,6 +87,7 @@ impl<'s> Program<'s> {
         for service in services {
             prepared.push((*service, self.prepare(*service).await?));
         }
+        let sandboxes = self.open_sandboxes(&prepared).await?;
         let runtime = Handle::current();
         let opened: Vec<_> = thread::scope(|scope| {
             let open = |(service, (listener, instance)): (&'s dyn Service, (TcpListener, Instance))| {
@@ -97,9 +99,46 @@ impl<'s> Program<'s> {
         });
         for opened in opened {
             let (service, listener, running) = opened.unwrap_or_else(|panic| resume_unwind(panic));
-            self.start(service, listener, running?)?;
+            self.start(service, listener, running?, sandboxes.as_ref())?;
+        }
+        if let Some(sandboxes) = sandboxes {
+            let stop = self.stopped();
+            self.tasks.spawn(sandboxes.run(stop));
         }
         Ok(())
+    }
+
+    /// The sandboxes in front of the services, if there are any.
+    async fn open_sandboxes(
+        &self,
+        prepared: &[(&'s dyn Service, (TcpListener, Instance))],
+    ) -> Result<Option<Sandboxes>, Failure> {
+        let settings = self.settings;
+        if !settings.sandboxes.enabled {
+            return Ok(None);
+        }
+        let mut services = Vec::new();
+        for (service, (listener, instance)) in prepared {
+            let Instance { limits, is_local, secret, hashing, .. } = instance.clone();
+            let address = public_address(service.address(), listener.local_addr()?);
+            services.push(ServiceSetup {
+                service: service.shared(),
+                address,
+                limits,
+                is_local,
+                secret,
+                hashing,
+            });
+        }
+        let setup = Setup {
+            databases: self.databases.clone(),
+            random: self.random.clone(),
+            demo: settings.demo(),
+            limits: settings.sandboxes.limits(),
+            operator_token: sandbox::operator_token(&secret::read(settings, &self.random)?),
+            services,
+        };
+        Ok(Some(tokio::task::spawn_blocking(move || Sandboxes::open(setup)).await??))
     }
 
     /// The listener of a service, and what it is opened with.
@@ -137,10 +176,13 @@ impl<'s> Program<'s> {
         service: &dyn Service,
         listener: TcpListener,
         running: Box<dyn Running>,
+        sandboxes: Option<&Sandboxes>,
     ) -> Result<(), Failure> {
         let Description { name, prefix, .. } = *service.description();
         let listening = listener.local_addr()?;
-        self.spawn(name, service.address(), listener, running.app());
+        let root = running.app();
+        let app = sandboxes.map_or_else(|| root.clone(), |sandboxes| sandboxes.app(name, root.clone()));
+        self.spawn(name, service.address(), listener, app);
         let stop = self.stopped();
         self.tasks.spawn(running.run(stop));
         self.started.push(Started {

@@ -23,6 +23,7 @@ use figment::{
 };
 pub(crate) use flags::{Flags, OauthSection, ServiceSection};
 use ipnet::IpNet;
+use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 use service::{Description, HIDDEN, Service};
 use web::{ConnectionLimits, RequestLimits};
@@ -51,6 +52,7 @@ pub(crate) struct Settings {
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
     pub(crate) limits: Limits,
+    pub(crate) sandboxes: Sandboxes,
     petstore: petstore::Settings,
     train: train::Settings,
     museum: museum::Settings,
@@ -88,6 +90,17 @@ pub(crate) struct Limits {
     database_connections: usize,
     database_seconds: u64,
     database_start_seconds: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Sandboxes {
+    pub(crate) enabled: bool,
+    most: u32,
+    per_address: u32,
+    open: usize,
+    lifetime_hours: u32,
+    idle_seconds: u32,
 }
 
 /// The minimum length of the installation secret in characters.
@@ -161,6 +174,18 @@ impl Settings {
         ] {
             if value == 0 {
                 return Err(SettingsError(format!("limits.{name} must be at least 1")));
+            }
+        }
+        let sandboxes = &self.sandboxes;
+        for (name, value) in [
+            ("most", sandboxes.most),
+            ("per_address", sandboxes.per_address),
+            ("open", u32::try_from(sandboxes.open).unwrap_or(u32::MAX)),
+            ("lifetime_hours", sandboxes.lifetime_hours),
+            ("idle_seconds", sandboxes.idle_seconds),
+        ] {
+            if value == 0 {
+                return Err(SettingsError(format!("sandboxes.{name} must be at least 1")));
             }
         }
         if limits.body_memory_bytes < limits.body_bytes {
@@ -240,6 +265,18 @@ impl Settings {
     }
 }
 
+impl Sandboxes {
+    pub(crate) fn limits(&self) -> sandbox::Limits {
+        sandbox::Limits {
+            most: self.most,
+            per_address: self.per_address,
+            open: self.open,
+            lifetime: SignedDuration::from_hours(self.lifetime_hours.into()),
+            idle: Duration::from_secs(self.idle_seconds.into()),
+        }
+    }
+}
+
 impl Limits {
     pub(crate) fn connection(&self) -> ConnectionLimits {
         ConnectionLimits {
@@ -289,6 +326,8 @@ mod tests {
         let (limits, own) = (settings.limits.request(), RequestLimits::default());
         assert_eq!(format!("{limits:?}"), format!("{own:?}"));
         let (limits, own) = (settings.limits.database(), db::Limits::default());
+        assert_eq!(format!("{limits:?}"), format!("{own:?}"));
+        let (limits, own) = (settings.sandboxes.limits(), sandbox::Limits::default());
         assert_eq!(format!("{limits:?}"), format!("{own:?}"));
     }
 }

@@ -133,6 +133,11 @@ fn commands_of_the_museum_guide_work() {
 }
 
 #[test]
+fn commands_of_the_sandbox_guide_work() {
+    assert_eq!(run("docs/sandboxes.md"), 9);
+}
+
+#[test]
 fn commands_of_the_pet_store_guide_work() {
     assert_eq!(run("docs/petstore.md"), 19);
 }
@@ -178,6 +183,7 @@ fn all_documents_with_commands_are_run() {
         "petstore.md",
         "train-travel.md",
         "museum.md",
+        "sandboxes.md",
         "sign-in.md",
         "webhooks.md",
         "operating.md",

@@ -31,7 +31,7 @@ testkit::on_both_engines! {
             // The databases were closed: nothing is left in a write-ahead log.
             let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name()).collect();
             files.sort();
-            assert_eq!(files, ["museum.db", "petstore.db", "secret", "train.db"]);
+            assert_eq!(files, ["museum.db", "petstore.db", "sandbox.db", "secret", "train.db"]);
         }
 
         let again = workspace.serve();
