@@ -9,17 +9,18 @@ use utoipa::{
     openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
 };
 use web::{
-    App, Background, Body, Created, Problem, Query, Reply, RequestContext, Result,
-    openapi::{ApiRoutes, ProblemFormats},
+    App, Body, Created, Problem, Query, Reply, RequestContext, Result,
+    openapi::ApiRoutes,
     problem::{TOO_MANY_REQUESTS, UNAUTHORIZED},
     routes,
 };
 
 use crate::{
-    DATABASE, Sandboxes,
+    Sandboxes,
     name::Name,
     problem::{KINDS, NAME_TAKEN},
     registry::CreateError,
+    service_app::{Api, service_app},
     store::{self, Sandbox},
     token,
 };
@@ -30,36 +31,17 @@ pub(crate) const PATH: &str = "/sandboxes";
 /// How many random characters a name has that the server chooses.
 const RANDOM_NAME: usize = 12;
 
-/// What the operations need.
-#[derive(Clone)]
-pub(crate) struct Api {
-    sandboxes: Sandboxes,
-}
-
 pub(crate) fn app(sandboxes: &Sandboxes, at: usize) -> App {
-    let setup = &sandboxes.0.setup.services[at];
-    let address = format!("{}{PATH}", setup.address);
     let (handlers, document) = ApiRoutes::new("", Document::openapi()).routes(routes!(create, list)).finish();
-    let openapi = web::openapi::at_address(web::openapi::complete(document, ProblemFormats::Json), &address);
-    web::Service {
+    let api = Api {
         title: "Sandboxes",
         about: "Private copies of the services.",
-        api: handlers.with_state(&Api { sandboxes: sandboxes.clone() }),
-        prefix: "",
-        address: &address,
-        openapi,
+        path: PATH.into(),
+        handlers: handlers.with_state(sandboxes),
+        document,
         problems: KINDS,
-        db: sandboxes.0.registry.clone(),
-        background: Background::new(DATABASE, sandboxes.0.clock.clone()),
-        limits: setup.limits,
-        validation: None,
-        xml: false,
-        key_headers: &[],
-        extra_routes: axum::Router::new(),
-        exposed: &[],
-        documentation_client: None,
-    }
-    .into_app()
+    };
+    service_app(sandboxes, at, api)
 }
 
 #[derive(OpenApi)]
@@ -97,12 +79,12 @@ enum Creator {
     Client(String),
 }
 
-impl FromRequestParts<Api> for Creator {
+impl FromRequestParts<Sandboxes> for Creator {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
-        if parts.headers.contains_key(header::AUTHORIZATION) || !api.sandboxes.0.setup.demo {
-            return Operator::from_request_parts(parts, api).await.map(|Operator| Creator::Operator);
+    async fn from_request_parts(parts: &mut Parts, sandboxes: &Sandboxes) -> Result<Self> {
+        if parts.headers.contains_key(header::AUTHORIZATION) || !sandboxes.0.setup.demo {
+            return Operator::from_request_parts(parts, sandboxes).await.map(|Operator| Creator::Operator);
         }
         let address = RequestContext::of(&parts.extensions).map(|context| context.client_ip().to_string());
         Ok(Creator::Client(address.unwrap_or_default()))
@@ -112,12 +94,12 @@ impl FromRequestParts<Api> for Creator {
 /// The operator, by the operator's token.
 struct Operator;
 
-impl FromRequestParts<Api> for Operator {
+impl FromRequestParts<Sandboxes> for Operator {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
+    async fn from_request_parts(parts: &mut Parts, sandboxes: &Sandboxes) -> Result<Self> {
         match token::sent(&parts.headers) {
-            Some(hash) if hash == api.sandboxes.0.operator_hash => Ok(Operator),
+            Some(hash) if hash == sandboxes.0.operator_hash => Ok(Operator),
             _ => Err(unauthorized("This operation needs the operator's token, as a bearer token.")),
         }
     }
@@ -230,7 +212,7 @@ impl Sandboxes {
 )]
 async fn create(
     creator: Creator,
-    State(Api { sandboxes }): State<Api>,
+    State(sandboxes): State<Sandboxes>,
     Body(new): Body<NewSandbox>,
 ) -> Result<Created<CreatedSandbox>> {
     let chosen = new.name.unwrap_or_else(|| sandboxes.0.setup.random.code(RANDOM_NAME));
@@ -304,7 +286,7 @@ struct SandboxList {
 )]
 async fn list(
     _operator: Operator,
-    State(Api { sandboxes }): State<Api>,
+    State(sandboxes): State<Sandboxes>,
     Query(ListQuery { class, after, limit }): Query<ListQuery>,
 ) -> Result<Reply<SandboxList>> {
     let rows = sandboxes

@@ -70,34 +70,34 @@ impl Front {
             let inner = path.strip_prefix(&name.path()).unwrap_or_default();
             inner.strip_prefix(CONTROL).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let response = if is_control {
-            let control = sandbox.control.get_or_init(|| control::app(&self.sandboxes, &name, self.at)).await;
-            // The call may delete or reset this sandbox, which waits for all other calls.
-            drop(permit);
+        if is_control {
+            let make = async || control::app(&self.sandboxes, &name, self.at);
+            let control = sandbox.control.get_or_init(make).await.clone();
             web::strip_prefix(&mut request, &format!("{}{CONTROL}", name.path()));
+            // The call may delete the sandbox, which waits for all calls and closes its databases.
+            drop((permit, sandbox));
             return Ok(control.answer(request).await);
-        } else {
-            web::strip_prefix(&mut request, &name.path());
-            self.sandboxes.service(&sandbox, self.at).await?.app.answer(request).await
-        };
-        Ok(held(response, permit))
+        }
+        web::strip_prefix(&mut request, &name.path());
+        let response = self.sandboxes.service(&sandbox, self.at).await?.app.answer(request).await;
+        Ok(with_permit(response, permit))
     }
 }
 
 /// A streamed answer keeps the permit of its call until it has been sent: it reads from the database.
-fn held(response: Response, permit: OwnedSemaphorePermit) -> Response {
+fn with_permit(response: Response, permit: OwnedSemaphorePermit) -> Response {
     if response.body().size_hint().exact().is_some() {
         return response;
     }
-    response.map(|body| Body::new(Held { body, _permit: permit }))
+    response.map(|body| Body::new(BodyWithPermit { body, _permit: permit }))
 }
 
-struct Held {
+struct BodyWithPermit {
     body: Body,
     _permit: OwnedSemaphorePermit,
 }
 
-impl HttpBody for Held {
+impl HttpBody for BodyWithPermit {
     type Data = Bytes;
     type Error = axum::Error;
 

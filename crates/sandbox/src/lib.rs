@@ -16,6 +16,7 @@ mod name;
 mod open;
 mod problem;
 mod registry;
+mod service_app;
 mod store;
 mod template;
 mod token;

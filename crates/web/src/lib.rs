@@ -48,6 +48,7 @@ pub mod schema;
 mod sentence;
 mod server;
 mod service;
+mod size_hint;
 mod times;
 pub mod xml;
 

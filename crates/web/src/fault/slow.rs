@@ -11,6 +11,8 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use crate::size_hint::with_rest;
+
 /// The longest time for a whole body.
 const LONGEST: Duration = Duration::from_secs(60);
 
@@ -89,12 +91,7 @@ impl http_body::Body for SlowBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        let (rest, mut hint) = (self.rest.len() as u64, self.body.size_hint());
-        if let Some(upper) = hint.upper() {
-            hint.set_upper(upper + rest);
-        }
-        hint.set_lower(hint.lower() + rest);
-        hint
+        with_rest(self.body.size_hint(), self.rest.len())
     }
 }
 

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
 
-use crate::limits::ConnectionLimits;
+use crate::{limits::ConnectionLimits, size_hint::with_rest};
 
 /// When a request last made progress on a connection.
 #[derive(Clone)]
@@ -112,11 +112,6 @@ impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
     }
 
     fn size_hint(&self) -> SizeHint {
-        let (rest, mut hint) = (self.rest.len() as u64, self.body.size_hint());
-        if let Some(upper) = hint.upper() {
-            hint.set_upper(upper + rest);
-        }
-        hint.set_lower(hint.lower() + rest);
-        hint
+        with_rest(self.body.size_hint(), self.rest.len())
     }
 }

@@ -245,7 +245,7 @@ fn changes_have_a_changeable_id_and_their_own_descriptions() {
     assert_eq!((reader.account_id, reader.id, reader.phone), (3, 8, Some(6)));
 }
 
-fn described<T: PartialSchema>() -> serde_json::Value {
+pub(crate) fn described<T: PartialSchema>() -> serde_json::Value {
     let RefOr::T(schema) = T::schema() else { panic!("a reference") };
     serde_json::to_value(schema).unwrap()
 }
@@ -317,46 +317,6 @@ async fn objects_of_a_list_with_an_equal_unique_member_are_rejected() {
     assert_eq!(clubs["properties"]["readers"]["items"], json!({"$ref": "#/components/schemas/NewReader"}));
 }
 
-/// A fee: a number, or an object.
-#[derive(Input)]
-struct Fee {
-    #[field(rule = either(integer(1..=9).then(|_, cents| Some(vec![cents])), nested::<Rates>().then(|_, rates| Some(rates.each))))]
-    cents: Vec<i64>,
-}
-
-/// The fees of several days.
-#[derive(Input)]
-struct Rates {
-    #[field(items = 1..=2, each = integer(1..=9))]
-    each: Vec<i64>,
-}
-
-#[tokio::test]
-async fn value_of_either_form_is_read_and_any_other_gets_what_both_require() {
-    let (_server, client) = serve_books().await;
-    for (cents, read) in [(json!(3), json!([3])), (json!({"each": [1, 2]}), json!([1, 2]))] {
-        client.post("/fees").json(&json!({"cents": cents})).send().await.is(200, &read);
-    }
-    let both = "must be a whole number from 1 to 9, or must be a JSON object";
-    for cents in [json!(10), json!("3"), json!([1]), json!(null)] {
-        client.post("/fees").json(&json!({"cents": cents})).send().await.is_invalid(&[("#/cents", both)]);
-    }
-    // The errors within an object are those of the rule for objects.
-    let errors = [("#/cents/each/1", "must be a whole number from 1 to 9")];
-    client.post("/fees").json(&json!({"cents": {"each": [1, 10]}})).send().await.is_invalid(&errors);
-    let described = described::<Fee>();
-    assert_eq!(
-        described["properties"]["cents"]["oneOf"],
-        json!([
-            {"type": "integer", "format": "int64", "minimum": 1, "maximum": 9},
-            {"$ref": "#/components/schemas/Rates"},
-        ])
-    );
-    let mut components = Vec::new();
-    Fee::schemas(&mut components);
-    assert_eq!(components.len(), 1);
-}
-
 /// An object that is only read.
 #[derive(Input)]
 struct Loan {
@@ -381,7 +341,6 @@ async fn serve_books() -> (Server, Client) {
                 Reply(changed)
             }),
         )
-        .route("/fees", post(async |Body(fee): Body<Fee>| Reply(fee.cents)))
         .route("/clubs", post(async |Body(club): Body<Club>| Reply(club.readers.len())))
         .route("/loans", post(async |Body(loan): Body<Loan>| Reply(json!([loan.reader, loan.days]))))
         .route(

@@ -1,0 +1,84 @@
+//! The clock of a sandbox.
+
+use axum::extract::State;
+use jiff::{SignedDuration, Timestamp};
+use model::{Input, Resource};
+use web::{Body, Clock, ClockError, Problem, Reply, Result};
+
+use super::{Control, Controller, text_of};
+use crate::store::Part;
+
+/// The clock of a sandbox.
+#[derive(Debug, Clone, Resource)]
+pub(super) struct SandboxClock {
+    /// The time in the sandbox.
+    time: Timestamp,
+    /// Whether the clock stands still.
+    frozen: bool,
+}
+
+/// What is to change about the clock; what is absent stays.
+#[derive(Debug, Clone, Input)]
+pub(super) struct ClockChange {
+    /// The time to set.
+    time: Option<Timestamp>,
+    /// By how much to move the clock: `1h`, `90m`, `2 days`, `PT1H`; with a minus sign, back.
+    #[field(rule = text(1..=50), example = "1h")]
+    advance: Option<String>,
+    /// Whether the clock is to stand still.
+    frozen: Option<bool>,
+}
+
+fn shown(clock: &Clock) -> Reply<SandboxClock> {
+    Reply(SandboxClock { time: clock.now(), frozen: clock.state().frozen_at.is_some() })
+}
+
+/// Get the clock
+#[utoipa::path(
+    get, path = "/clock", operation_id = "getClock", tag = "Clock",
+    responses((status = 200, description = "The clock.", body = SandboxClock)),
+)]
+pub(super) async fn get_clock(Controller(sandbox): Controller) -> Reply<SandboxClock> {
+    shown(&sandbox.clock)
+}
+
+/// Move the clock
+///
+/// Holds, tokens, sessions and idempotency keys expire, and webhooks are sent again, as if the time had passed.
+#[utoipa::path(
+    patch, path = "/clock", operation_id = "setClock", tag = "Clock",
+    request_body = ClockChange,
+    responses((status = 200, description = "The clock.", body = SandboxClock)),
+)]
+pub(super) async fn set_clock(
+    Controller(sandbox): Controller,
+    State(control): State<Control>,
+    Body(change): Body<ClockChange>,
+) -> Result<Reply<SandboxClock>> {
+    let (machine, mut state) = (Clock::machine_time(), sandbox.clock.state());
+    let out_of_range = |pointer: &'static str| {
+        move |error: ClockError| Problem::invalid_at(pointer, format!("cannot be used: {error}"))
+    };
+    if let Some(time) = change.time {
+        state = state.set(machine, time).map_err(out_of_range("#/time"))?;
+    }
+    if let Some(text) = &change.advance {
+        let by: SignedDuration = duration(text).ok_or_else(|| {
+            Problem::invalid_at("#/advance", "must be a duration like 1h, 90m, 2 days or PT1H")
+        })?;
+        state = state.advance(machine, by).map_err(out_of_range("#/advance"))?;
+    }
+    state = match change.frozen {
+        Some(true) => state.freeze(machine),
+        Some(false) => state.resume(machine),
+        None => state,
+    };
+    control.set(Part::Clock, text_of(&state)?).await?;
+    Ok(shown(&sandbox.clock))
+}
+
+/// Reads a duration; a day has 24 hours.
+fn duration(text: &str) -> Option<SignedDuration> {
+    let span: jiff::Span = text.parse().ok()?;
+    span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).ok()
+}

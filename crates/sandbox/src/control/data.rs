@@ -1,0 +1,154 @@
+//! Resets and snapshots.
+
+use axum::extract::State;
+use db::Db;
+use http::StatusCode;
+use model::Resource;
+use web::{Body, Created, Path, Problem, Reply, Result, problem::NOT_FOUND};
+
+use super::{Control, Controller};
+use crate::{Sandboxes, open::OpenSandbox, template::SEED};
+
+/// Reset the data
+///
+/// The data is as it was when the sandbox was created. Accounts, keys, tokens and addresses stay valid.
+#[utoipa::path(
+    post, path = "/reset", operation_id = "resetSandbox", tag = "Data",
+    responses((status = 204, description = "The data was reset.")),
+)]
+pub(super) async fn reset(
+    Controller(sandbox): Controller,
+    State(control): State<Control>,
+) -> Result<StatusCode> {
+    control.restore(&sandbox, SEED).await
+}
+
+impl Control {
+    /// Restores the data of all services.
+    async fn restore(&self, sandbox: &OpenSandbox, snapshot: &str) -> Result<StatusCode> {
+        let mut found = true;
+        for (db, tables) in self.sandboxes.data(sandbox).await? {
+            found &= db.restore_copy(snapshot, tables).await?;
+        }
+        if found { Ok(StatusCode::NO_CONTENT) } else { Err(no_snapshot()) }
+    }
+}
+
+impl Sandboxes {
+    /// The database of each service of a sandbox, with the names of its data tables.
+    async fn data(&self, sandbox: &OpenSandbox) -> Result<Vec<(Db, &'static [&'static str])>> {
+        let mut data = Vec::new();
+        for (at, setup) in self.0.setup.services.iter().enumerate() {
+            let db = self.service(sandbox, at).await?.db.clone();
+            data.push((db, setup.service.description().data_tables));
+        }
+        Ok(data)
+    }
+}
+
+fn no_snapshot() -> Problem {
+    Problem::new(&NOT_FOUND, "There is no snapshot with this name.")
+}
+
+/// A snapshot of the data.
+#[derive(Debug, Clone, Resource)]
+#[resource(new = NewSnapshot)]
+pub(super) struct Snapshot {
+    #[field(rule = text(1..=32).pattern("^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"), example = "before-payment")]
+    name: String,
+}
+
+/// The snapshots of a sandbox.
+#[derive(Debug, Clone, Resource)]
+pub(super) struct Snapshots {
+    #[field(items = 0..=20)]
+    snapshots: Vec<Snapshot>,
+}
+
+/// List the snapshots
+#[utoipa::path(
+    get, path = "/snapshots", operation_id = "listSnapshots", tag = "Data",
+    responses((status = 200, description = "The snapshots, in the order of their names.", body = Snapshots)),
+)]
+pub(super) async fn list_snapshots(
+    Controller(sandbox): Controller,
+    State(control): State<Control>,
+) -> Result<Reply<Snapshots>> {
+    let service = control.sandboxes.service(&sandbox, 0).await?;
+    let names = service.db.copies().await?;
+    let snapshots = names.into_iter().filter(|name| name != SEED).map(|name| Snapshot { name }).collect();
+    Ok(Reply(Snapshots { snapshots }))
+}
+
+/// Save a snapshot
+///
+/// A snapshot of the same name is replaced.
+#[utoipa::path(
+    post, path = "/snapshots", operation_id = "saveSnapshot", tag = "Data",
+    request_body = NewSnapshot,
+    responses((status = 201, description = "The data was saved.", body = Snapshot)),
+)]
+pub(super) async fn save_snapshot(
+    Controller(sandbox): Controller,
+    State(control): State<Control>,
+    Body(new): Body<NewSnapshot>,
+) -> Result<Created<Snapshot>> {
+    let name = new.name;
+    if name == SEED {
+        return Err(Problem::invalid_at("#/name", "must not be seed, which is the state at the creation"));
+    }
+    for (db, tables) in control.sandboxes.data(&sandbox).await? {
+        let saved = db.save_copy(&name, tables).await;
+        saved.map_err(|error| match error {
+            db::Error::Constraint(_) => {
+                Problem::invalid_at("#/name", "would be one snapshot too many; delete one first")
+            }
+            error => error.into(),
+        })?;
+    }
+    Ok(Created { location: None, body: Snapshot { name } })
+}
+
+/// Restore a snapshot
+#[utoipa::path(
+    post, path = "/snapshots/{name}/restore", operation_id = "restoreSnapshot", tag = "Data",
+    params(("name" = String, Path, description = "The snapshot's name.")),
+    responses(
+        (status = 204, description = "The data is that of the snapshot."),
+        (status = 404, description = "There is no such snapshot."),
+    ),
+)]
+pub(super) async fn restore_snapshot(
+    Controller(sandbox): Controller,
+    State(control): State<Control>,
+    Path(name): Path<String>,
+) -> Result<StatusCode> {
+    if !db::is_name(&name) {
+        return Err(no_snapshot());
+    }
+    control.restore(&sandbox, &name).await
+}
+
+/// Delete a snapshot
+#[utoipa::path(
+    delete, path = "/snapshots/{name}", operation_id = "deleteSnapshot", tag = "Data",
+    params(("name" = String, Path, description = "The snapshot's name.")),
+    responses(
+        (status = 204, description = "The snapshot was deleted."),
+        (status = 404, description = "There is no such snapshot."),
+    ),
+)]
+pub(super) async fn delete_snapshot(
+    Controller(sandbox): Controller,
+    State(control): State<Control>,
+    Path(name): Path<String>,
+) -> Result<StatusCode> {
+    if !db::is_name(&name) || name == SEED {
+        return Err(no_snapshot());
+    }
+    let mut found = false;
+    for (db, _) in control.sandboxes.data(&sandbox).await? {
+        found |= db.delete_copy(&name).await?;
+    }
+    if found { Ok(StatusCode::NO_CONTENT) } else { Err(no_snapshot()) }
+}

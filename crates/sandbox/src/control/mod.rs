@@ -1,0 +1,109 @@
+//! The controls of one sandbox, below `/sandbox/{name}/_control`.
+
+mod clock;
+mod compat;
+mod data;
+mod sandbox;
+mod sign_in;
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use utoipa::OpenApi;
+use web::{App, Problem, Result, openapi::ApiRoutes, routes};
+
+use crate::{
+    Sandboxes,
+    api::{TokenScheme, unauthorized},
+    front::CONTROL,
+    name::Name,
+    open::{OpenSandbox, unknown},
+    service_app::{Api, service_app},
+    store::{self, Part},
+    token,
+};
+
+/// What the operations need.
+#[derive(Clone)]
+struct Control {
+    sandboxes: Sandboxes,
+    name: Name,
+}
+
+pub(crate) fn app(sandboxes: &Sandboxes, name: &Name, at: usize) -> App {
+    let (handlers, document) = ApiRoutes::new("", Document::openapi())
+        .routes(routes!(sandbox::show, sandbox::delete))
+        .routes(routes!(data::reset))
+        .routes(routes!(data::list_snapshots, data::save_snapshot, data::delete_snapshot))
+        .routes(routes!(data::restore_snapshot))
+        .routes(routes!(clock::get_clock, clock::set_clock))
+        .routes(routes!(sign_in::get_sign_in, sign_in::set_sign_in))
+        .routes(routes!(sign_in::expire_tokens))
+        .routes(routes!(compat::get_compat, compat::set_compat))
+        .finish();
+    let api = Api {
+        title: "Sandbox controls",
+        about: "Resets, snapshots, the clock and the sign-in of a sandbox.",
+        path: format!("{}{CONTROL}", name.path()),
+        handlers: handlers.with_state(&Control { sandboxes: sandboxes.clone(), name: name.clone() }),
+        document,
+        problems: &[],
+    };
+    service_app(sandboxes, at, api)
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Sandbox controls",
+        version = "1.0.0",
+        description = "Resets, snapshots, the clock and the sign-in of a sandbox.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
+    ),
+    servers((url = "/", description = "This sandbox")),
+    security(("control_token" = [])),
+    modifiers(&TokenScheme),
+    tags(
+        (name = "Sandbox", description = "The sandbox itself."),
+        (name = "Data", description = "Resets and snapshots."),
+        (name = "Clock", description = "The time in the sandbox."),
+        (name = "Sign-in", description = "How strictly credentials are checked, and for how long they are valid."),
+    ),
+)]
+struct Document;
+
+/// A caller with the control token of the sandbox, or with the operator's token.
+struct Controller(Arc<OpenSandbox>);
+
+impl FromRequestParts<Control> for Controller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, control: &Control) -> Result<Self> {
+        let refused =
+            || unauthorized("This operation needs the control token of this sandbox, as a bearer token.");
+        let sent = token::sent(&parts.headers).ok_or_else(refused)?;
+        let sandbox = control.sandboxes.get(&control.name).await?;
+        let is_valid = sent == sandbox.row().token_hash || sent == control.sandboxes.0.operator_hash;
+        if is_valid { Ok(Controller(sandbox)) } else { Err(refused()) }
+    }
+}
+
+impl Control {
+    /// Changes a part of the sandbox, and answers when every process has seen it.
+    async fn set(&self, part: Part, state: String) -> Result<()> {
+        let name = self.name.to_string();
+        let registry = &self.sandboxes.0.registry;
+        if !registry.write(move |tx| store::set_part(tx, &name, part, &state)).await? {
+            return Err(unknown());
+        }
+        let row = self.sandboxes.row(&self.name).await?.ok_or_else(unknown)?;
+        self.sandboxes.changed(row);
+        self.sandboxes.wait_for_other_processes().await;
+        Ok(())
+    }
+}
+
+fn text_of(state: &impl serde::Serialize) -> Result<String> {
+    serde_json::to_string(state).map_err(Problem::internal)
+}
