@@ -31,7 +31,7 @@ pub use method::Method;
 pub use name::Name;
 use open::Opened;
 use service::Service;
-pub use token::operator_token;
+pub use token::{is_control_token, operator_token};
 use web::{App, Clock, InstallationSecret, Random, RequestLimits};
 
 /// The tables of the registry.

@@ -7,6 +7,7 @@ use service::Description;
 
 use crate::{
     Failure,
+    control::arguments::SandboxCommand,
     service_flags::ServiceFlags,
     settings::{Flags, Settings},
 };
@@ -74,6 +75,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         action: UserAction,
     },
+    /// Create and control sandboxes of a running server: private copies of all services
+    Sandbox(SandboxCommand),
     /// Print the settings in effect, as a file
     Config,
 }

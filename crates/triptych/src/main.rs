@@ -1,10 +1,12 @@
 //! The program: command line, settings, start-up and shut-down, one listener per service.
 //!
 //! `cli` is the command line, `settings` has the settings in effect and the list of services, `serve` starts and stops the
-//! services; `user`, `oauth` and `key` manage users, clients, tokens and API keys. A command that fails prints one line on
-//! standard error and exits with code 2.
+//! services; `user`, `oauth` and `key` manage users, clients, tokens and API keys; `control` calls a running server to control its
+//! sandboxes. A command that fails prints one line on standard error and exits with code 2, or with code 1 if the server that it
+//! calls is not there or refuses the call.
 
 mod cli;
+mod control;
 mod key;
 mod log;
 mod metrics;
@@ -14,6 +16,7 @@ mod serve;
 mod service_flags;
 mod settings;
 mod start_page;
+mod table;
 mod user;
 mod webhook;
 
@@ -24,6 +27,7 @@ use std::{
 
 use clap::Parser;
 use cli::{Cli, Command, WebhookAction};
+use control::server::CallError;
 use service::public_address;
 use settings::Settings;
 
@@ -42,7 +46,7 @@ fn main() -> ExitCode {
         Err(failure) => {
             // Standard error may be closed, too.
             let _ = writeln!(io::stderr(), "triptych: {failure}");
-            ExitCode::from(2)
+            if failure.is::<CallError>() { ExitCode::FAILURE } else { ExitCode::from(2) }
         }
     }
 }
@@ -63,6 +67,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
             webhook::listen(port, secret.as_deref())
         }
         Some(Command::User { action }) => user::run(&action, &settings()?),
+        Some(Command::Sandbox(command)) => control::run(&command, &settings()?),
         Some(Command::Config) => print(&settings()?.to_file()),
     }
 }

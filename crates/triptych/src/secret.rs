@@ -21,15 +21,33 @@ const LENGTH: usize = 32;
 
 /// The secret; its file is made when it is needed for the first time.
 pub(crate) fn read(settings: &Settings, random: &Random) -> Result<InstallationSecret, Failure> {
+    if settings.secret.is_empty() {
+        let path = settings.data.join(FILE);
+        private::create_folder(&settings.data)?;
+        if !path.exists() {
+            make(&path, random).map_err(|error| cannot_use(&path, &error))?;
+        }
+    }
+    match existing(settings)? {
+        Some(secret) => Ok(secret),
+        None => Err(cannot_use(&settings.data.join(FILE), &io::ErrorKind::NotFound.into()).into()),
+    }
+}
+
+fn cannot_use(path: &Path, error: &io::Error) -> String {
+    format!("cannot use the secret in {}: {error}", path.display())
+}
+
+/// The secret, if there is one. Nothing is made.
+pub(crate) fn existing(settings: &Settings) -> Result<Option<InstallationSecret>, Failure> {
     if !settings.secret.is_empty() {
-        return Ok(InstallationSecret::new(settings.secret.as_bytes()));
+        return Ok(Some(InstallationSecret::new(settings.secret.as_bytes())));
     }
     let path = settings.data.join(FILE);
-    let failed = |error: io::Error| format!("cannot use the secret in {}: {error}", path.display());
-    private::create_folder(&settings.data)?;
     if !path.exists() {
-        make(&path, random).map_err(failed)?;
+        return Ok(None);
     }
+    let failed = |error: io::Error| cannot_use(&path, &error);
     let file = File::open(&path).map_err(failed)?;
     if file.metadata().map_err(failed)?.permissions().mode() & 0o077 != 0 {
         let (shown, path) = (path.display(), private::quoted(&path));
@@ -44,7 +62,7 @@ pub(crate) fn read(settings: &Settings, random: &Random) -> Result<InstallationS
         )
         .into());
     }
-    Ok(InstallationSecret::new(&bytes))
+    Ok(Some(InstallationSecret::new(&bytes)))
 }
 
 /// Creates the complete file for its owner only, unless another process has created it.

@@ -16,6 +16,7 @@ use std::{
 };
 
 use address::check_address;
+pub(crate) use address::is_local;
 use db::Location;
 use figment::{
     Figment,
@@ -26,6 +27,7 @@ use ipnet::IpNet;
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 use service::{Description, HIDDEN, Service};
+pub(crate) use variables::ControlVariables;
 use web::{ConnectionLimits, RequestLimits};
 
 /// The defaults, as a file that a person can read and copy from.

@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use crate::table::table;
+
 pub(crate) struct Started {
     pub(crate) name: &'static str,
     /// The public address.
@@ -27,15 +29,7 @@ pub(crate) fn page(services: &[Started], admin: SocketAddr, data_location: &str,
         ]);
     }
     rows.push(["metrics".into(), format!("http://{admin}/metrics"), String::new(), String::new()]);
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or_default();
-    let widths = [width(0), width(1), width(2)];
-    let mut page = format!("Triptych {version}, {data}, {data_location}\n\n");
-    for [name, address, documentation, sign_in] in &rows {
-        let [first, second, third] = widths;
-        let row = format!("  {name:first$}  {address:second$}  {documentation:third$}  {sign_in}");
-        page.push_str(row.trim_end());
-        page.push('\n');
-    }
+    let mut page = format!("Triptych {version}, {data}, {data_location}\n\n{}", table(&rows));
     page.push_str("\nReady. Press Ctrl-C to stop.\n");
     page
 }

@@ -13,7 +13,7 @@ use tokio::{net::TcpListener, sync::mpsc};
 use web::Clock;
 use webhooks::Secret;
 
-use crate::{Failure, print};
+use crate::{Failure, print, table::as_text};
 
 #[derive(Clone)]
 struct Receiver {
@@ -71,9 +71,4 @@ async fn receive(State(receiver): State<Receiver>, uri: Uri, headers: HeaderMap,
             StatusCode::SERVICE_UNAVAILABLE
         }
     }
-}
-
-/// The sender chooses this text; control characters must not reach the terminal.
-fn as_text(sent: &str) -> String {
-    sent.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -5,7 +5,7 @@ use url::Host;
 use super::SettingsError;
 
 /// Whether a public address, if there is one, leads to this machine only.
-pub(super) fn is_local(address: &str) -> bool {
+pub(crate) fn is_local(address: &str) -> bool {
     match url::Url::parse(address).ok().as_ref().and_then(url::Url::host) {
         Some(Host::Ipv4(ip)) => ip.is_loopback(),
         Some(Host::Ipv6(ip)) => ip.is_loopback(),

@@ -2,14 +2,15 @@
 
 use figment::providers::Env;
 
-/// Variables that are no settings: the command line reads them itself.
-const NOT_SETTINGS: [&str; 2] = ["config", "webhook_secret"];
+/// Variables that are no settings: the command line reads them itself, or `triptych sandbox create --env` sets them.
+const NOT_SETTINGS: [&str; 6] =
+    ["config", "webhook_secret", "server", "sandbox", "control_token", "control_url"];
 
 /// `TRIPTYCH_MUSEUM_LISTEN` is `museum.listen`: the sections are those of the default settings.
 pub(super) fn variables(defaults: &str) -> Env {
     let is_setting = |name: &figment::value::UncasedStr| {
         let name = name.as_str().to_ascii_lowercase();
-        !NOT_SETTINGS.contains(&name.as_str()) && !is_service_link(&name)
+        !NOT_SETTINGS.contains(&name.as_str()) && !is_base_url(&name) && !is_service_link(&name)
     };
     let sections = sections(defaults);
     Env::prefixed("TRIPTYCH_").filter(is_setting).map(move |name| {
@@ -20,6 +21,26 @@ pub(super) fn variables(defaults: &str) -> Env {
         });
         section.unwrap_or(name).into()
     })
+}
+
+/// Whether this is the base URL of a service in a sandbox, as in `TRIPTYCH_PETSTORE_URL`.
+fn is_base_url(name: &str) -> bool {
+    let services = super::Settings::defaults().services();
+    name.strip_suffix("_url").is_some_and(|name| services.iter().any(|one| one.description().name == name))
+}
+
+/// The control token in the environment, and the sandbox that it is for.
+pub(crate) struct ControlVariables {
+    pub(crate) token: Option<String>,
+    pub(crate) sandbox: Option<String>,
+}
+
+impl ControlVariables {
+    pub(crate) fn read() -> Self {
+        #[expect(clippy::disallowed_methods, reason = "settings are read here")]
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        ControlVariables { token: variable("TRIPTYCH_CONTROL_TOKEN"), sandbox: variable("TRIPTYCH_SANDBOX") }
+    }
 }
 
 /// The names of the sections, `museum.hours` before `museum`.

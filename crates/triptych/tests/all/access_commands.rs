@@ -1,18 +1,10 @@
 //! `triptych token`, `triptych client …` and `triptych key …`, while the service runs.
 
-use crate::common::{Workspace, refused, with_input};
+use crate::common::{Workspace, printed, refused, with_input};
 use serde_json::json;
 use testkit::{Answer, Client, Engine, Program, Store};
 
 const SOLD: &str = "/v3/pet/findByStatus?status=sold";
-
-/// What a command prints, without the end of its line; it must succeed.
-#[track_caller]
-fn printed(workspace: &Workspace, arguments: &[&str]) -> String {
-    let output = workspace.command(arguments).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().strip_suffix('\n').unwrap().to_owned()
-}
 
 fn refusal(workspace: &Workspace, arguments: &[&str]) -> String {
     refused(&workspace.command(arguments).output().unwrap())

@@ -104,6 +104,7 @@ fn run(document: &str) -> usize {
             .current_dir(workspace.folder.path())
             .env("PATH", path)
             .env("TRIPTYCH_DATA", workspace.store.folder().unwrap())
+            .env("TRIPTYCH_SERVER", format!("http://{}", program.address("petstore")))
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
@@ -134,7 +135,7 @@ fn commands_of_the_museum_guide_work() {
 
 #[test]
 fn commands_of_the_sandbox_guide_work() {
-    assert_eq!(run("docs/sandboxes.md"), 9);
+    assert_eq!(run("docs/sandboxes.md"), 11);
 }
 
 #[test]

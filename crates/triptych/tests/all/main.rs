@@ -13,6 +13,7 @@ mod instances;
 mod log;
 mod pages;
 mod pooler;
+mod sandbox_commands;
 mod schemathesis;
 mod secret;
 mod settings;

@@ -110,11 +110,31 @@ pub(crate) fn with_input(command: &mut Command, input: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
+/// What a command prints, without the end of its line; it must succeed.
+#[track_caller]
+pub(crate) fn printed(workspace: &Workspace, arguments: &[&str]) -> String {
+    output_of(&mut workspace.command(arguments))
+}
+
+/// The same for any command.
+#[track_caller]
+pub(crate) fn output_of(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().strip_suffix('\n').unwrap_or_default().to_owned()
+}
+
 /// Asserts that a command failed as it should: exit code 2 and one line on standard error. Gives the line.
 #[track_caller]
 pub(crate) fn refused(output: &Output) -> String {
+    failed_with(2, output)
+}
+
+/// The same with another exit code.
+#[track_caller]
+pub(crate) fn failed_with(code: i32, output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_eq!(output.status.code(), Some(code), "{said}");
     assert_eq!(said.trim_end().lines().count(), 1, "{said}");
     assert_eq!(output.stdout, b"", "{said}");
     said.trim_end().to_owned()
