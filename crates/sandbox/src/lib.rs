@@ -31,6 +31,7 @@ pub use method::Method;
 pub use name::Name;
 use open::Opened;
 use service::Service;
+use template::Template;
 pub use token::{is_control_token, operator_token};
 use web::{App, Clock, InstallationSecret, Random, RequestLimits};
 
@@ -101,8 +102,7 @@ struct Inner {
     /// The machine's clock: the registry lives by it.
     clock: Clock,
     opened: Opened,
-    /// Held while the template is made.
-    template: tokio::sync::Mutex<bool>,
+    template: Template,
     operator_hash: Vec<u8>,
 }
 
@@ -116,7 +116,7 @@ impl Sandboxes {
             setup,
             registry,
             clock: Clock::system(),
-            template: tokio::sync::Mutex::default(),
+            template: Template::default(),
         })))
     }
 
@@ -129,6 +129,7 @@ impl Sandboxes {
     pub async fn run(self, stop: BoxFuture<'static, ()>) {
         tokio::select! {
             () = self.keep_up() => {}
+            () = self.keep_template() => {}
             () = stop => {}
         }
         self.0.opened.close_all().await;

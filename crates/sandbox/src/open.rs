@@ -23,7 +23,7 @@ use web::{
 use crate::{
     Sandboxes,
     name::Name,
-    registry::REMEMBERED,
+    registry::{REMEMBERED, unavailable},
     store::{self, Sandbox, Status},
 };
 
@@ -243,7 +243,8 @@ impl Sandboxes {
 
     async fn open_service(&self, sandbox: &OpenSandbox, at: usize) -> Result<OpenService> {
         let setup = &self.0.setup.services[at];
-        let db = self.open_database(sandbox.name.as_str(), setup.service.description()).await?;
+        let db = self.open_database(sandbox.name.as_str(), setup.service.description()).await;
+        let db = db.map_err(unavailable)?;
         let (clock, controls) = (sandbox.clock.clone(), sandbox.controls.clone());
         let instance = setup.instance(db.clone(), sandbox.name.as_str(), clock, controls, self);
         let running = setup.service.open(instance).await.map_err(Problem::internal)?;
@@ -321,7 +322,7 @@ impl Sandboxes {
         }
     }
 
-    async fn wait(&self, time: Duration) {
+    pub(crate) async fn wait(&self, time: Duration) {
         let now = self.0.clock.now();
         self.0.clock.wait_until(now.checked_add(time).unwrap_or(now)).await;
     }

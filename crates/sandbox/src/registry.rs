@@ -42,7 +42,8 @@ impl Sandboxes {
         class: Option<String>,
         creator: Option<String>,
     ) -> Result<(Sandbox, String), CreateError> {
-        self.prepare_template().await.map_err(CreateError::Failed)?;
+        let failed = |cause| CreateError::Failed(unavailable(cause));
+        self.prepare_template().await.map_err(failed)?;
         let control_token = token::new(&self.0.setup.random);
         let new = NewSandbox { name: name.clone(), token_hash: token::hash(&control_token), class, creator };
         let now = self.0.clock.now();
@@ -57,9 +58,11 @@ impl Sandboxes {
             Inserted::TooMany => return Err(CreateError::TooMany),
             Inserted::TooManyOfAddress => return Err(CreateError::TooManyOfAddress),
         }
-        if let Err(problem) = self.copy_template(name).await {
+        if let Err(cause) = self.copy_template(name).await {
+            // Another process may have deleted it, if this one could not note its use for long.
+            self.forget_template().await;
             self.finish_removal(name.as_str()).await;
-            return Err(CreateError::Failed(problem));
+            return Err(failed(cause));
         }
         let ready = name.to_string();
         self.0.registry.write(move |tx| store::set_status(tx, &ready, Status::Ready)).await?;

@@ -256,12 +256,38 @@ pub(crate) fn forget_deleted(tx: &mut WriteTx<'_>, since: Timestamp) -> Result<(
     tx.execute(statement, &[since.into()]).map(drop)
 }
 
-/// Of which program the template is.
-pub(crate) fn template(tx: &mut Tx<'_>) -> Result<String, Error> {
-    let template = tx.row("SELECT template FROM registry WHERE id = 1", &[], |row| row.get(0))?;
-    Ok(template.unwrap_or_default())
+/// Notes the use of a template; `false` when there is none that is complete.
+pub(crate) fn use_template(tx: &mut WriteTx<'_>, name: &str, now: Timestamp) -> Result<bool, Error> {
+    let used =
+        tx.execute("UPDATE template SET used_at = $2 WHERE name = $1 AND ready", &[name.into(), now.into()])?;
+    Ok(used == 1)
 }
 
-pub(crate) fn set_template(tx: &mut WriteTx<'_>, program: &str) -> Result<(), Error> {
-    tx.execute("UPDATE registry SET template = $1 WHERE id = 1", &[program.into()]).map(drop)
+/// Adds a template that is complete.
+pub(crate) fn add_template(tx: &mut WriteTx<'_>, name: &str, now: Timestamp) -> Result<(), Error> {
+    let statement = "INSERT INTO template (name, used_at, ready) VALUES ($1, $2, TRUE)
+         ON CONFLICT (name) DO UPDATE SET used_at = excluded.used_at, ready = TRUE";
+    tx.execute(statement, &[name.into(), now.into()]).map(drop)
+}
+
+/// Removes a template from the registry.
+pub(crate) fn forget_template(tx: &mut WriteTx<'_>, name: &str) -> Result<(), Error> {
+    tx.execute("DELETE FROM template WHERE name = $1", &[name.into()]).map(drop)
+}
+
+/// Removes a template of another version from the registry; `false` when it was used since then. One that the registry does not
+/// have counts as used now: it may be in the making.
+pub(crate) fn expire_template(
+    tx: &mut WriteTx<'_>,
+    name: &str,
+    since: Timestamp,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    tx.execute(
+        "INSERT INTO template (name, used_at, ready) VALUES ($1, $2, FALSE) ON CONFLICT (name) DO NOTHING",
+        &[name.into(), now.into()],
+    )?;
+    let expired =
+        tx.execute("DELETE FROM template WHERE name = $1 AND used_at <= $2", &[name.into(), since.into()])?;
+    Ok(expired == 1)
 }

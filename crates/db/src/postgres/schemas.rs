@@ -8,7 +8,9 @@ use tokio_postgres::{
 
 use super::migrate::applied;
 use crate::{
-    catalog::{Catalog, postgres_columns, postgres_references, postgres_triggers, qualified},
+    catalog::{
+        Catalog, IN_WRITTEN_ORDER, postgres_columns, postgres_references, postgres_triggers, qualified,
+    },
     copies::REGISTRY,
     error::with_source,
     migration::{self, Migrations},
@@ -121,9 +123,10 @@ async fn begin(client: &mut Client, wait: Duration) -> Result<Transaction<'_>, S
     let tx = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted).read_only(false);
     let tx = tx.start().await.map_err(text)?;
     let wait = i32::try_from(wait.as_millis()).unwrap_or(i32::MAX).max(1);
-    tx.batch_execute(&format!("SET LOCAL synchronous_commit TO on; SET LOCAL statement_timeout TO {wait}"))
-        .await
-        .map_err(text)?;
+    let settings = format!(
+        "SET LOCAL synchronous_commit TO on; SET LOCAL statement_timeout TO {wait}; {IN_WRITTEN_ORDER}"
+    );
+    tx.batch_execute(&settings).await.map_err(text)?;
     Ok(tx)
 }
 

@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use db::Db;
+use futures_util::future::join_all;
 use http::StatusCode;
 use model::Resource;
 use web::{Body, Created, Path, Problem, Reply, Result, problem::NOT_FOUND};
@@ -26,24 +27,28 @@ pub(super) async fn reset(
 impl Control {
     /// Restores the data of all services.
     async fn restore(&self, sandbox: &OpenSandbox, snapshot: &str) -> Result<StatusCode> {
-        let mut found = true;
-        for (db, tables) in self.sandboxes.data(sandbox).await? {
-            found &= db.restore_copy(snapshot, tables).await?;
-        }
-        if found { Ok(StatusCode::NO_CONTENT) } else { Err(no_snapshot()) }
+        let data = self.sandboxes.data(sandbox).await?;
+        let restored = data.iter().map(|(db, tables)| db.restore_copy(snapshot, tables));
+        let found = all_of(restored).await?;
+        if found.into_iter().all(|found| found) { Ok(StatusCode::NO_CONTENT) } else { Err(no_snapshot()) }
     }
 }
 
 impl Sandboxes {
     /// The database of each service of a sandbox, with the names of its data tables.
     async fn data(&self, sandbox: &OpenSandbox) -> Result<Vec<(Db, &'static [&'static str])>> {
-        let mut data = Vec::new();
-        for (at, setup) in self.0.setup.services.iter().enumerate() {
+        let services = self.0.setup.services.iter().enumerate();
+        let data = services.map(|(at, setup)| async move {
             let db = self.service(sandbox, at).await?.db.clone();
-            data.push((db, setup.service.description().data_tables));
-        }
-        Ok(data)
+            Ok((db, setup.service.description().data_tables))
+        });
+        all_of(data).await
     }
+}
+
+/// Does the work of all services at the same time. It has ended everywhere when it has failed in one.
+async fn all_of<T, E>(work: impl Iterator<Item = impl Future<Output = Result<T, E>>>) -> Result<Vec<T>, E> {
+    join_all(work).await.into_iter().collect()
 }
 
 fn no_snapshot() -> Problem {
@@ -97,15 +102,14 @@ pub(super) async fn save_snapshot(
     if name == SEED {
         return Err(Problem::invalid_at("#/name", "must not be seed, which is the state at the creation"));
     }
-    for (db, tables) in control.sandboxes.data(&sandbox).await? {
-        let saved = db.save_copy(&name, tables).await;
-        saved.map_err(|error| match error {
-            db::Error::Constraint(_) => {
-                Problem::invalid_at("#/name", "would be one snapshot too many; delete one first")
-            }
-            error => error.into(),
-        })?;
-    }
+    let data = control.sandboxes.data(&sandbox).await?;
+    let saved = all_of(data.iter().map(|(db, tables)| db.save_copy(&name, tables))).await;
+    saved.map_err(|error| match error {
+        db::Error::Constraint(_) => {
+            Problem::invalid_at("#/name", "would be one snapshot too many; delete one first")
+        }
+        error => error.into(),
+    })?;
     Ok(Created { location: None, body: Snapshot { name } })
 }
 
@@ -146,9 +150,7 @@ pub(super) async fn delete_snapshot(
     if !db::is_name(&name) || name == SEED {
         return Err(no_snapshot());
     }
-    let mut found = false;
-    for (db, _) in control.sandboxes.data(&sandbox).await? {
-        found |= db.delete_copy(&name).await?;
-    }
-    if found { Ok(StatusCode::NO_CONTENT) } else { Err(no_snapshot()) }
+    let data = control.sandboxes.data(&sandbox).await?;
+    let found = all_of(data.iter().map(|(db, _)| db.delete_copy(&name))).await?;
+    if found.into_iter().any(|found| found) { Ok(StatusCode::NO_CONTENT) } else { Err(no_snapshot()) }
 }

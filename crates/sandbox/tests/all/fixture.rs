@@ -19,6 +19,7 @@ pub(crate) struct Process {
     pub(crate) train: Client,
     pub(crate) museum: Client,
     pub(crate) databases: Databases,
+    pub(crate) sandboxes: Sandboxes,
     _servers: Vec<Server>,
     _stop: watch::Sender<bool>,
 }
@@ -75,7 +76,7 @@ impl Process {
             servers.push(listener.serve(ConnectionLimits::default(), app));
         }
         let [petstore, train, museum] = [0, 1, 2].map(|at: usize| Client::new(servers[at].address()));
-        Process { petstore, train, museum, databases, _servers: servers, _stop: stop }
+        Process { petstore, train, museum, databases, sandboxes, _servers: servers, _stop: stop }
     }
 
     /// Creates a sandbox and returns the answer.

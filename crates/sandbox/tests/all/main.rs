@@ -5,3 +5,4 @@
 mod fixture;
 mod lifecycle;
 mod state;
+mod template;
