@@ -27,11 +27,7 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Start services: all of them, or those named
-    Serve {
-        /// Which services to start; all if none is named
-        #[arg(value_parser = names(|_| true))]
-        services: Vec<String>,
-    },
+    Serve(ServeArguments),
     /// Print a service's OpenAPI document as JSON
     Openapi {
         /// Which service's document
@@ -79,6 +75,19 @@ pub(crate) enum Command {
     Sandbox(SandboxCommand),
     /// Print the settings in effect, as a file
     Config,
+}
+
+#[derive(Args, Default)]
+pub(crate) struct ServeArguments {
+    /// Which services to start; all if none is named
+    #[arg(value_parser = names(|_| true))]
+    pub(crate) services: Vec<String>,
+    /// A demo in a temporary folder and on free ports; the folder is removed at the end
+    #[arg(long)]
+    pub(crate) ephemeral: bool,
+    /// Write addresses, process id, demo accounts and the operator's token to this file, as JSON, when all services are ready
+    #[arg(long, value_name = "FILE", env = "TRIPTYCH_READY_FILE")]
+    pub(crate) ready_file: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]

@@ -7,10 +7,12 @@
 
 mod cli;
 mod control;
+mod ephemeral;
 mod key;
 mod log;
 mod metrics;
 mod oauth;
+mod ready_file;
 mod secret;
 mod serve;
 mod service_flags;
@@ -26,10 +28,10 @@ use std::{
 };
 
 use clap::Parser;
-use cli::{Cli, Command, WebhookAction};
+use cli::{Cli, Command, ServeArguments, WebhookAction};
 use control::server::CallError;
 use service::public_address;
-use settings::Settings;
+use settings::{Flags, Settings};
 
 /// Faster than the allocator of the system, and gives memory back after large peaks, such as password hashes.
 #[global_allocator]
@@ -52,11 +54,12 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<(), Failure> {
-    let flags = cli.flags.try_into()?;
+    let flags: Flags = cli.flags.try_into()?;
     let settings = || Settings::read(&flags);
     match cli.command {
-        None => serve::run(&settings()?, &[]),
-        Some(Command::Serve { services }) => serve::run(&settings()?, &services),
+        None => serve::run(&settings()?, &ServeArguments::default()),
+        Some(Command::Serve(arguments)) if arguments.ephemeral => ephemeral::run(flags, &arguments),
+        Some(Command::Serve(arguments)) => serve::run(&settings()?, &arguments),
         Some(Command::Openapi { service, version }) => print(&document(&service, &version, &settings()?)?),
         Some(Command::Token { service, user, scope }) => {
             oauth::print_token(&service, user.as_deref(), scope.as_deref(), &settings()?)

@@ -1,6 +1,8 @@
 //! Starts the services, and stops them so that nothing is lost.
 
-use std::{future::pending, hint::black_box, net::SocketAddr, panic::resume_unwind, thread, time::Duration};
+use std::{
+    future::pending, hint::black_box, io, net::SocketAddr, panic::resume_unwind, thread, time::Duration,
+};
 
 use db::{Databases, Db, Limits, Location, Migrations};
 use futures_util::{FutureExt, future::BoxFuture};
@@ -8,35 +10,90 @@ use sandbox::{Sandboxes, ServiceSetup, Setup};
 use service::{Description, Instance, Running, Service, public_address};
 use tokio::{
     net::TcpListener,
-    runtime::Handle,
-    signal::unix::{SignalKind, signal},
+    runtime::{Handle, Runtime},
+    signal::unix::{Signal, SignalKind, signal},
     sync::watch,
     task::JoinSet,
 };
 use web::{App, Background, Clock, Controls, InstallationSecret, Proxies, Random, Site};
 
 use crate::{
-    Failure, log, metrics, print, secret,
+    Failure,
+    cli::ServeArguments,
+    log, metrics, print,
+    ready_file::{Ready, ReadyFile},
+    secret,
     settings::Settings,
     start_page::{self, Started},
 };
 
 /// Runs until a signal stops it. No service named means all of them.
-pub(crate) fn run(settings: &Settings, named: &[String]) -> Result<(), Failure> {
+pub(crate) fn run(settings: &Settings, arguments: &ServeArguments) -> Result<(), Failure> {
+    run_on(runtime()?, settings, arguments, None)
+}
+
+pub(crate) fn runtime() -> io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()
+}
+
+/// The same on a runtime. Signals that are awaited already stop the start, too; otherwise they end the process at once.
+pub(crate) fn run_on(
+    runtime: Runtime,
+    settings: &Settings,
+    arguments: &ServeArguments,
+    signals: Option<Signals>,
+) -> Result<(), Failure> {
     let _flush = log::start(settings)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let named = &arguments.services;
     let is_named = |service: &&dyn Service| {
         named.is_empty() || named.iter().any(|name| name == service.description().name)
     };
     let services: Vec<_> = settings.services().into_iter().filter(is_named).collect();
-    runtime.block_on(async {
+    let mut ready_file = arguments.ready_file.as_deref().map(ReadyFile::new).transpose()?;
+    let served = runtime.block_on(async {
         for service in &services {
             settings.check_shared(*service)?;
         }
-        let mut program = Program::new(settings).await?;
-        program.open(&services).await?;
-        program.serve().await
-    })
+        let start = async {
+            let mut program = Program::new(settings).await?;
+            program.open(&services).await?;
+            Ok::<_, Failure>(program)
+        };
+        let (program, signals) = match signals {
+            None => (start.await?, Signals::new()?),
+            Some(mut signals) => tokio::select! {
+                program = start => (program?, signals),
+                () = signals.stop() => return Ok(()),
+            },
+        };
+        program.serve(signals, ready_file.as_mut()).await
+    });
+    drop(runtime);
+    served
+}
+
+/// The signals that stop the program.
+pub(crate) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    /// Must be called within the runtime.
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Ends when one of them arrives.
+    async fn stop(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
 }
 
 /// The services that run, and what they share.
@@ -49,6 +106,7 @@ struct Program<'s> {
     tasks: JoinSet<()>,
     background: JoinSet<()>,
     started: Vec<Started>,
+    operator_token: Option<String>,
     listening: Vec<(&'static str, SocketAddr)>,
     admin: SocketAddr,
 }
@@ -64,6 +122,7 @@ impl<'s> Program<'s> {
             tasks: JoinSet::new(),
             background: JoinSet::new(),
             started: Vec::new(),
+            operator_token: None,
             listening: Vec::new(),
             admin: settings.admin_listen,
         };
@@ -110,7 +169,7 @@ impl<'s> Program<'s> {
 
     /// The sandboxes in front of the services, if there are any.
     async fn open_sandboxes(
-        &self,
+        &mut self,
         prepared: &[(&'s dyn Service, (TcpListener, Instance))],
     ) -> Result<Option<Sandboxes>, Failure> {
         let settings = self.settings;
@@ -130,12 +189,14 @@ impl<'s> Program<'s> {
                 hashing,
             });
         }
+        let operator_token = sandbox::operator_token(&secret::read(settings, &self.random)?);
+        self.operator_token = Some(operator_token.clone());
         let setup = Setup {
             databases: self.databases.clone(),
             random: self.random.clone(),
             demo: settings.demo(),
             limits: settings.sandboxes.limits(),
-            operator_token: sandbox::operator_token(&secret::read(settings, &self.random)?),
+            operator_token,
             services,
         };
         Ok(Some(tokio::task::spawn_blocking(move || Sandboxes::open(setup)).await??))
@@ -190,6 +251,8 @@ impl<'s> Program<'s> {
             address: public_address(service.address(), listening),
             prefix,
             sign_in: service.sign_in_help(self.settings.demo()),
+            has_demo_account: self.settings.demo()
+                && service.oauth().and_then(|oauth| oauth.external_issuer()).is_none(),
         });
         Ok(())
     }
@@ -213,10 +276,15 @@ impl<'s> Program<'s> {
         .boxed()
     }
 
-    /// Prints the start page, and runs until a signal stops it.
-    async fn serve(mut self) -> Result<(), Failure> {
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
+    /// Writes the ready file, prints the start page, and runs until a signal stops it.
+    async fn serve(
+        mut self,
+        mut signals: Signals,
+        ready_file: Option<&mut ReadyFile>,
+    ) -> Result<(), Failure> {
+        if let Some(file) = ready_file {
+            file.write(&self.ready())?;
+        }
         let demo = self.settings.demo();
         if let Some(because) = self.settings.opened_by().filter(|_| demo) {
             tracing::warn!(because, "other machines can sign in to the demo, whose passwords are well known");
@@ -228,19 +296,28 @@ impl<'s> Program<'s> {
         // It serves even if standard output is closed.
         let _ = print(&start_page::page(&self.started, self.admin, &self.settings.data_location(), demo));
         tracing::info!(version = env!("CARGO_PKG_VERSION"), demo, "started");
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
+        signals.stop().await;
         tracing::info!("stopping: running requests are finished first");
         self.stop.send_replace(true);
         self.background.shutdown().await;
         tokio::select! {
             () = async { while self.tasks.join_next().await.is_some() {} } => {}
-            _ = interrupt.recv() => tracing::warn!("stopping at once"),
+            _ = signals.interrupt.recv() => tracing::warn!("stopping at once"),
         }
         tracing::info!("stopped");
         Ok(())
+    }
+
+    fn ready(&self) -> Ready<'_> {
+        let first = self.started.first().filter(|_| self.operator_token.is_some());
+        Ready {
+            version: env!("CARGO_PKG_VERSION"),
+            pid: std::process::id(),
+            admin: public_address("", self.admin),
+            operator_token: self.operator_token.as_deref(),
+            sandboxes_url: first.map(|service| format!("{}/sandboxes", service.address)),
+            services: self.started.iter().map(Into::into).collect(),
+        }
     }
 }
 

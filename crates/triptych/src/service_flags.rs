@@ -52,7 +52,11 @@ impl FromArgMatches for ServiceFlags {
             if listen.is_some() || issuer.is_some() {
                 self.0.insert(
                     name,
-                    ServiceSection { listen, oauth: issuer.map(|issuer| OauthSection { issuer }) },
+                    ServiceSection {
+                        listen,
+                        address: None,
+                        oauth: issuer.map(|issuer| OauthSection { issuer }),
+                    },
                 );
             }
         }

@@ -34,6 +34,8 @@ pub(crate) struct ServiceSection {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) listen: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) address: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) oauth: Option<OauthSection>,
 }
 

@@ -3,8 +3,8 @@
 use figment::providers::Env;
 
 /// Variables that are no settings: the command line reads them itself, or `triptych sandbox create --env` sets them.
-const NOT_SETTINGS: [&str; 6] =
-    ["config", "webhook_secret", "server", "sandbox", "control_token", "control_url"];
+const NOT_SETTINGS: [&str; 7] =
+    ["config", "webhook_secret", "ready_file", "server", "sandbox", "control_token", "control_url"];
 
 /// `TRIPTYCH_MUSEUM_LISTEN` is `museum.listen`: the sections are those of the default settings.
 pub(super) fn variables(defaults: &str) -> Env {

@@ -8,6 +8,7 @@ mod contributing;
 mod crash;
 mod database;
 mod docs;
+mod ephemeral;
 mod examples;
 mod instances;
 mod log;
