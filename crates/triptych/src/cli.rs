@@ -7,6 +7,7 @@ use service::Description;
 
 use crate::{
     Failure,
+    class::arguments::ClassCommand,
     control::arguments::SandboxCommand,
     service_flags::ServiceFlags,
     settings::{Flags, Settings},
@@ -73,6 +74,8 @@ pub(crate) enum Command {
     },
     /// Create and control sandboxes of a running server: private copies of all services
     Sandbox(SandboxCommand),
+    /// Create and control a sandbox for each student of a class
+    Class(ClassCommand),
     /// Print the settings in effect, as a file
     Config,
 }

@@ -1,10 +1,11 @@
 //! The program: command line, settings, start-up and shut-down, one listener per service.
 //!
 //! `cli` is the command line, `settings` has the settings in effect and the list of services, `serve` starts and stops the
-//! services; `user`, `oauth` and `key` manage users, clients, tokens and API keys; `control` calls a running server to control its
-//! sandboxes. A command that fails prints one line on standard error and exits with code 2, or with code 1 if the server that it
+//! services; `user`, `oauth` and `key` manage users, clients, tokens and API keys; `control` and `class` call a running server to
+//! control its sandboxes. A command that fails prints one line on standard error and exits with code 2, or with code 1 if the server that it
 //! calls is not there or refuses the call.
 
+mod class;
 mod cli;
 mod control;
 mod ephemeral;
@@ -70,6 +71,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
             webhook::listen(port, secret.as_deref())
         }
         Some(Command::User { action }) => user::run(&action, &settings()?),
+        Some(Command::Class(command)) => class::run(&command, &settings()?),
         Some(Command::Sandbox(command)) => control::run(&command, &settings()?),
         Some(Command::Config) => print(&settings()?.to_file()),
     }

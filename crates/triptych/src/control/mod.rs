@@ -13,7 +13,7 @@ use sandbox::Name;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use server::{About, Call, Server, query, text};
-pub(crate) use show::{Created, Info};
+pub(crate) use show::{Created, Info, SandboxService};
 
 use crate::{Failure, print, settings::Settings};
 

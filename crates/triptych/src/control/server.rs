@@ -30,6 +30,13 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 #[error("{0}")]
 pub(crate) struct CallError(String);
 
+impl CallError {
+    /// The error as a failure of the command.
+    pub(crate) fn failure(line: String) -> Failure {
+        CallError(line).into()
+    }
+}
+
 /// The part of a server that a call is about.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum About<'n> {
@@ -146,7 +153,7 @@ impl Server {
             match request.send().await {
                 Ok(response) => return checked(response).await,
                 Err(error) if error.is_connect() => failed = Some(error),
-                Err(error) => return Err(CallError(format!("{address}: {}", causes(&error))).into()),
+                Err(error) => return Err(CallError::failure(format!("{address}: {}", causes(&error)))),
             }
         }
         let why = failed.map(|error| causes(&error)).unwrap_or_default();
@@ -168,6 +175,7 @@ impl Server {
 }
 
 /// A call: its method, its path below that of the sandbox, and its body.
+#[derive(Clone)]
 pub(crate) struct Call<'c> {
     method: Method,
     path: &'c str,

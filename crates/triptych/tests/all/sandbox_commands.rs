@@ -14,7 +14,11 @@ pub(crate) struct Sandboxes<'w> {
 
 impl<'w> Sandboxes<'w> {
     pub(crate) fn start(workspace: &'w Workspace) -> Self {
-        Sandboxes { workspace, program: workspace.serve() }
+        Sandboxes::of(workspace, workspace.serve())
+    }
+
+    pub(crate) fn of(workspace: &'w Workspace, program: Program) -> Self {
+        Sandboxes { workspace, program }
     }
 
     pub(crate) fn url(&self) -> String {

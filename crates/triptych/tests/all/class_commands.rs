@@ -1,0 +1,126 @@
+//! `triptych class …`, while the server runs in another process.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use crate::{
+    common::{Workspace, failed_with, refused},
+    sandbox_commands::Sandboxes,
+};
+use testkit::Program;
+
+const CREATE: [&str; 6] = ["class", "create", "--students", "6", "--name", "monday"];
+
+/// The rows of a table, each with its words.
+fn rows(table: &str) -> Vec<Vec<&str>> {
+    table.lines().skip(1).map(|line| line.split_whitespace().collect()).collect()
+}
+
+testkit::on_both_engines! {
+    async fn class_is_created_reset_and_deleted(workspace: Workspace) {
+        let sandboxes = Sandboxes::start(&workspace);
+        let said = sandboxes.run(&CREATE);
+        let url = sandboxes.url();
+        let students = rows(&said);
+        assert_eq!(students.len(), 6);
+        for (at, student) in students.iter().enumerate() {
+            let name = format!("monday-0{}", at + 1);
+            let link = format!("{url}/sandbox/{name}/docs");
+            assert_eq!(student[..2], [name.as_str(), &link]);
+            let call = sandboxes.petstore().get(&format!("/sandbox/{name}/_control"));
+            let shown = call.header("authorization", &format!("Bearer {}", student[2])).send().await;
+            assert_eq!(shown.has_status(200).json()["class"], "monday");
+        }
+        assert_eq!(
+            sandboxes.fails(&CREATE),
+            "triptych: there is a class monday already, with 6 sandboxes: delete it with triptych class delete monday, or choose \
+             another name"
+        );
+        sandboxes.run(&["sandbox", "create", "other"]);
+        sandboxes.run(&["sandbox", "sign-in", "monday-05", "--mode", "off"]);
+        sandboxes.petstore().delete("/sandbox/monday-05/v3/pet/1").send().await.has_status(200);
+        let all = |done: &str| (1..=6).map(|at| format!("monday-0{at}: {done}")).collect::<Vec<_>>().join("\n");
+        assert_eq!(sandboxes.run(&["class", "reset", "monday"]), all("reset"));
+        sandboxes.petstore().get("/sandbox/monday-05/v3/pet/1").send().await.has_status(200);
+        assert_eq!(sandboxes.run(&["class", "delete", "monday"]), all("deleted"));
+        assert_eq!(rows(&sandboxes.run(&["sandbox", "list"])).len(), 1);
+        assert_eq!(sandboxes.fails(&["class", "delete", "monday"]), "triptych: there is no class monday");
+        assert_eq!(sandboxes.fails(&["class", "reset", "monday"]), "triptych: there is no class monday");
+    }
+}
+
+testkit::on_one_engine! {
+    async fn class_has_a_csv_file_and_a_page_to_print(workspace: Workspace) {
+        let sandboxes = Sandboxes::start(&workspace);
+        let (csv, page) = (workspace.folder.path().join("monday.csv"), workspace.folder.path().join("monday.html"));
+        let create = [&CREATE[..], &["--csv", "monday.csv", "--page", "monday.html"]].concat();
+        let said = sandboxes.run(&create);
+        let students = rows(&said);
+        for file in [&csv, &page] {
+            assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        let url = |service: &str| format!("http://{}/sandbox/monday-01", sandboxes.program.address(service));
+        let csv = fs::read_to_string(csv).unwrap();
+        let lines: Vec<_> = csv.split("\r\n").collect();
+        assert_eq!(
+            lines[0],
+            "name,control_token,control_url,petstore_url,petstore_docs,train_url,train_docs,museum_url,museum_docs"
+        );
+        let [store, train, museum] = ["petstore", "train", "museum"].map(url);
+        let token = students[0][2];
+        assert_eq!(
+            lines[1],
+            format!(
+                "monday-01,{token},{store}/_control,{store}/v3,{store}/docs,{train},{train}/docs,{museum}/v1.1,{museum}/docs"
+            )
+        );
+        assert_eq!(lines.len(), 8, "a header, six students and the end of the last line");
+
+        let page = fs::read_to_string(page).unwrap();
+        assert_eq!(page.matches("<article class=\"card\">").count(), 6);
+        assert_eq!(page.matches("<svg ").count(), 6);
+        assert!(page.contains("break-inside: avoid"));
+        let card = page.split("<article").nth(1).unwrap();
+        for text in [
+            "<h2>monday-01</h2>".to_owned(),
+            format!("<a href=\"{store}/docs\">{store}/docs</a>"),
+            format!("<code>{store}/v3</code>"),
+            format!("Train travel (<a href=\"{train}/docs\">documentation</a>)"),
+            format!("<code>{museum}/v1.1</code>"),
+            "HTTP Basic, demo / demo".to_owned(),
+            format!("Control token: <code>{token}</code>"),
+        ] {
+            assert!(card.contains(&text), "{text} is not in {card}");
+        }
+        // The tokens in it are shown nowhere else.
+        sandboxes.run(&["class", "delete", "monday"]);
+        let again = sandboxes.command(&create).output().unwrap();
+        assert_eq!(refused(&again), "triptych: there is a file monday.csv already; choose another name");
+        assert_eq!(rows(&sandboxes.run(&["sandbox", "list"])).len(), 0);
+    }
+
+    async fn class_that_is_created_in_part_is_listed(workspace: Workspace) {
+        let mut command = workspace.serving();
+        command.env("TRIPTYCH_SANDBOXES_MOST", "5");
+        let sandboxes = Sandboxes::of(&workspace, Program::start(&mut command));
+        let create = [&CREATE[..], &["--csv", "monday.csv"]].concat();
+        let output = sandboxes.command(&create).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let table = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(rows(&table).len(), 5);
+        assert_eq!(
+            String::from_utf8(output.stderr).unwrap(),
+            "triptych: 5 of 6 sandboxes were created, as listed; then: There are as many sandboxes as there can be. Try again \
+             later. (429 Too Many Requests). To start again, delete them with triptych class delete monday\n"
+        );
+        let csv = fs::read_to_string(workspace.folder.path().join("monday.csv")).unwrap();
+        assert_eq!(csv.lines().count(), 6);
+        // Where none can be created, no file is left behind.
+        let tuesday = ["class", "create", "--students", "2", "--name", "tuesday", "--page", "tuesday.html"];
+        let refused = sandboxes.command(&tuesday).output().unwrap();
+        assert_eq!(
+            failed_with(1, &refused),
+            "triptych: There are as many sandboxes as there can be. Try again later. (429 Too Many Requests)"
+        );
+        assert!(!workspace.folder.path().join("tuesday.html").exists());
+    }
+}
