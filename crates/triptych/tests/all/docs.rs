@@ -16,17 +16,18 @@ use testkit::{Engine, Store};
 /// What cannot be run from within itself: the test run, and the release build of what these tests start anyway.
 const NOT_HERE: [&str; 2] = ["make test", "cargo run --release"];
 
-struct Block {
-    language: String,
-    text: String,
-    line: usize,
+pub(crate) struct Block {
+    /// What follows the three backticks: the language, and the name of a file if the block is one.
+    pub(crate) language: String,
+    pub(crate) text: String,
+    pub(crate) line: usize,
 }
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-fn blocks(document: &str) -> Vec<Block> {
+pub(crate) fn blocks(document: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut open: Option<Block> = None;
     for (number, line) in document.lines().enumerate() {
@@ -47,7 +48,7 @@ fn blocks(document: &str) -> Vec<Block> {
 }
 
 /// Whether an answer is what the document shows, "…" standing for any text or number.
-fn matches(shown: &Value, found: &Value) -> bool {
+pub(crate) fn matches(shown: &Value, found: &Value) -> bool {
     match (shown, found) {
         (Value::String(any), Value::String(_) | Value::Number(_)) if any == "…" => true,
         (Value::Array(shown), Value::Array(found)) => {
@@ -186,6 +187,7 @@ fn all_documents_with_commands_are_run() {
         "museum.md",
         "sandboxes.md",
         "sign-in.md",
+        "testing-with-triptych.md",
         "webhooks.md",
         "operating.md",
         "architecture.md",

@@ -21,6 +21,7 @@ mod secret;
 mod settings;
 mod start;
 mod start_errors;
+mod testing_guide;
 mod tools;
 mod train_crash;
 mod user;
