@@ -46,13 +46,13 @@ impl Webhooks {
     /// Makes an attempt; `None` when not enough of the lease is left. An attempt that panics has failed.
     pub(crate) async fn attempt(&self, message: Message) -> Option<Completed> {
         let inner = &self.0;
-        let (lease, at) = (message.lease, inner.clock.now());
+        let (lease, at, sent_at) = (message.lease, inner.clock.now(), inner.machine.now());
         // The claim took so long that another process, whose clock may be ahead, could get the lease before this attempt ends.
-        if lease.until.duration_since(at) < inner.settings.lease / 2 {
+        if lease.until.duration_since(sent_at) < inner.settings.lease / 2 {
             return None;
         }
         let start = Instant::now();
-        let sending = AssertUnwindSafe(self.send(message, at)).catch_unwind();
+        let sending = AssertUnwindSafe(self.send(message, sent_at)).catch_unwind();
         let outcome = sending.await.unwrap_or_else(|panic| {
             let (cause, subscription, event) =
                 (web::panic_message(panic.as_ref()), lease.subscription, lease.event);
@@ -87,6 +87,7 @@ impl Webhooks {
         LONGEST_TIMEOUT.min(self.0.settings.lease.unsigned_abs() / 4)
     }
 
+    /// Sends a message. `now` is the time of the machine: a receiver compares it with its own, which a moved clock does not move.
     async fn send(&self, message: Message, now: Timestamp) -> Outcome {
         let deadline = Instant::now() + self.timeout();
         let Message { lease, subscriber, kind, payload, .. } = message;

@@ -79,6 +79,8 @@ struct Inner {
     settings: Settings,
     db: Db,
     clock: Clock,
+    /// For leases and permits, which do not depend on a clock that can be moved.
+    machine: Clock,
     random: Random,
     http: reqwest::Client,
     woken: Notify,
@@ -193,7 +195,15 @@ impl Webhooks {
             .dns_resolver(Arc::new(resolver))
             .user_agent(concat!("triptych/", env!("CARGO_PKG_VERSION")))
             .build()?;
-        Ok(Webhooks(Arc::new(Inner { settings, db, clock, random, http, woken: Notify::new() })))
+        Ok(Webhooks(Arc::new(Inner {
+            settings,
+            db,
+            machine: clock.of_machine(),
+            clock,
+            random,
+            http,
+            woken: Notify::new(),
+        })))
     }
 
     /// Sends deliveries until `stop` completes, and then waits a limited time for the attempts in flight.

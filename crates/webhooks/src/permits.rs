@@ -25,6 +25,7 @@ const MOST_IN_FLIGHT: usize = 256;
 pub(crate) struct InFlight {
     pub(crate) subscriber: Arc<Subscriber>,
     pub(crate) slow: bool,
+    /// By the machine's clock.
     pub(crate) since: Timestamp,
 }
 

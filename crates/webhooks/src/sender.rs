@@ -24,7 +24,7 @@ use crate::{
     Webhooks,
     attempt::panics,
     permits::{InFlight, Permits},
-    store::{self, Completed, Grant, Message, Next},
+    store::{self, Completed, Grant, Message, Next, Now},
 };
 
 /// The longest pause between two searches for waiting deliveries: another process may have written them.
@@ -48,14 +48,17 @@ pub(crate) struct Sender {
     completed: Vec<Completed>,
     /// The last subscription that was considered, of the slow ones and of the others.
     last: [Uuid; 2],
-    /// When deliveries that wait may be due.
+    /// When deliveries that wait may be due, by the service's clock.
     due_at: Timestamp,
+    /// When a lease may expire, by the machine's clock.
+    lease_ends_at: Timestamp,
 }
 
 impl Sender {
     pub(crate) fn new(webhooks: Webhooks) -> Self {
         Sender {
             due_at: webhooks.0.clock.now(),
+            lease_ends_at: webhooks.0.machine.now(),
             webhooks,
             attempts: JoinSet::new(),
             in_flight: HashMap::new(),
@@ -73,12 +76,13 @@ impl Sender {
             match self.round().await {
                 Ok(true) => {}
                 Ok(false) => {
-                    let wake_at = self.wake_at();
+                    let release_at = self.release_at();
                     tokio::select! {
                         biased;
                         () = &mut stop => break,
-                        () = self.webhooks.0.clock.wait_until(wake_at) => {}
-                        // The clock may have been set back.
+                        () = self.webhooks.0.clock.wait_until(self.due_at) => {}
+                        () = self.webhooks.0.machine.wait_until(release_at) => {}
+                        // A clock may have been set back.
                         () = tokio::time::sleep_until(next_round + LONGEST_PAUSE) => {}
                         () = self.webhooks.0.woken.notified() => {}
                         Some(ended) = self.attempts.join_next_with_id() => self.ended(ended),
@@ -132,11 +136,12 @@ impl Sender {
 
     /// Starts the attempts that have a permit; `true` when there may be more to do at once.
     async fn round(&mut self) -> Result<bool, Error> {
-        let now = self.webhooks.0.clock.now();
-        if now >= self.due_at || now + LONGEST_PAUSE < self.due_at {
+        let now = self.now();
+        let is_near = |now: Timestamp, then: Timestamp| now < then && then <= now + LONGEST_PAUSE;
+        if !is_near(now.service, self.due_at) || !is_near(now.machine, self.lease_ends_at) {
             self.promote(now).await?;
         }
-        let grants = self.grant(now).await?;
+        let grants = self.grant(now.machine).await?;
         // A recorded attempt may have made a delivery ready again.
         let may_be_more = !grants.is_empty() || !self.completed.is_empty();
         for message in self.write(grants).await? {
@@ -145,26 +150,35 @@ impl Sender {
         Ok(may_be_more)
     }
 
-    /// The time of the next round, if nothing else happens: when deliveries are due, or an attempt releases its permit.
-    fn wake_at(&self) -> Timestamp {
-        let now = self.webhooks.0.clock.now();
+    fn now(&self) -> Now {
+        Now { service: self.webhooks.0.clock.now(), machine: self.webhooks.0.machine.now() }
+    }
+
+    /// When the next attempt releases its permit or the next lease expires, by the machine's clock.
+    fn release_at(&self) -> Timestamp {
+        let now = self.webhooks.0.machine.now();
         let releases = self.in_flight.values().filter_map(InFlight::releases_at).filter(|at| *at > now);
-        releases.chain([self.due_at]).min().unwrap_or(self.due_at)
+        releases.chain([self.lease_ends_at]).min().unwrap_or(self.lease_ends_at)
     }
 
     /// Makes deliveries ready that are due, and deletes old events.
-    async fn promote(&mut self, now: Timestamp) -> Result<(), Error> {
+    async fn promote(&mut self, now: Now) -> Result<(), Error> {
         let db = &self.webhooks.0.db;
-        let next = db.read(store::next_due).await?;
-        let may_be_more = if next.is_some_and(|next| next <= now) {
+        let next = db.read(store::upcoming).await?;
+        let today = now.service;
+        let may_be_more = if next.is_due(now) {
             db.write(move |tx| store::promote(tx, now)).await?;
             true
         } else {
-            db.read(move |tx| store::has_old_events(tx, now)).await?
-                && db.write(move |tx| store::delete_old_events(tx, now)).await? > 0
+            db.read(move |tx| store::has_old_events(tx, today)).await?
+                && db.write(move |tx| store::delete_old_events(tx, today)).await? > 0
         };
-        let latest = now + LONGEST_PAUSE;
-        self.due_at = if may_be_more { now } else { next.map_or(latest, |next| next.min(latest)) };
+        let until = |next: Option<Timestamp>, now: Timestamp| {
+            let latest = now + LONGEST_PAUSE;
+            if may_be_more { now } else { next.map_or(latest, |next| next.min(latest)) }
+        };
+        (self.due_at, self.lease_ends_at) =
+            (until(next.attempt, now.service), until(next.lease, now.machine));
         Ok(())
     }
 
@@ -210,10 +224,10 @@ impl Sender {
         if grants.is_empty() && self.completed.is_empty() {
             return Ok(Vec::new());
         }
-        let now = self.webhooks.0.clock.now();
+        let now = self.now();
         let (completed, lease) = (self.completed.clone(), self.webhooks.0.settings.lease);
         let write = move |tx: &mut WriteTx<'_>| {
-            let disabled = store::record(tx, &completed, now)?;
+            let disabled = store::record(tx, &completed, now.service)?;
             Ok((disabled, store::claim(tx, &grants, now, lease)?))
         };
         let written = self.webhooks.0.db.write(write).await;
@@ -235,7 +249,7 @@ impl Sender {
     }
 
     fn start(&mut self, message: Message) {
-        let since = self.webhooks.0.clock.now();
+        let since = self.webhooks.0.machine.now();
         let in_flight = InFlight { subscriber: message.subscriber.clone(), slow: message.slow, since };
         let webhooks = self.webhooks.clone();
         let task = self.attempts.spawn(async move { webhooks.attempt(message).await });

@@ -14,7 +14,7 @@ pub(crate) use event::{
     delete_old_events, has_delivery, has_old_events, insert_event, insert_event_for, redeliver,
     redeliver_failed,
 };
-pub(crate) use queue::{Grant, Lease, Message, Ready, claim, next_due, promote, ready_subscriptions};
+pub(crate) use queue::{Grant, Lease, Message, Now, Ready, claim, promote, ready_subscriptions, upcoming};
 pub(crate) use record::{Completed, Next, record};
 pub(crate) use subscriber::Subscriber;
 pub(crate) use subscription::{

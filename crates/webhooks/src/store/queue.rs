@@ -14,33 +14,70 @@ use super::{
 /// How many deliveries become ready, or fail with their subscription, in one transaction.
 const BATCH: usize = 200;
 
+/// A time by both clocks. When an attempt is due is decided by the service's clock, which can be moved and frozen. When a lease
+/// expires is decided by the machine's clock: a process that has stopped must not keep a lease because the other clock stands
+/// still, and one that sends must not lose it because that clock was advanced.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Now {
+    pub(crate) service: Timestamp,
+    pub(crate) machine: Timestamp,
+}
+
 /// Makes deliveries ready whose next attempt is due, or whose lease has expired.
-pub(crate) fn promote(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<(), Error> {
-    let mut due = tx.rows(
-        "SELECT subscription_id, event_id FROM webhook_delivery
-         WHERE status IN ('sending', 'waiting') AND due_at <= $1 ORDER BY due_at LIMIT $2",
-        &[now.into(), count(BATCH).into()],
-        |row| Ok((row.get::<Uuid>(0)?, row.get::<Uuid>(1)?)),
-    )?;
+pub(crate) fn promote(tx: &mut WriteTx<'_>, now: Now) -> Result<(), Error> {
+    let mut due = Vec::new();
+    for (select, time) in [
+        (
+            "SELECT subscription_id, event_id FROM webhook_delivery
+             WHERE status = 'waiting' AND due_at <= $1 ORDER BY due_at LIMIT $2",
+            now.service,
+        ),
+        (
+            "SELECT subscription_id, event_id FROM webhook_delivery
+             WHERE status = 'sending' AND due_at <= $1 ORDER BY due_at LIMIT $2",
+            now.machine,
+        ),
+    ] {
+        due.extend(tx.rows(select, &[time.into(), count(BATCH).into()], |row| {
+            Ok((row.get::<Uuid>(0)?, row.get::<Uuid>(1)?))
+        })?);
+    }
     // Lock order: deliveries by subscription and event.
     due.sort_unstable();
     for (subscription, event) in &due {
         tx.execute(
-            "UPDATE webhook_delivery SET status = 'ready'
-             WHERE subscription_id = $1 AND event_id = $2 AND status IN ('sending', 'waiting') AND due_at <= $3",
-            &[(*subscription).into(), (*event).into(), now.into()],
+            "UPDATE webhook_delivery SET status = 'ready' WHERE subscription_id = $1 AND event_id = $2
+             AND ((status = 'waiting' AND due_at <= $3) OR (status = 'sending' AND due_at <= $4))",
+            &[(*subscription).into(), (*event).into(), now.service.into(), now.machine.into()],
         )?;
     }
     Ok(())
 }
 
-/// When the next delivery is due.
-pub(crate) fn next_due(tx: &mut Tx<'_>) -> Result<Option<Timestamp>, Error> {
-    tx.row(
-        "SELECT due_at FROM webhook_delivery WHERE status IN ('sending', 'waiting') ORDER BY due_at LIMIT 1",
+/// What happens next without a new event.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Upcoming {
+    /// When the next attempt is due, by the service's clock.
+    pub(crate) attempt: Option<Timestamp>,
+    /// When the next lease expires, by the machine's clock.
+    pub(crate) lease: Option<Timestamp>,
+}
+
+impl Upcoming {
+    pub(crate) fn is_due(&self, now: Now) -> bool {
+        self.attempt.is_some_and(|due| due <= now.service) || self.lease.is_some_and(|end| end <= now.machine)
+    }
+}
+
+/// When the next delivery is due, and when the next lease expires.
+pub(crate) fn upcoming(tx: &mut Tx<'_>) -> Result<Upcoming, Error> {
+    let found = tx.row(
+        "SELECT (SELECT due_at FROM webhook_delivery WHERE status = 'waiting' ORDER BY due_at LIMIT 1),
+             (SELECT due_at FROM webhook_delivery WHERE status = 'sending' ORDER BY due_at LIMIT 1)",
         &[],
-        |row| row.get(0),
-    )
+        |row| Ok(Upcoming { attempt: row.get(0)?, lease: row.get(1)? }),
+    )?;
+    Ok(found.unwrap_or_default())
 }
 
 /// A subscription that has ready deliveries.
@@ -89,7 +126,7 @@ pub(crate) struct Lease {
     pub(crate) event: Uuid,
     /// How many attempts failed before this one.
     pub(crate) attempts: i64,
-    /// When the lease expires. It also identifies the lease.
+    /// When the lease expires, by the machine's clock. It also identifies the lease.
     pub(crate) until: Timestamp,
 }
 
@@ -106,14 +143,14 @@ pub(crate) struct Message {
 pub(crate) fn claim(
     tx: &mut WriteTx<'_>,
     grants: &BTreeMap<Uuid, Grant>,
-    now: Timestamp,
+    now: Now,
     lease: SignedDuration,
 ) -> Result<Vec<Message>, Error> {
     let mut messages = Vec::new();
     let mut batch = BATCH;
     for (subscription, grant) in grants {
-        match subscriber(tx, *subscription, now)? {
-            SubscriberState::Active(to) => claim_for(tx, to, *grant, now + lease, &mut messages)?,
+        match subscriber(tx, *subscription, now.service)? {
+            SubscriberState::Active(to) => claim_for(tx, to, *grant, now.machine + lease, &mut messages)?,
             SubscriberState::Disabled => batch -= fail_ready(tx, *subscription, batch)?,
             SubscriberState::Deleted => batch -= delete_ready(tx, *subscription, batch)?,
         }

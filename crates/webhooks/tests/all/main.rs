@@ -7,6 +7,7 @@ mod delivering;
 mod destinations;
 mod fairness;
 mod migrating;
+mod moved_clock;
 mod panics;
 mod processes;
 mod redelivering;
