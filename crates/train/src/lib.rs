@@ -21,6 +21,8 @@ mod removal;
 mod service;
 mod station;
 mod sweep;
+#[cfg(test)]
+mod sweep_tests;
 mod timetable;
 mod traveller;
 mod trip;

@@ -4,7 +4,11 @@ use std::future::pending;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{Train, payment, payment::settle::SettleError, trip};
+use crate::{
+    Train,
+    payment::{self, settle::SettleError, store::Now},
+    trip,
+};
 
 /// The longest time between two sweeps. No request waits for one, since a booking that needs a seat takes it from an expired
 /// hold.
@@ -28,20 +32,24 @@ impl Train {
     }
 
     async fn do_due_work_forever(&self) {
+        let machine = self.clock.of_machine();
         loop {
             // Read before the work: the next sweep finds the work that becomes due during this one.
-            let began = self.clock.now();
-            let until = match self.do_due_work().await {
-                Ok(()) => self.next_sweep(began).await,
+            let began = self.lease_now();
+            match self.do_due_work().await {
+                Ok(()) => {
+                    let until = self.next_sweep(began).await;
+                    tokio::select! {
+                        () = self.clock.wait_until(until.service) => {}
+                        () = machine.wait_until(until.machine) => {}
+                        () = self.woken.notified() => {}
+                    }
+                }
                 Err(error) => {
                     tracing::warn!(%error, "expired holds or open payments could not be settled; trying again");
-                    self.clock.now() + RETRY_AFTER
+                    // By the machine: the service's clock may be frozen.
+                    machine.wait_until(machine.now() + RETRY_AFTER).await;
                 }
-            };
-            let wait = self.clock.wait_until(until);
-            tokio::select! {
-                () = wait => {}
-                () = self.woken.notified() => {}
             }
         }
     }
@@ -71,11 +79,12 @@ impl Train {
         }
     }
 
-    async fn next_sweep(&self, began: Timestamp) -> Timestamp {
-        let latest = began + AT_LEAST_EVERY;
-        match self.db.read(payment::store::next_check).await {
-            Ok(Some(due)) => due.min(latest),
-            _ => latest,
-        }
+    async fn next_sweep(&self, began: Now) -> Now {
+        let (due, lease) = self.db.read(payment::store::upcoming).await.unwrap_or_default();
+        let earlier = |next: Option<Timestamp>, began: Timestamp| {
+            let latest = began + AT_LEAST_EVERY;
+            next.map_or(latest, |next| next.min(latest))
+        };
+        Now { service: earlier(due, began.service), machine: earlier(lease, began.machine) }
     }
 }

@@ -194,7 +194,7 @@ impl Train {
             stage: Stage::Processing,
             failure: None,
         };
-        if store::start(tx, &asked.owner, &payment, now)? {
+        if store::start(tx, &asked.owner, &payment, self.lease_now())? {
             Ok(Started::Ask(payment))
         } else {
             refused(&PAYMENT_UNDER_WAY, "Another payment for this booking has not been decided yet.")

@@ -76,10 +76,15 @@ impl Train {
         Ok(())
     }
 
+    /// The time for leases.
+    pub(crate) fn lease_now(&self) -> store::Now {
+        store::Now { service: self.clock.now(), machine: self.clock.of_machine().now() }
+    }
+
     /// Checks the payments that are due, one after another, until none is left.
     pub(crate) async fn settle_due(&self) -> Result<(), SettleError> {
         loop {
-            let now = self.clock.now();
+            let now = self.lease_now();
             let Some(payment) = self.db.write(move |tx| store::claim(tx, now)).await? else { return Ok(()) };
             match payment.stage {
                 Stage::Processing | Stage::Pending => {

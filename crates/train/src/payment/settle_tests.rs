@@ -21,7 +21,7 @@ use super::{
     account::{AccountType, MaskedBankAccount},
     processor::{Charge, Outcome, Processor, ProcessorUnavailable},
     sandbox::Sandbox,
-    store::{self, Payment, Stage},
+    store::{self, Now, Payment, Stage},
 };
 use crate::{
     Settings, Timetable, Train,
@@ -76,7 +76,7 @@ impl Asked {
             let (amount, currency) = ("89.00".parse().unwrap(), "eur".to_owned());
             let (stage, failure) = (Stage::Processing, None);
             let attempt = Payment { id: payment, booking, amount, currency, source, stage, failure };
-            store::start(tx, OWNER, &attempt, now)
+            store::start(tx, OWNER, &attempt, state.lease_now())
         });
         assert!(written.await.unwrap_or_else(|error: db::Error| panic!("{error}")));
         Asked { train, clock, booking, payment, _store: store }
@@ -155,16 +155,16 @@ testkit::on_both_engines! {
         let later = asked.clock.now() + SignedDuration::from_secs(5);
         assert!(asked.settle(Outcome::Pending(later)).await);
         assert_eq!(asked.state().await, (Some(booking::Status::Held), Stage::Pending, 1));
-        let next = asked.train.db.read(store::next_check).await.unwrap();
-        assert_eq!(next, Some(later));
+        let next = asked.train.db.read(store::upcoming).await.unwrap();
+        assert_eq!(next, (Some(later), None));
         assert!(asked.settle(Outcome::Succeeded).await);
         assert_eq!(asked.state().await, (Some(booking::Status::Confirmed), Stage::Succeeded, 1));
-        assert_eq!(asked.train.db.read(store::next_check).await.unwrap(), None);
+        assert_eq!(asked.train.db.read(store::upcoming).await.unwrap(), (None, None));
     }
 
     async fn claimed_payment_is_leased_to_one_process(asked: Asked) {
         let claim = async || {
-            let now = asked.clock.now();
+            let now = asked.train.lease_now();
             let claimed = asked.train.db.write(move |tx| store::claim(tx, now)).await;
             claimed.unwrap_or_else(|error: db::Error| panic!("{error}")).map(|payment| payment.id)
         };
@@ -178,6 +178,21 @@ testkit::on_both_engines! {
         assert_eq!(claim().await, None);
         asked.move_to("2026-05-13T10:01:30Z");
         assert_eq!(claim().await, Some(asked.payment));
+    }
+
+    async fn lease_of_a_payment_does_not_depend_on_a_moved_clock(asked: Asked) {
+        let claim = async |service: &str, machine: &str| {
+            let now = Now { service: service.parse().unwrap(), machine: machine.parse().unwrap() };
+            let claimed = asked.train.db.write(move |tx| store::claim(tx, now)).await;
+            claimed.unwrap_or_else(|error: db::Error| panic!("{error}")).map(|payment| payment.id)
+        };
+        // Advanced: the process that asked the processor still has its minute.
+        assert_eq!(claim("2026-05-14T10:00:00Z", "2026-05-13T10:00:59Z").await, None);
+        // Frozen.
+        assert_eq!(claim("2026-05-13T10:00:00Z", "2026-05-13T10:01:00Z").await, Some(asked.payment));
+        assert_eq!(claim("2026-05-13T10:00:00Z", "2026-05-13T10:01:29Z").await, None);
+        // Set back.
+        assert_eq!(claim("2026-05-12T10:00:00Z", "2026-05-13T10:01:30Z").await, Some(asked.payment));
     }
 
     async fn payment_of_a_cancelled_confirmed_booking_is_refunded(asked: Asked) {

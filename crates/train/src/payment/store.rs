@@ -101,18 +101,21 @@ pub(crate) fn all_failures_of_owner_used(
     Ok(oldest.map(|oldest| oldest + HOUR))
 }
 
+/// A time by both clocks. When a payment is due for a check is decided by the service's clock, which can be moved and frozen; when the
+/// lease of a process that has stopped expires, by the machine's clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Now {
+    pub(crate) service: Timestamp,
+    pub(crate) machine: Timestamp,
+}
+
 /// Stores an attempt; `false` when another is pending or has succeeded.
-pub(crate) fn start(
-    tx: &mut WriteTx<'_>,
-    owner: &str,
-    payment: &Payment,
-    now: Timestamp,
-) -> Result<bool, Error> {
+pub(crate) fn start(tx: &mut WriteTx<'_>, owner: &str, payment: &Payment, now: Now) -> Result<bool, Error> {
     let mut values = payment.values()?;
-    values.extend([(now + ANSWERS_WITHIN).into(), owner.into()]);
+    values.extend([(now.machine + ANSWERS_WITHIN).into(), owner.into()]);
     let started = tx.execute(
         sql!(
-            "INSERT INTO payment ({Payment}, check_at, owner) VALUES ({Payment.values}, $8, $9)
+            "INSERT INTO payment ({Payment}, leased_until, owner) VALUES ({Payment.values}, $8, $9)
              ON CONFLICT DO NOTHING"
         ),
         &values,
@@ -138,7 +141,7 @@ pub(crate) fn settle(
     match outcome {
         Outcome::Pending(until) => {
             tx.execute(
-                "UPDATE payment SET status = 'pending', check_at = $2
+                "UPDATE payment SET status = 'pending', check_at = $2, leased_until = NULL
                  WHERE id = $1 AND status IN ('processing', 'pending')",
                 &[id.into(), (*until).into()],
             )?;
@@ -146,7 +149,7 @@ pub(crate) fn settle(
         Outcome::Failed(why) => {
             booking::store::lock(tx, payment.booking)?;
             tx.execute(
-                "UPDATE payment SET status = 'failed', failure = $2, failed_at = $3, check_at = NULL
+                "UPDATE payment SET status = 'failed', failure = $2, failed_at = $3, check_at = NULL, leased_until = NULL
                  WHERE id = $1 AND status IN ('processing', 'pending')",
                 &[id.into(), why.word().into(), now.into()],
             )?;
@@ -157,7 +160,8 @@ pub(crate) fn settle(
             let (stage, check_at) =
                 if confirmed { (Stage::Succeeded, None) } else { (Stage::Refunding, Some(now)) };
             tx.execute(
-                "UPDATE payment SET status = $2, check_at = $3 WHERE id = $1 AND status IN ('processing', 'pending')",
+                "UPDATE payment SET status = $2, check_at = $3, leased_until = NULL
+                 WHERE id = $1 AND status IN ('processing', 'pending')",
                 &[id.into(), stage.word().into(), check_at.into()],
             )?;
         }
@@ -199,7 +203,8 @@ pub(crate) fn give_back(tx: &mut WriteTx<'_>, booking: Uuid, now: Timestamp) -> 
 /// Stores that a refund is complete.
 pub(crate) fn given_back(tx: &mut WriteTx<'_>, id: Uuid) -> Result<(), Error> {
     tx.execute(
-        "UPDATE payment SET status = 'refunded', check_at = NULL WHERE id = $1 AND status = 'refunding'",
+        "UPDATE payment SET status = 'refunded', check_at = NULL, leased_until = NULL
+         WHERE id = $1 AND status = 'refunding'",
         &[id.into()],
     )
     .map(drop)
@@ -214,27 +219,47 @@ pub(crate) fn strip_names(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error
     .map(drop)
 }
 
-/// Leases a payment that is due for a check, so that no other process checks it at the same time.
-pub(crate) fn claim(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<Option<Payment>, Error> {
-    tx.record(
+/// Leases a payment that is due for a check, or whose lease has expired, so that no other process checks it at the same time.
+pub(crate) fn claim(tx: &mut WriteTx<'_>, now: Now) -> Result<Option<Payment>, Error> {
+    let until = now.machine + LEASE;
+    let due = tx.record(
         sql!(
-            "UPDATE payment SET check_at = $2
+            "UPDATE payment SET check_at = NULL, leased_until = $2
              WHERE id = (SELECT id FROM payment WHERE check_at <= $1 ORDER BY check_at LIMIT 1) AND check_at <= $1
              RETURNING {Payment}"
         ),
-        &[now.into(), (now + LEASE).into()],
+        &[now.service.into(), until.into()],
+    )?;
+    if due.is_some() {
+        return Ok(due);
+    }
+    tx.record(
+        sql!(
+            "UPDATE payment SET leased_until = $2
+             WHERE id = (SELECT id FROM payment WHERE leased_until <= $1 ORDER BY leased_until LIMIT 1)
+             AND leased_until <= $1 RETURNING {Payment}"
+        ),
+        &[now.machine.into(), until.into()],
     )
 }
 
 /// Ends the lease of every payment, so that all of them are due now: the processes that held the leases have stopped. If one has
 /// not, the payment is still charged at most once, since the processor remembers each charge; it may only fail needlessly.
 pub(crate) fn take_over(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<(), Error> {
-    tx.execute("UPDATE payment SET check_at = $1 WHERE check_at > $1", &[now.into()]).map(drop)
+    tx.execute(
+        "UPDATE payment SET check_at = $1, leased_until = NULL WHERE check_at > $1 OR leased_until IS NOT NULL",
+        &[now.into()],
+    )
+    .map(drop)
 }
 
-/// When the next payment is due for a check.
-pub(crate) fn next_check(tx: &mut Tx<'_>) -> Result<Option<Timestamp>, Error> {
-    tx.row("SELECT check_at FROM payment WHERE check_at IS NOT NULL ORDER BY check_at LIMIT 1", &[], |row| {
-        row.get(0)
-    })
+/// When the next payment is due for a check, by the service's clock, and when the next lease expires, by the machine's clock.
+pub(crate) fn upcoming(tx: &mut Tx<'_>) -> Result<(Option<Timestamp>, Option<Timestamp>), Error> {
+    let found = tx.row(
+        "SELECT (SELECT check_at FROM payment WHERE check_at IS NOT NULL ORDER BY check_at LIMIT 1),
+             (SELECT leased_until FROM payment WHERE leased_until IS NOT NULL ORDER BY leased_until LIMIT 1)",
+        &[],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    Ok(found.unwrap_or_default())
 }

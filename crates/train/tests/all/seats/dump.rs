@@ -60,7 +60,11 @@ impl Dump {
     /// How many payments are not settled.
     pub(crate) async fn unsettled(db: &Db) -> i64 {
         let read = db.read(|tx| {
-            tx.row("SELECT count(*) FROM payment WHERE check_at IS NOT NULL", &[], |row| row.get(0))
+            tx.row(
+                "SELECT count(*) FROM payment WHERE check_at IS NOT NULL OR leased_until IS NOT NULL",
+                &[],
+                |row| row.get(0),
+            )
         });
         let found: Result<Option<i64>, db::Error> = read.await;
         found.unwrap().unwrap()
