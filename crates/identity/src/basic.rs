@@ -51,6 +51,7 @@ where
         let signed_in = accounts.sign_in(&name, password, Origin::of(parts)).await;
         if signed_in.is_ok() {
             RequestContext::set_user(&parts.extensions, name);
+            RequestContext::signed_in(&parts.extensions).await?;
         }
         signed_in.map(|account| Caller { account }).map_err(|error| match error {
             SignInError::Wrong => challenge("The name or the password is wrong."),
@@ -73,6 +74,7 @@ impl Caller {
     async fn demo_user(parts: &Parts, accounts: &Accounts) -> Result<Self, Problem> {
         let account = accounts.demo_user().await?;
         RequestContext::set_user(&parts.extensions, account.to_string());
+        RequestContext::signed_in(&parts.extensions).await?;
         Ok(Caller { account })
     }
 }

@@ -122,6 +122,7 @@ async fn sent_key(parts: &Parts, store: &Petstore) -> Result<Key> {
         };
         if let Some(name) = name {
             RequestContext::set_client(&parts.extensions, &name);
+            RequestContext::signed_in(&parts.extensions).await?;
             store.spend(&quota::api_key(&name)).await?;
             return Ok(Key::Valid);
         }
@@ -138,6 +139,7 @@ impl Petstore {
     pub(crate) async fn spend_for_demo_user(&self, parts: &Parts) -> Result<Uuid> {
         let account = self.accounts.demo_user().await?;
         RequestContext::set_user(&parts.extensions, account.to_string());
+        RequestContext::signed_in(&parts.extensions).await?;
         self.spend(&quota::user(account)).await?;
         Ok(account)
     }

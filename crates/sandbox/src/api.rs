@@ -250,7 +250,7 @@ async fn create(
 }
 
 /// The address of the controls, on the listener of the first service.
-fn control_url(sandboxes: &Sandboxes, name: &Name) -> String {
+pub(crate) fn control_url(sandboxes: &Sandboxes, name: &Name) -> String {
     let address = sandboxes.0.setup.services.first().map_or("", |setup| &setup.address);
     format!("{address}{}{}", name.path(), crate::front::CONTROL)
 }

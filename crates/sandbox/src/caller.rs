@@ -15,6 +15,10 @@ impl CallerName {
         CallerName { name: name.into(), address: name.parse().ok() }
     }
 
+    pub(crate) fn is_address(&self) -> bool {
+        self.address.is_some()
+    }
+
     pub(crate) fn is(&self, user: Option<&str>, client: Option<&str>, address: IpAddr) -> bool {
         let name = Some(&*self.name);
         user == name || client == name || self.address == Some(address)

@@ -14,9 +14,14 @@ use axum::{
 use futures_util::{FutureExt, future::BoxFuture};
 use http_body::{Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
-use web::{Answer, App, Result};
+use web::{Answer, App, RequestContext, Result};
 
-use crate::{Sandboxes, api, control, name::Name, open::unknown};
+use crate::{
+    Sandboxes, api, control,
+    gate::FaultGate,
+    name::Name,
+    open::{OpenSandbox, unknown},
+};
 
 /// Where the paths of sandboxes begin.
 const SANDBOX: &str = "/sandbox/";
@@ -33,11 +38,7 @@ struct Front {
     api: App,
 }
 
-pub(crate) fn app(sandboxes: &Sandboxes, service: &str, root: App) -> App {
-    let services = &sandboxes.0.setup.services;
-    let Some(at) = services.iter().position(|setup| setup.service.description().name == service) else {
-        return root;
-    };
+pub(crate) fn app(sandboxes: &Sandboxes, at: usize, root: App) -> App {
     let api = api::app(sandboxes, at);
     App::new(Arc::new(Front { sandboxes: sandboxes.clone(), at, root, api }))
 }
@@ -45,43 +46,77 @@ pub(crate) fn app(sandboxes: &Sandboxes, service: &str, root: App) -> App {
 impl Answer for Front {
     fn answer(&self, mut request: Request) -> BoxFuture<'_, Response> {
         let path = request.uri().path();
-        let sandbox = web::prefixed_part(path).strip_prefix(SANDBOX);
-        if let Some(rest) = sandbox {
+        if let Some(rest) = web::prefixed_part(path).strip_prefix(SANDBOX) {
             let name = Name::new(rest.split('/').next().unwrap_or_default());
-            return async move {
-                self.in_sandbox(name, request).await.unwrap_or_else(IntoResponse::into_response)
-            }
-            .boxed();
+            return answered(self.in_sandbox(name, request));
         }
-        match web::strip_prefix(&mut request, api::PATH) {
-            true => self.api.answer(request).boxed(),
-            false => self.root.answer(request).boxed(),
+        if web::strip_prefix(&mut request, api::PATH) {
+            return self.api.answer(request).boxed();
+        }
+        match self.sandboxes.0.root.get() {
+            Some(root) => answered(self.at_root(root, request)),
+            None => self.root.answer(request).boxed(),
         }
     }
 }
 
+fn answered<'a>(call: impl Future<Output = Result<Response>> + Send + 'a) -> BoxFuture<'a, Response> {
+    call.map(|answer| answer.unwrap_or_else(IntoResponse::into_response)).boxed()
+}
+
 impl Front {
-    async fn in_sandbox(&self, name: Option<Name>, mut request: Request) -> Result<Response> {
+    async fn in_sandbox(&self, name: Option<Name>, request: Request) -> Result<Response> {
         let name = name.ok_or_else(unknown)?;
         let sandbox = self.sandboxes.get(&name).await?;
         let permit = sandbox.enter()?;
-        let is_control = {
-            let path = request.uri().path();
-            let inner = path.strip_prefix(&name.path()).unwrap_or_default();
-            inner.strip_prefix(CONTROL).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        if is_control {
-            let make = async || control::app(&self.sandboxes, &name, self.at);
-            let control = sandbox.control.get_or_init(make).await.clone();
-            web::strip_prefix(&mut request, &format!("{}{CONTROL}", name.path()));
+        if is_control(&sandbox, &request) {
+            let control = self.control(&sandbox).await;
             // The call may delete the sandbox, which waits for all calls and closes its databases.
             drop((permit, sandbox));
-            return Ok(control.answer(request).await);
+            return Ok(control.answer(without_prefix(request, &name)).await);
         }
-        web::strip_prefix(&mut request, &name.path());
-        let response = self.sandboxes.service(&sandbox, self.at).await?.app.answer(request).await;
+        let response = self.call(&sandbox, request).await?;
         Ok(with_permit(response, permit))
     }
+
+    async fn at_root(&self, root: &Arc<OpenSandbox>, request: Request) -> Result<Response> {
+        self.sandboxes.refresh().await?;
+        if is_control(root, &request) {
+            let control = self.control(root).await;
+            return Ok(control.answer(without_prefix(request, &root.name)).await);
+        }
+        self.call(root, request).await
+    }
+
+    /// A call to a service of a sandbox, or of the root.
+    async fn call(&self, sandbox: &Arc<OpenSandbox>, mut request: Request) -> Result<Response> {
+        RequestContext::observe(&mut request, sandbox.recorders[self.at].clone(), sandbox.clock.now());
+        if !sandbox.path.is_empty() {
+            web::strip_prefix(&mut request, &sandbox.path);
+        }
+        let service = self.sandboxes.service(sandbox, self.at).await?;
+        let name = self.sandboxes.0.setup.services[self.at].service.description().name;
+        let Some(gate) = FaultGate::of(&self.sandboxes, sandbox, name, &request) else {
+            return Ok(service.app.answer(request).await);
+        };
+        RequestContext::set_gate(request.extensions(), gate.clone());
+        Ok(gate.finish(service.app.answer(request).await))
+    }
+
+    async fn control(&self, sandbox: &OpenSandbox) -> App {
+        let make = async || control::app(&self.sandboxes, &sandbox.name, self.at);
+        sandbox.control.get_or_init(make).await.clone()
+    }
+}
+
+fn is_control(sandbox: &OpenSandbox, request: &Request) -> bool {
+    let inner = request.uri().path().strip_prefix(&*sandbox.path).unwrap_or_default();
+    inner.strip_prefix(CONTROL).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn without_prefix(mut request: Request, name: &Name) -> Request {
+    web::strip_prefix(&mut request, &format!("{}{CONTROL}", name.path()));
+    request
 }
 
 /// A streamed answer keeps the permit of its call until it has been sent: it reads from the database.

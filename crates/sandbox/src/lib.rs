@@ -9,27 +9,35 @@ mod caller;
 mod control;
 pub mod fault;
 mod front;
+mod gate;
 mod glob;
 pub mod journal;
+mod journals;
 mod method;
 mod name;
 mod open;
 mod problem;
 mod registry;
+mod root;
 mod service_app;
 mod store;
 mod template;
 mod token;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use db::{Databases, Db, Migrations};
 use futures_util::future::BoxFuture;
 use identity::Hashing;
 use jiff::SignedDuration;
+use journals::Journals;
 pub use method::Method;
 pub use name::Name;
-use open::Opened;
+use open::{OpenSandbox, Opened};
+pub use root::Root;
 use service::Service;
 use template::Template;
 pub use token::{is_control_token, operator_token};
@@ -78,6 +86,8 @@ pub struct Setup {
     /// The operator's token, which can do everything.
     pub operator_token: String,
     pub services: Vec<ServiceSetup>,
+    /// The root services, if they have controls in a demo.
+    pub root: Option<Root>,
 }
 
 /// A service, and what its instances in sandboxes are opened with.
@@ -92,6 +102,17 @@ pub struct ServiceSetup {
     pub hashing: Hashing,
 }
 
+/// Why sandboxes cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(transparent)]
+    Open(#[from] db::OpenError),
+    #[error(transparent)]
+    Database(#[from] db::Error),
+    #[error(transparent)]
+    Task(#[from] tokio::task::JoinError),
+}
+
 /// All sandboxes of a process. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Sandboxes(Arc<Inner>);
@@ -102,27 +123,47 @@ struct Inner {
     /// The machine's clock: the registry lives by it.
     clock: Clock,
     opened: Opened,
+    journals: Journals,
+    /// The root services, in a demo.
+    root: OnceLock<Arc<OpenSandbox>>,
     template: Template,
     operator_hash: Vec<u8>,
+    /// Held while keys are rotated.
+    key_rotation: tokio::sync::Mutex<()>,
 }
 
 impl Sandboxes {
-    /// Opens the registry. Blocks; call it at start-up, or on a blocking thread.
-    pub fn open(setup: Setup) -> Result<Self, db::OpenError> {
-        let registry = setup.databases.open(DATABASE, MIGRATIONS)?;
-        Ok(Sandboxes(Arc::new(Inner {
+    /// Opens the registry.
+    pub async fn open(setup: Setup) -> Result<Self, OpenError> {
+        let databases = setup.databases.clone();
+        let open = move || databases.open(DATABASE, MIGRATIONS);
+        let registry = tokio::task::spawn_blocking(open).await??;
+        let sandboxes = Sandboxes(Arc::new(Inner {
             operator_hash: token::hash(&setup.operator_token),
             opened: Opened::new(setup.limits.open),
+            journals: Journals::new(),
+            root: OnceLock::new(),
             setup,
             registry,
             clock: Clock::system(),
             template: Template::default(),
-        })))
+            key_rotation: tokio::sync::Mutex::default(),
+        }));
+        sandboxes.open_root().await?;
+        Ok(sandboxes)
     }
 
     /// The application of a listener: the sandboxes in front of the root instance of a service.
     pub fn app(&self, service: &str, root: App) -> App {
-        front::app(self, service, root)
+        match self.position(service) {
+            Some(at) => front::app(self, at, root),
+            None => root,
+        }
+    }
+
+    /// Which of the services has this name.
+    fn position(&self, service: &str) -> Option<usize> {
+        self.0.setup.services.iter().position(|setup| setup.service.description().name == service)
     }
 
     /// Runs the background work until `stop` ends, and closes all sandboxes.
@@ -133,5 +174,7 @@ impl Sandboxes {
             () = stop => {}
         }
         self.0.opened.close_all().await;
+        // Ends those who follow a journal.
+        self.0.journals.close_all();
     }
 }

@@ -24,13 +24,22 @@ impl Name {
         valid.then(|| Name(text.into()))
     }
 
+    /// The name of the root services, which have no name.
+    pub fn root() -> Self {
+        Name("".into())
+    }
+
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The path in front of all paths of the sandbox.
+    /// The path in front of all paths of the sandbox; empty at the root.
     pub fn path(&self) -> String {
-        format!("/sandbox/{self}")
+        if self.is_root() { String::new() } else { format!("/sandbox/{self}") }
     }
 }
 

@@ -9,8 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use db::Db;
 use futures_util::FutureExt;
+use service::Instance;
 use tokio::{
     sync::{OnceCell, OwnedSemaphorePermit, Semaphore, watch},
     task::JoinHandle,
@@ -22,6 +22,8 @@ use web::{
 
 use crate::{
     Sandboxes,
+    fault::Rules,
+    journal::{Journal, Recorder},
     name::Name,
     registry::{REMEMBERED, unavailable},
     store::{self, Sandbox, Status},
@@ -58,8 +60,17 @@ pub(crate) struct Opened {
 pub(crate) struct OpenSandbox {
     pub(crate) name: Name,
     row: RwLock<Arc<Sandbox>>,
+    /// In front of all its paths; empty at the root.
+    pub(crate) path: Box<str>,
     pub(crate) clock: Clock,
     pub(crate) controls: Controls,
+    /// The fault rules, if there are any.
+    faults: RwLock<Option<Arc<Rules>>>,
+    pub(crate) journal: Arc<Journal>,
+    /// Record the calls of each service in the journal.
+    pub(crate) recorders: Vec<Arc<Recorder>>,
+    /// Set when it is closed.
+    closing: watch::Sender<bool>,
     calls: Arc<Semaphore>,
     services: Vec<OnceCell<OpenService>>,
     pub(crate) control: OnceCell<App>,
@@ -68,12 +79,30 @@ pub(crate) struct OpenSandbox {
     noted: AtomicU64,
 }
 
+/// What a sandbox is opened with.
+pub(crate) struct Parts {
+    pub(crate) clock: Clock,
+    pub(crate) controls: Controls,
+    pub(crate) journal: Arc<Journal>,
+    /// The names of the services.
+    pub(crate) services: Vec<&'static str>,
+    /// Milliseconds since the start.
+    pub(crate) now: u64,
+}
+
 /// A service of a sandbox that is open.
 pub(crate) struct OpenService {
     pub(crate) app: App,
-    pub(crate) db: Db,
+    pub(crate) instance: Instance,
     stop: watch::Sender<bool>,
     background: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl OpenService {
+    /// A service of the root, which another part of the program runs.
+    pub(crate) fn of_root(app: App, instance: Instance) -> Self {
+        OpenService { app, instance, stop: watch::Sender::new(false), background: Mutex::new(None) }
+    }
 }
 
 impl Opened {
@@ -102,7 +131,7 @@ impl Opened {
         seen > 0 && self.millis() - (seen - 1) < FRESH.as_millis() as u64
     }
 
-    fn millis(&self) -> u64 {
+    pub(crate) fn millis(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
@@ -127,12 +156,49 @@ impl Opened {
 }
 
 impl OpenSandbox {
+    pub(crate) fn new(name: &Name, row: Sandbox, parts: Parts) -> Self {
+        let path: Box<str> = name.path().into();
+        let recorder = |service| Arc::new(Recorder::new(parts.journal.clone(), service, &path));
+        OpenSandbox {
+            name: name.clone(),
+            clock: parts.clock,
+            controls: parts.controls,
+            faults: RwLock::new(fault_rules(&row)),
+            recorders: parts.services.iter().map(|name| recorder(name)).collect(),
+            journal: parts.journal,
+            closing: watch::Sender::new(false),
+            path,
+            row: RwLock::new(Arc::new(row)),
+            calls: Arc::new(Semaphore::new(CALLS as usize)),
+            services: parts.services.iter().map(|_| OnceCell::new()).collect(),
+            control: OnceCell::new(),
+            used: AtomicU64::new(parts.now),
+            noted: AtomicU64::new(0),
+        }
+    }
+
+    /// The fault rules, if there are any.
+    pub(crate) fn faults(&self) -> Option<Arc<Rules>> {
+        self.faults.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends when the sandbox is closed.
+    pub(crate) async fn closing(&self) {
+        // A closed channel means the same.
+        let _ = self.closing.subscribe().wait_for(|closing| *closing).await;
+    }
+
+    /// Serves an open service of the root.
+    pub(crate) fn set_service(&self, at: usize, service: OpenService) {
+        let _ = self.services[at].set(service);
+    }
+
     pub(crate) fn row(&self) -> Arc<Sandbox> {
         self.row.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Takes over a changed row.
-    fn apply(&self, row: Sandbox) {
+    pub(crate) fn apply(&self, row: Sandbox) {
         if let Err(error) = self.clock.set_state(clock_state(&row)) {
             tracing::warn!(sandbox = row.name, %error, "the clock of a sandbox was not set");
         }
@@ -140,6 +206,7 @@ impl OpenSandbox {
         if controls != self.controls.get() {
             self.controls.set(controls);
         }
+        *self.faults.write().unwrap_or_else(PoisonError::into_inner) = fault_rules(&row);
         *self.row.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(row);
     }
 
@@ -158,6 +225,7 @@ impl OpenSandbox {
 
     /// Ends the background work and waits for the running calls.
     async fn close(&self) {
+        self.closing.send_replace(true);
         for service in self.open_services() {
             service.stop.send_replace(true);
         }
@@ -180,6 +248,14 @@ fn control_state(row: &Sandbox) -> ControlState {
     serde_json::from_str(&row.controls).unwrap_or_default()
 }
 
+fn fault_rules(row: &Sandbox) -> Option<Arc<Rules>> {
+    let rules = Rules::from_stored(&row.faults).unwrap_or_else(|error| {
+        tracing::warn!(sandbox = row.name, %error, "the fault rules of a sandbox cannot be read");
+        Rules::default()
+    });
+    (!rules.is_empty()).then(|| Arc::new(rules))
+}
+
 /// The problem for a name that no sandbox has.
 pub(crate) fn unknown() -> Problem {
     Problem::new(&NOT_FOUND, "There is no sandbox with this name. Create it with POST /sandboxes.")
@@ -189,23 +265,23 @@ impl Sandboxes {
     /// A sandbox, opened if it is not yet.
     pub(crate) async fn get(&self, name: &Name) -> Result<Arc<OpenSandbox>> {
         self.refresh().await?;
+        if name.is_root() {
+            return self.0.root.get().cloned().ok_or_else(unknown);
+        }
         let opened = &self.0.opened;
         let sandbox = match opened.find(name) {
             Some(sandbox) => sandbox,
             None => {
                 let row = self.row(name).await?.ok_or_else(unknown)?;
                 self.make_room().await;
-                let new = Arc::new(OpenSandbox {
-                    name: name.clone(),
+                let parts = Parts {
                     clock: Clock::adjustable(clock_state(&row)),
                     controls: Controls::new(control_state(&row)),
-                    row: RwLock::new(Arc::new(row)),
-                    calls: Arc::new(Semaphore::new(CALLS as usize)),
-                    services: self.0.setup.services.iter().map(|_| OnceCell::new()).collect(),
-                    control: OnceCell::new(),
-                    used: AtomicU64::new(opened.millis()),
-                    noted: AtomicU64::new(0),
-                });
+                    journal: self.0.journals.of(name, row.created_at),
+                    services: self.service_names(),
+                    now: opened.millis(),
+                };
+                let new = Arc::new(OpenSandbox::new(name, row, parts));
                 let mut all = opened.all.write().unwrap_or_else(PoisonError::into_inner);
                 opened.first.notify_one();
                 all.entry(name.clone()).or_insert(new).clone()
@@ -213,6 +289,15 @@ impl Sandboxes {
         };
         self.note_use(&sandbox);
         Ok(sandbox)
+    }
+
+    pub(crate) fn service_names(&self) -> Vec<&'static str> {
+        self.0.setup.services.iter().map(|setup| setup.service.description().name).collect()
+    }
+
+    /// A sandbox that is open, or the root.
+    pub(crate) fn find(&self, name: &Name) -> Option<Arc<OpenSandbox>> {
+        if name.is_root() { self.0.root.get().cloned() } else { self.0.opened.find(name) }
     }
 
     /// Notes the use of a sandbox, in the registry at most once a minute.
@@ -246,14 +331,18 @@ impl Sandboxes {
         let db = self.open_database(sandbox.name.as_str(), setup.service.description()).await;
         let db = db.map_err(unavailable)?;
         let (clock, controls) = (sandbox.clock.clone(), sandbox.controls.clone());
-        let instance = setup.instance(db.clone(), sandbox.name.as_str(), clock, controls, self);
-        let running = setup.service.open(instance).await.map_err(Problem::internal)?;
+        let gate = self.delivery_gate(&sandbox.name, setup.service.description().name);
+        let instance = Instance {
+            delivery_gate: Some(gate),
+            ..setup.instance(db, sandbox.name.as_str(), clock, controls, self)
+        };
+        let running = setup.service.open(instance.clone()).await.map_err(Problem::internal)?;
         let (stop, mut stopped) = watch::channel(false);
         let app = running.app();
         // A closed channel means the same.
         let until = async move { stopped.wait_for(|stop| *stop).await.map_or((), drop) };
         let background = tokio::spawn(running.run(until.boxed()));
-        Ok(OpenService { app, db, stop, background: Mutex::new(Some(background)) })
+        Ok(OpenService { app, instance, stop, background: Mutex::new(Some(background)) })
     }
 
     /// Closes the sandbox that was not used for the longest time, if as many are open as can be.
@@ -267,7 +356,7 @@ impl Sandboxes {
     }
 
     /// Sees the changes of other processes, if the last look was too long ago.
-    async fn refresh(&self) -> Result<(), db::Error> {
+    pub(crate) async fn refresh(&self) -> Result<(), db::Error> {
         if !self.0.registry.is_shared() {
             return Ok(());
         }
@@ -284,6 +373,7 @@ impl Sandboxes {
         let forgotten = u64::try_from(REMEMBERED.as_millis()).unwrap_or(u64::MAX);
         if began.saturating_sub(self.0.opened.seen.load(Ordering::Acquire)) >= forgotten {
             self.0.opened.close_all().await;
+            self.0.journals.close_all();
         }
         let (version, changed) = self
             .0
@@ -304,7 +394,16 @@ impl Sandboxes {
 
     /// Takes over the changed row of a sandbox, if it is open.
     pub(crate) fn changed(&self, row: Sandbox) {
+        if row.status == Status::Root {
+            if let Some(root) = self.0.root.get() {
+                root.apply(row);
+            }
+            return;
+        }
         let Some(name) = Name::new(&row.name) else { return };
+        if row.status != Status::Ready {
+            self.0.journals.remove(&name);
+        }
         let Some(sandbox) = self.0.opened.find(&name) else { return };
         // One that was deleted and created again is another sandbox.
         if row.status == Status::Ready && row.created_at == sandbox.row().created_at {
@@ -331,7 +430,8 @@ impl Sandboxes {
     pub(crate) async fn keep_up(&self) {
         let mut next_upkeep = Instant::now();
         loop {
-            let shared = self.0.registry.is_shared() && !self.0.opened.list().is_empty();
+            let in_use = self.0.root.get().is_some() || !self.0.opened.list().is_empty();
+            let shared = self.0.registry.is_shared() && in_use;
             tokio::select! {
                 () = self.wait(if shared { POLL } else { UPKEEP }) => {}
                 () = self.0.opened.first.notified(), if !shared => {}
@@ -345,6 +445,7 @@ impl Sandboxes {
             if next_upkeep <= Instant::now() {
                 next_upkeep = Instant::now() + UPKEEP;
                 self.close_idle().await;
+                self.0.journals.free_memory(|name| self.find(name).is_some());
                 if let Err(error) = self.delete_expired().await {
                     tracing::warn!(%error, "expired sandboxes cannot be deleted");
                 }

@@ -74,7 +74,7 @@ impl Sandboxes {
     pub(crate) async fn row(&self, name: &Name) -> Result<Option<Sandbox>, db::Error> {
         let name = name.to_string();
         let row = self.0.registry.read(move |tx| store::by_name(tx, &name)).await?;
-        Ok(row.filter(|row| row.status == Status::Ready))
+        Ok(row.filter(|row| matches!(row.status, Status::Ready | Status::Root)))
     }
 
     /// When a sandbox that is not used any more is deleted.
@@ -96,6 +96,7 @@ impl Sandboxes {
     async fn finish_removal(&self, name: &str) {
         if let Some(name) = Name::new(name) {
             self.0.opened.close(&name).await;
+            self.0.journals.remove(&name);
         }
         self.wait_for_other_processes().await;
         let group = name.to_owned();

@@ -2,6 +2,7 @@
 
 use db::{Error, Row, Tx, WriteTx};
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use crate::name::Name;
 
@@ -13,6 +14,8 @@ pub(crate) enum Status {
     Deleting,
     /// The row stays for some time, so that every process sees it.
     Deleted,
+    /// It is that of the root services: always ready, and never deleted.
+    Root,
 }
 
 impl Status {
@@ -22,6 +25,7 @@ impl Status {
             Status::Ready => "ready",
             Status::Deleting => "deleting",
             Status::Deleted => "deleted",
+            Status::Root => "root",
         }
     }
 
@@ -30,6 +34,7 @@ impl Status {
             "creating" => Status::Creating,
             "ready" => Status::Ready,
             "deleting" => Status::Deleting,
+            "root" => Status::Root,
             _ => Status::Deleted,
         }
     }
@@ -46,6 +51,7 @@ pub(crate) struct Sandbox {
     pub(crate) status: Status,
     pub(crate) clock: String,
     pub(crate) controls: String,
+    pub(crate) faults: String,
 }
 
 fn sandbox(row: &Row<'_>) -> Result<Sandbox, Error> {
@@ -58,6 +64,7 @@ fn sandbox(row: &Row<'_>) -> Result<Sandbox, Error> {
         status: Status::from_word(&row.get::<String>(5)?),
         clock: row.get(6)?,
         controls: row.get(7)?,
+        faults: row.get(8)?,
     })
 }
 
@@ -65,7 +72,7 @@ fn sandbox(row: &Row<'_>) -> Result<Sandbox, Error> {
 macro_rules! select {
     ($rest:literal) => {
         concat!(
-            "SELECT name, token_hash, class, created_at, used_at, status, clock, controls FROM sandbox ",
+            "SELECT name, token_hash, class, created_at, used_at, status, clock, controls, faults FROM sandbox ",
             $rest
         )
     };
@@ -114,7 +121,9 @@ pub(crate) fn insert(
 ) -> Result<Inserted, Error> {
     let version = next_version(tx)?;
     let count = |row: &Row<'_>| row.get::<i64>(0);
-    if tx.row("SELECT count(*) FROM sandbox WHERE status <> 'deleted'", &[], count)?.unwrap_or(0)
+    if tx
+        .row("SELECT count(*) FROM sandbox WHERE status NOT IN ('deleted', 'root')", &[], count)?
+        .unwrap_or(0)
         >= limits.most
     {
         return Ok(Inserted::TooMany);
@@ -147,6 +156,17 @@ pub(crate) fn insert(
         ],
     )?;
     Ok(if added == 1 { Inserted::Done } else { Inserted::Taken })
+}
+
+/// Adds the row of the root services, unless there is one.
+pub(crate) fn insert_root(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<(), Error> {
+    tx.execute(
+        "INSERT INTO sandbox
+             (name, token_hash, class, creator, created_at, used_at, status, version, clock, controls, faults)
+         VALUES ('', $1, NULL, NULL, $2, $2, 'root', 0, '', '', '') ON CONFLICT (name) DO NOTHING",
+        &[[].as_slice().into(), now.into()],
+    )
+    .map(drop)
 }
 
 pub(crate) fn by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<Sandbox>, Error> {
@@ -189,9 +209,12 @@ pub(crate) fn changed_after(tx: &mut Tx<'_>, version: i64) -> Result<Vec<Sandbox
 pub(crate) fn set_status(tx: &mut WriteTx<'_>, name: &str, status: Status) -> Result<bool, Error> {
     let version = next_version(tx)?;
     let changed = tx.execute(
-        "UPDATE sandbox SET status = $2, version = $3 WHERE name = $1",
+        "UPDATE sandbox SET status = $2, version = $3 WHERE name = $1 AND status <> 'root'",
         &[name.into(), status.word().into(), version.into()],
     )?;
+    if status == Status::Deleted {
+        forget_counts(tx, name)?;
+    }
     Ok(changed == 1)
 }
 
@@ -200,16 +223,62 @@ pub(crate) fn set_status(tx: &mut WriteTx<'_>, name: &str, status: Status) -> Re
 pub(crate) enum Part {
     Clock,
     Controls,
+    Faults,
 }
 
-/// Sets a part; `false` when there is no such sandbox.
-pub(crate) fn set_part(tx: &mut WriteTx<'_>, name: &str, part: Part, state: &str) -> Result<bool, Error> {
+impl Part {
+    fn of(self, row: &Sandbox) -> &str {
+        match self {
+            Part::Clock => &row.clock,
+            Part::Controls => &row.controls,
+            Part::Faults => &row.faults,
+        }
+    }
+}
+
+/// Changes a part, from its state to another one. Changes of one part wait for each other. `None` when there is no such sandbox.
+pub(crate) fn change_part<R, E: From<Error>>(
+    tx: &mut WriteTx<'_>,
+    name: &str,
+    part: Part,
+    change: impl FnOnce(&str) -> Result<(String, R), E>,
+) -> Result<Option<R>, E> {
     let version = next_version(tx)?;
+    let Some(row) = by_name(tx, name)? else { return Ok(None) };
+    let (state, result) = change(part.of(&row))?;
     let statement = match part {
         Part::Clock => "UPDATE sandbox SET clock = $2, version = $3 WHERE name = $1",
         Part::Controls => "UPDATE sandbox SET controls = $2, version = $3 WHERE name = $1",
+        Part::Faults => "UPDATE sandbox SET faults = $2, version = $3 WHERE name = $1",
     };
-    Ok(tx.execute(statement, &[name.into(), state.into(), version.into()])? == 1)
+    tx.execute(statement, &[name.into(), state.into(), version.into()])?;
+    Ok(Some(result))
+}
+
+/// Counts a call for each of these fault rules, and gives its number for each, from 1.
+pub(crate) fn count_call(tx: &mut WriteTx<'_>, name: &str, rules: &[Uuid]) -> Result<Vec<i64>, Error> {
+    let mut numbers = Vec::with_capacity(rules.len());
+    for rule in rules {
+        let number = tx.row(
+            "INSERT INTO fault_count (sandbox, rule, calls) VALUES ($1, $2, 1)
+             ON CONFLICT (sandbox, rule) DO UPDATE SET calls = fault_count.calls + 1 RETURNING calls",
+            &[name.into(), (*rule).into()],
+            |row| row.get(0),
+        )?;
+        numbers.push(number.unwrap_or(1));
+    }
+    Ok(numbers)
+}
+
+/// Forgets the number of calls for a fault rule.
+pub(crate) fn forget_count(tx: &mut WriteTx<'_>, name: &str, rule: Uuid) -> Result<(), Error> {
+    tx.execute("DELETE FROM fault_count WHERE sandbox = $1 AND rule = $2", &[name.into(), rule.into()])
+        .map(drop)
+}
+
+/// Forgets the numbers of calls for all fault rules of a sandbox.
+pub(crate) fn forget_counts(tx: &mut WriteTx<'_>, name: &str) -> Result<(), Error> {
+    tx.execute("DELETE FROM fault_count WHERE sandbox = $1", &[name.into()]).map(drop)
 }
 
 /// Notes that a sandbox is in use.

@@ -203,6 +203,7 @@ impl ServiceSetup {
             secret: self.secret.clone(),
             hashing: self.hashing,
             controls,
+            delivery_gate: None,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use db::Db;
 use identity::Hashing;
-use web::{Clock, Controls, InstallationSecret, Random, RequestLimits};
+use web::{Clock, Controls, DeliveryGate, InstallationSecret, Random, RequestLimits};
 
 /// The arguments with which an instance is opened. Cloning it is cheap.
 #[derive(Clone)]
@@ -26,6 +26,8 @@ pub struct Instance {
     pub hashing: Hashing,
     /// The controls of the instance. Read them with [`Instance::controls_in_effect`].
     pub controls: Controls,
+    /// Decides which deliveries of webhooks fail on purpose, if any do.
+    pub delivery_gate: Option<DeliveryGate>,
 }
 
 impl Instance {
@@ -42,6 +44,7 @@ impl Instance {
             secret: InstallationSecret::new(&[]),
             hashing: Hashing::default(),
             controls: Controls::default(),
+            delivery_gate: None,
         }
     }
 

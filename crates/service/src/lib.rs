@@ -14,8 +14,9 @@ mod sign_in;
 
 use std::{fmt::Debug, net::SocketAddr, sync::Arc};
 
+use db::Db;
 pub use description::{Description, Oauth};
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, future::BoxFuture};
 use identity::ChangeError;
 pub use instance::{Instance, public_address};
 use jiff::Timestamp;
@@ -23,6 +24,7 @@ use secrecy::SecretString;
 pub use settings::{HIDDEN, OauthSettings, at_least_one, listen, networks};
 pub use sign_in::SignIn;
 use utoipa::openapi::OpenApi;
+use uuid::Uuid;
 use web::App;
 
 /// Why a command of the operator failed: one line for the operator.
@@ -86,12 +88,31 @@ pub trait Service: Debug + Send + Sync {
         })
     }
 
+    /// The webhook deliveries of these events.
+    fn deliveries<'a>(
+        &'a self,
+        _db: &'a Db,
+        _events: &'a [Uuid],
+    ) -> BoxFuture<'a, Result<Vec<Delivery>, db::Error>> {
+        std::future::ready(Ok(Vec::new())).boxed()
+    }
+
     /// Removes a user of an instance, with the user's data.
     fn remove_user<'a>(
         &'a self,
         instance: &'a Instance,
         name: &'a str,
     ) -> BoxFuture<'a, Result<(), ChangeError>>;
+}
+
+/// A webhook delivery, as a journal shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    pub event: Uuid,
+    pub subscription: Uuid,
+    /// `ready`, `sending`, `waiting`, `delivered` or `failed`.
+    pub status: String,
+    pub attempts: i64,
 }
 
 /// An instance of a service that is open.

@@ -124,7 +124,8 @@ impl Train {
         }
         let sign_in = SERVICE.open_sign_in(&settings.oauth, &accounts, &instance).await?;
         let controls = instance.controls_in_effect();
-        let Instance { db, clock, random, address, limits, demo, is_local, secret, .. } = instance;
+        let Instance { db, clock, random, address, limits, demo, is_local, secret, delivery_gate, .. } =
+            instance;
         // A process that is alone on its database has no other that could finish a payment in progress. On a shared database
         // another process may be working on it, until its lease expires.
         if !db.is_shared() {
@@ -141,6 +142,7 @@ impl Train {
             test_events_per_hour: settings.test_events_per_hour,
             may_send: (!demo).then(|| webhook::send::outside_a_demo(db.clone())),
             token_for: Some(webhook::send::token_for(sign_in.signer.clone(), db.clone(), clock.clone())),
+            gate: delivery_gate.filter(|_| demo),
             lease: SignedDuration::from_secs(settings.webhook_lease_seconds.into()),
         };
         let webhooks = Webhooks::open(webhooks, db.clone(), clock.clone(), random.clone())?;

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use db::Migrations;
+use db::{Db, Migrations, Tx};
 use futures_util::{FutureExt, future::BoxFuture};
 use identity::{
     ChangeError,
@@ -14,8 +14,9 @@ use identity::{
 use ipnet::IpNet;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
-use service::{Description, Error, Instance, Oauth, OauthSettings, Running, Service};
+use service::{Delivery, Description, Error, Instance, Oauth, OauthSettings, Running, Service};
 use utoipa::openapi::OpenApi;
+use uuid::Uuid;
 use web::App;
 
 use crate::{DEMO_USERS, Timetable, Train, examples, removal, routes_and_document};
@@ -175,6 +176,27 @@ impl Service for Settings {
 
     fn open(&self, instance: Instance) -> BoxFuture<'_, Result<Box<dyn Running>, Error>> {
         async move { Ok(Box::new(Train::open(self.clone(), instance).await?) as Box<dyn Running>) }.boxed()
+    }
+
+    fn deliveries<'a>(
+        &'a self,
+        db: &'a Db,
+        events: &'a [Uuid],
+    ) -> BoxFuture<'a, Result<Vec<Delivery>, db::Error>> {
+        let events = events.to_vec();
+        let of_event = |event, found: webhooks::Delivery| {
+            let webhooks::Delivery { subscription, status, attempts } = found;
+            Delivery { event, subscription, status, attempts }
+        };
+        let read = move |tx: &mut Tx<'_>| {
+            let mut all = Vec::new();
+            for &event in &events {
+                let found = webhooks::deliveries(tx, event)?;
+                all.extend(found.into_iter().map(|delivery| of_event(event, delivery)));
+            }
+            Ok(all)
+        };
+        db.read(read).boxed()
     }
 
     fn remove_user<'a>(

@@ -43,7 +43,7 @@ testkit::on_both_engines! {
                 has_bicycle: false,
                 has_dog: false,
             };
-            Ok::<_, db::Error>(matches!(state.book(tx, "ada", BOOKING, &new, now)?, Answer::Done(_)))
+            Ok::<_, db::Error>(matches!(state.book(tx, "ada", (BOOKING, Uuid::nil()), &new, now)?, Answer::Done(_)))
         });
         assert!(booked.await.unwrap());
         alter(&train, "UPDATE trip_seats SET taken = 0").await;

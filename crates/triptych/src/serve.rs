@@ -6,7 +6,7 @@ use std::{
 
 use db::{Databases, Db, Limits, Location, Migrations};
 use futures_util::{FutureExt, future::BoxFuture};
-use sandbox::{Sandboxes, ServiceSetup, Setup};
+use sandbox::{Root, Sandboxes, ServiceSetup, Setup};
 use service::{Description, Instance, Running, Service, public_address};
 use tokio::{
     net::TcpListener,
@@ -15,7 +15,7 @@ use tokio::{
     sync::watch,
     task::JoinSet,
 };
-use web::{App, Background, Clock, Controls, InstallationSecret, Proxies, Random, Site};
+use web::{App, Background, Clock, ClockState, Controls, InstallationSecret, Proxies, Random, Site};
 
 use crate::{
     Failure,
@@ -100,7 +100,8 @@ impl Signals {
 struct Program<'s> {
     settings: &'s Settings,
     databases: Databases,
-    clock: Clock,
+    /// The clock and the controls of the root services.
+    root: Root,
     random: Random,
     stop: watch::Sender<bool>,
     tasks: JoinSet<()>,
@@ -116,7 +117,7 @@ impl<'s> Program<'s> {
         let mut program = Program {
             settings,
             databases: connect(settings.location(), settings.limits.database()).await?,
-            clock: Clock::system(),
+            root: root(settings),
             random: Random::system(),
             stop: watch::Sender::new(false),
             tasks: JoinSet::new(),
@@ -129,7 +130,7 @@ impl<'s> Program<'s> {
         let listener = bind("metrics", "--admin-listen", settings.admin_listen).await?;
         program.admin = listener.local_addr()?;
         let handle = metrics::start()?;
-        let upkeep = Background::new("admin", program.clock.clone());
+        let upkeep = Background::new("admin", Clock::system());
         program.spawn("admin", "", listener, metrics::router(handle.clone(), upkeep.clone()));
         program.background.spawn(async move {
             let memory = upkeep.keep("memory upkeep", pending(), |_| free_memory());
@@ -147,18 +148,26 @@ impl<'s> Program<'s> {
             prepared.push((*service, self.prepare(*service).await?));
         }
         let sandboxes = self.open_sandboxes(&prepared).await?;
+        if let Some(sandboxes) = &sandboxes {
+            for (service, (_, instance)) in &mut prepared {
+                instance.delivery_gate = sandboxes.root_delivery_gate(service.description().name);
+            }
+        }
         let runtime = Handle::current();
         let opened: Vec<_> = thread::scope(|scope| {
             let open = |(service, (listener, instance)): (&'s dyn Service, (TcpListener, Instance))| {
                 let runtime = runtime.clone();
-                scope.spawn(move || (service, listener, runtime.block_on(service.open(instance))))
+                scope.spawn(move || {
+                    let running = runtime.block_on(service.open(instance.clone()));
+                    (service, listener, instance, running)
+                })
             };
             let opening: Vec<_> = prepared.into_iter().map(open).collect();
             opening.into_iter().map(thread::ScopedJoinHandle::join).collect()
         });
         for opened in opened {
-            let (service, listener, running) = opened.unwrap_or_else(|panic| resume_unwind(panic));
-            self.start(service, listener, running?, sandboxes.as_ref())?;
+            let (service, listener, instance, running) = opened.unwrap_or_else(|panic| resume_unwind(panic));
+            self.start(service, (listener, instance), running?, sandboxes.as_ref()).await?;
         }
         if let Some(sandboxes) = sandboxes {
             let stop = self.stopped();
@@ -198,8 +207,9 @@ impl<'s> Program<'s> {
             limits: settings.sandboxes.limits(),
             operator_token,
             services,
+            root: Some(self.root.clone()),
         };
-        Ok(Some(tokio::task::spawn_blocking(move || Sandboxes::open(setup)).await??))
+        Ok(Some(Sandboxes::open(setup).await?))
     }
 
     /// The listener of a service, and what it is opened with.
@@ -215,14 +225,15 @@ impl<'s> Program<'s> {
         };
         let instance = Instance {
             db: open(&self.databases, service.description()).await?,
-            clock: self.clock.clone(),
+            clock: self.root.clock.clone(),
             random: self.random.clone(),
             address: service.instance_address(listening),
             limits: settings.limits.request(),
             demo: settings.demo(),
             is_local: settings.opened_by().is_none(),
             hashing: identity::Hashing::default(),
-            controls: Controls::default(),
+            controls: self.root.controls.clone(),
+            delivery_gate: None,
             secret,
         };
         if service.oauth().is_some() {
@@ -232,17 +243,23 @@ impl<'s> Program<'s> {
     }
 
     /// Serves an open service.
-    fn start(
+    async fn start(
         &mut self,
         service: &dyn Service,
-        listener: TcpListener,
+        (listener, instance): (TcpListener, Instance),
         running: Box<dyn Running>,
         sandboxes: Option<&Sandboxes>,
     ) -> Result<(), Failure> {
         let Description { name, prefix, .. } = *service.description();
         let listening = listener.local_addr()?;
         let root = running.app();
-        let app = sandboxes.map_or_else(|| root.clone(), |sandboxes| sandboxes.app(name, root.clone()));
+        let app = match sandboxes {
+            Some(sandboxes) => {
+                sandboxes.add_root(name, root.clone(), instance).await?;
+                sandboxes.app(name, root)
+            }
+            None => root,
+        };
         self.spawn(name, service.address(), listener, app);
         let stop = self.stopped();
         self.tasks.spawn(running.run(stop));
@@ -319,6 +336,13 @@ impl<'s> Program<'s> {
             services: self.started.iter().map(Into::into).collect(),
         }
     }
+}
+
+/// The clock and the controls of the root services. In a demo with sandboxes they can be changed.
+fn root(settings: &Settings) -> Root {
+    let is_controlled = settings.demo() && settings.sandboxes.enabled;
+    let clock = if is_controlled { Clock::adjustable(ClockState::default()) } else { Clock::system() };
+    Root { clock, controls: Controls::default() }
 }
 
 /// A size that the allocator calls large.

@@ -15,9 +15,9 @@ pub(crate) fn layer() -> CompressionLayer<impl Predicate> {
     CompressionLayer::new().compress_when(worth_it())
 }
 
-/// Images are compressed already.
+/// Images are compressed already. A stream of events must not wait until there is enough to compress.
 fn worth_it() -> impl Predicate {
-    SizeAbove::new(1400).and(NotForContentType::IMAGES)
+    SizeAbove::new(1400).and(NotForContentType::IMAGES).and(NotForContentType::SSE)
 }
 
 /// The answer to a client that sent these values of `Accept-Encoding`.

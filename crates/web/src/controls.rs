@@ -46,6 +46,14 @@ pub struct ControlState {
     #[serde(deserialize_with = "calls", skip_serializing_if = "Option::is_none")]
     pub calls_per_hour: Option<u32>,
     pub compat: Compat,
+    /// How often the signing keys were rotated, so that every process sees that there are new ones.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub key_rotations: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Which credentials a call needs.

@@ -68,7 +68,14 @@ impl Dispatch {
         let is_head = request.method() == Method::HEAD;
         let asked = preflight.then(|| request.headers().clone());
         let accepted = request.headers().get_all(header::ACCEPT_ENCODING).iter().cloned().collect();
-        let answer = self.call(route, operation, request, &context).await;
+        let let_in = match context.gate() {
+            Some(gate) => gate.before(operation.and_then(|operation| operation.id.as_deref())).await,
+            None => Ok(()),
+        };
+        let answer = match let_in {
+            Ok(()) => self.call(route, operation, request, &context).await,
+            Err(problem) => Err(problem),
+        };
         let mut response = answer.unwrap_or_else(IntoResponse::into_response);
         if response.extensions_mut().remove::<Page>().is_some() || !in_api {
             return response;

@@ -7,16 +7,17 @@ use std::{
 };
 
 use axum::{
-    extract::{MatchedPath, Request},
+    extract::{FromRequestParts, MatchedPath, Request},
     middleware::Next,
     response::Response,
 };
 use http::{Extensions, HeaderValue};
 use tokio::sync::OwnedSemaphorePermit;
+use uuid::Uuid;
 
 use crate::{
-    body_memory::Memory, input::context::ValidationContext, limits::RequestLimits, observe::Observation,
-    operations::Route, problem::Problem,
+    body_memory::Memory, gate::Gate, input::context::ValidationContext, limits::RequestLimits,
+    observe::Observation, operations::Route, problem::Problem,
 };
 
 /// What the parts of a server know and add about a request. The edge keeps a clone, and reads it after the answer or a panic.
@@ -33,6 +34,9 @@ struct Parts {
     client: OnceLock<String>,
     rate_limit: OnceLock<HeaderValue>,
     observation: OnceLock<Arc<Observation>>,
+    gate: OnceLock<Arc<dyn Gate>>,
+    /// The events that the call caused.
+    events: Mutex<Vec<Uuid>>,
     /// The memory of the body; released when the request is answered.
     memory: Mutex<Option<OwnedSemaphorePermit>>,
 }
@@ -67,6 +71,8 @@ impl RequestContext {
             client: OnceLock::new(),
             rate_limit: OnceLock::new(),
             observation: OnceLock::new(),
+            gate: OnceLock::new(),
+            events: Mutex::default(),
             memory: Mutex::new(None),
         }))
     }
@@ -110,6 +116,26 @@ impl RequestContext {
         if let Some(RequestContext(parts)) = extensions.get() {
             let _ = parts.rate_limit.set(value);
         }
+    }
+
+    /// Adds an event that the call caused, for the observer of the request.
+    pub fn add_event(&self, event: Uuid) {
+        if self.observation().is_some() {
+            self.0.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+        }
+    }
+
+    /// The events that the call caused.
+    pub(crate) fn take_events(&self) -> Vec<Uuid> {
+        std::mem::take(&mut *self.0.events.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn keep_gate(&self, gate: Arc<dyn Gate>) {
+        let _ = self.0.gate.set(gate);
+    }
+
+    pub(crate) fn gate(&self) -> Option<&Arc<dyn Gate>> {
+        self.0.gate.get()
     }
 
     pub(crate) fn set_instance(&self, instance: Arc<InstanceContext>) {
@@ -190,6 +216,15 @@ impl RequestContext {
     /// Releases the memory of the body, for a context that is kept after the request is answered.
     pub(crate) fn release_memory(&self) {
         *self.0.memory.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for RequestContext {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut http::request::Parts, _: &S) -> Result<Self, Problem> {
+        let context = RequestContext::of(&parts.extensions).cloned();
+        context.ok_or_else(|| Problem::internal("the request has no context"))
     }
 }
 

@@ -4,9 +4,10 @@ use std::{panic::AssertUnwindSafe, time::Duration};
 
 use futures_util::{FutureExt, StreamExt};
 use jiff::{SignedDuration, Timestamp};
-use reqwest::{Response, StatusCode, header};
+use reqwest::{Response, header};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
+use web::{DeliveryFault, DeliveryGate};
 
 use crate::{
     Attempt, Webhooks,
@@ -102,6 +103,11 @@ impl Webhooks {
         {
             return Outcome::no_answer("nothing is sent for this owner now");
         }
+        if let Some(DeliveryGate(fault)) = &self.0.settings.gate
+            && let Some(fault) = fault().await
+        {
+            return self.failed_on_purpose(fault);
+        }
         let id = format!("msg_{}", lease.event.simple());
         let seconds = now.as_second();
         let signatures: Vec<_> =
@@ -126,8 +132,19 @@ impl Webhooks {
         match timeout_at(deadline, answer).await {
             Ok(Ok(response)) => Outcome::of(response, now, deadline).await,
             Ok(Err(error)) => Outcome::no_answer(explain(&error)),
-            Err(_) => {
-                Outcome::no_answer(format!("no answer within {} seconds", self.timeout().as_secs_f64()))
+            Err(_) => self.timed_out(),
+        }
+    }
+
+    fn timed_out(&self) -> Outcome {
+        Outcome::no_answer(format!("no answer within {} seconds", self.timeout().as_secs_f64()))
+    }
+
+    fn failed_on_purpose(&self, fault: DeliveryFault) -> Outcome {
+        match fault {
+            DeliveryFault::Timeout => self.timed_out(),
+            DeliveryFault::Status(status) => {
+                Outcome { status: Some(status), error: status_error(status), retry_after: None }
             }
         }
     }
@@ -159,15 +176,18 @@ impl Outcome {
                 break;
             }
         }
-        let error = match status {
-            status if status.is_success() => None,
-            StatusCode::GONE => Some("answered 410: nothing is sent there any more".to_owned()),
-            status if status.is_redirection() => {
-                Some(format!("answered {}: redirects are not followed", status.as_u16()))
-            }
-            status => Some(format!("answered {}", status.as_u16())),
-        };
-        Outcome { status: Some(status.as_u16()), error, retry_after }
+        let status = status.as_u16();
+        Outcome { status: Some(status), error: status_error(status), retry_after }
+    }
+}
+
+/// What is wrong with the status of an answer.
+fn status_error(status: u16) -> Option<String> {
+    match status {
+        200..=299 => None,
+        410 => Some("answered 410: nothing is sent there any more".to_owned()),
+        300..=399 => Some(format!("answered {status}: redirects are not followed")),
+        _ => Some(format!("answered {status}")),
     }
 }
 

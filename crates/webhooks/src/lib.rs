@@ -20,13 +20,13 @@ mod store;
 
 use std::sync::Arc;
 
-use db::{Db, Error, Migrations, WriteTx};
+use db::{Db, Error, Migrations, Tx, WriteTx};
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
 use url::Url;
 use uuid::Uuid;
-use web::{Clock, Random};
+use web::{Clock, DeliveryGate, Random};
 
 use sender::Sender;
 use store::{Added, Rotated};
@@ -66,6 +66,8 @@ pub struct Settings {
     /// `None`: deliveries may be sent for all owners.
     pub may_send: Option<MaySend>,
     pub token_for: Option<TokenFor>,
+    /// Decides which deliveries fail on purpose; `None`: none.
+    pub gate: Option<DeliveryGate>,
     /// How long a process leases a delivery before it sends it; if the process stops, another one sends the delivery after that.
     /// An attempt takes at most a quarter of it, and 15 seconds.
     pub lease: SignedDuration,
@@ -179,6 +181,20 @@ pub struct OpenError(#[from] reqwest::Error);
 /// after that.
 pub fn remove_owner(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
     store::delete_owner(tx, owner)
+}
+
+/// A delivery of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    pub subscription: Uuid,
+    /// `ready`, `sending`, `waiting`, `delivered` or `failed`.
+    pub status: String,
+    pub attempts: i64,
+}
+
+/// The deliveries of an event.
+pub fn deliveries(tx: &mut Tx<'_>, event: Uuid) -> Result<Vec<Delivery>, Error> {
+    store::deliveries(tx, event)
 }
 
 impl Webhooks {

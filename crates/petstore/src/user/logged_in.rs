@@ -50,6 +50,7 @@ impl FromRequestParts<Petstore> for LoggedIn {
         let found = store.sessions.find(Kind::Api, secret).await?;
         let (account, name) = found.ok_or_else(has_ended)?;
         RequestContext::set_user(&parts.extensions, name);
+        RequestContext::signed_in(&parts.extensions).await?;
         store.spend(&quota::user(account)).await?;
         Ok(LoggedIn { account, session: Some(secret.to_owned()) })
     }

@@ -22,6 +22,7 @@ const STRICT: ControlState = ControlState {
     tokens_not_before: None,
     calls_per_hour: None,
     compat: Compat::Strict,
+    key_rotations: 0,
 };
 const PUBLIC: ControlState = ControlState { compat: Compat::PublicPetstore, ..STRICT };
 

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
 use model::{Input, Resource};
-use web::{Body, Clock, ClockError, Problem, Reply, Result};
+use web::{Body, Clock, ClockError, ClockState, Problem, Reply, Result};
 
 use super::{Control, Controller, text_of};
 use crate::store::Part;
@@ -55,26 +55,36 @@ pub(super) async fn set_clock(
     State(control): State<Control>,
     Body(change): Body<ClockChange>,
 ) -> Result<Reply<SandboxClock>> {
-    let (machine, mut state) = (Clock::machine_time(), sandbox.clock.state());
-    let out_of_range = |pointer: &'static str| {
-        move |error: ClockError| Problem::invalid_at(pointer, format!("cannot be used: {error}"))
-    };
-    if let Some(time) = change.time {
-        state = state.set(machine, time).map_err(out_of_range("#/time"))?;
-    }
-    if let Some(text) = &change.advance {
-        let by: SignedDuration = duration(text).ok_or_else(|| {
-            Problem::invalid_at("#/advance", "must be a duration like 1h, 90m, 2 days or PT1H")
-        })?;
-        state = state.advance(machine, by).map_err(out_of_range("#/advance"))?;
-    }
-    state = match change.frozen {
-        Some(true) => state.freeze(machine),
-        Some(false) => state.resume(machine),
-        None => state,
-    };
-    control.set(Part::Clock, text_of(&state)?).await?;
+    let machine = Clock::machine_time();
+    control
+        .change(Part::Clock, move |stored| {
+            let state = change.of(serde_json::from_str(stored).unwrap_or_default(), machine)?;
+            Ok((text_of(&state)?, ()))
+        })
+        .await?;
     Ok(shown(&sandbox.clock))
+}
+
+impl ClockChange {
+    fn of(&self, mut state: ClockState, machine: Timestamp) -> Result<ClockState> {
+        let out_of_range = |pointer: &'static str| {
+            move |error: ClockError| Problem::invalid_at(pointer, format!("cannot be used: {error}"))
+        };
+        if let Some(time) = self.time {
+            state = state.set(machine, time).map_err(out_of_range("#/time"))?;
+        }
+        if let Some(text) = &self.advance {
+            let by: SignedDuration = duration(text).ok_or_else(|| {
+                Problem::invalid_at("#/advance", "must be a duration like 1h, 90m, 2 days or PT1H")
+            })?;
+            state = state.advance(machine, by).map_err(out_of_range("#/advance"))?;
+        }
+        Ok(match self.frozen {
+            Some(true) => state.freeze(machine),
+            Some(false) => state.resume(machine),
+            None => state,
+        })
+    }
 }
 
 /// Reads a duration; a day has 24 hours.

@@ -4,8 +4,7 @@ use axum::extract::State;
 use model::{Resource, Words};
 use web::{Body, Compat, ControlState, Reply, Result};
 
-use super::{Control, Controller, text_of};
-use crate::store::Part;
+use super::{Control, Controller};
 
 /// Which server the pet store behaves like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Words)]
@@ -44,7 +43,7 @@ pub(super) async fn get_compat(Controller(sandbox): Controller) -> Reply<Compati
     responses((status = 200, description = "The compatibility.", body = Compatibility)),
 )]
 pub(super) async fn set_compat(
-    Controller(sandbox): Controller,
+    Controller(_): Controller,
     State(control): State<Control>,
     Body(new): Body<NewCompatibility>,
 ) -> Result<Reply<Compatibility>> {
@@ -52,7 +51,6 @@ pub(super) async fn set_compat(
         Habits::Strict => Compat::Strict,
         Habits::PublicPetstore => Compat::PublicPetstore,
     };
-    let state = ControlState { compat, ..sandbox.controls.get() };
-    control.set(Part::Controls, text_of(&state)?).await?;
+    control.change_controls(move |state| ControlState { compat, ..state }).await?;
     Ok(Reply(Compatibility { petstore: new.petstore }))
 }

@@ -3,6 +3,8 @@
 mod clock;
 mod compat;
 mod data;
+mod faults;
+mod journal;
 mod sandbox;
 mod sign_in;
 
@@ -11,11 +13,11 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use utoipa::OpenApi;
-use web::{App, Problem, Result, openapi::ApiRoutes, routes};
+use web::{App, ControlState, Problem, Result, openapi::ApiRoutes, routes};
 
 use crate::{
     Sandboxes,
-    api::{TokenScheme, unauthorized},
+    api::{TokenScheme, control_url, unauthorized},
     front::CONTROL,
     name::Name,
     open::{OpenSandbox, unknown},
@@ -23,6 +25,8 @@ use crate::{
     store::{self, Part},
     token,
 };
+
+const ABOUT: &str = "Resets, snapshots, the clock, the sign-in, the faults and the journal of a sandbox.";
 
 /// What the operations need.
 #[derive(Clone)]
@@ -40,11 +44,19 @@ pub(crate) fn app(sandboxes: &Sandboxes, name: &Name, at: usize) -> App {
         .routes(routes!(clock::get_clock, clock::set_clock))
         .routes(routes!(sign_in::get_sign_in, sign_in::set_sign_in))
         .routes(routes!(sign_in::expire_tokens))
+        .routes(routes!(sign_in::rotate_keys))
         .routes(routes!(compat::get_compat, compat::set_compat))
+        .routes(routes!(faults::list_faults, faults::add_fault, faults::clear_faults))
+        .routes(routes!(faults::get_fault, faults::delete_fault))
+        .routes(routes!(journal::list_calls, journal::clear_journal))
+        .routes(routes!(journal::export_har))
+        .routes(routes!(journal::follow_calls))
+        .routes(routes!(journal::get_call))
+        .routes(routes!(journal::get_curl))
         .finish();
     let api = Api {
         title: "Sandbox controls",
-        about: "Resets, snapshots, the clock and the sign-in of a sandbox.",
+        about: ABOUT,
         path: format!("{}{CONTROL}", name.path()),
         handlers: handlers.with_state(&Control { sandboxes: sandboxes.clone(), name: name.clone() }),
         document,
@@ -58,7 +70,7 @@ pub(crate) fn app(sandboxes: &Sandboxes, name: &Name, at: usize) -> App {
     info(
         title = "Sandbox controls",
         version = "1.0.0",
-        description = "Resets, snapshots, the clock and the sign-in of a sandbox.",
+        description = ABOUT,
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
     ),
     servers((url = "/", description = "This sandbox")),
@@ -68,6 +80,8 @@ pub(crate) fn app(sandboxes: &Sandboxes, name: &Name, at: usize) -> App {
         (name = "Sandbox", description = "The sandbox itself."),
         (name = "Data", description = "Resets and snapshots."),
         (name = "Clock", description = "The time in the sandbox."),
+        (name = "Faults", description = "Calls and deliveries that fail on purpose."),
+        (name = "Journal", description = "The last calls."),
         (name = "Sign-in", description = "How strictly credentials are checked, and for how long they are valid."),
     ),
 )]
@@ -90,17 +104,36 @@ impl FromRequestParts<Control> for Controller {
 }
 
 impl Control {
-    /// Changes a part of the sandbox, and answers when every process has seen it.
-    async fn set(&self, part: Part, state: String) -> Result<()> {
+    /// Changes a part of the sandbox, from its stored state to another one, and answers when every process has seen it.
+    async fn change<R: Send + 'static>(
+        &self,
+        part: Part,
+        change: impl Fn(&str) -> Result<(String, R)> + Send + 'static,
+    ) -> Result<R> {
         let name = self.name.to_string();
         let registry = &self.sandboxes.0.registry;
-        if !registry.write(move |tx| store::set_part(tx, &name, part, &state)).await? {
-            return Err(unknown());
-        }
+        let result = registry.write(move |tx| store::change_part(tx, &name, part, &change)).await?;
+        let result = result.ok_or_else(unknown)?;
         let row = self.sandboxes.row(&self.name).await?.ok_or_else(unknown)?;
         self.sandboxes.changed(row);
         self.sandboxes.wait_for_other_processes().await;
-        Ok(())
+        Ok(result)
+    }
+
+    /// The address of the controls.
+    fn url(&self) -> String {
+        control_url(&self.sandboxes, &self.name)
+    }
+
+    async fn change_controls(
+        &self,
+        change: impl Fn(ControlState) -> ControlState + Send + 'static,
+    ) -> Result<ControlState> {
+        self.change(Part::Controls, move |stored| {
+            let state = change(serde_json::from_str(stored).unwrap_or_default());
+            Ok((text_of(&state)?, state))
+        })
+        .await
     }
 }
 

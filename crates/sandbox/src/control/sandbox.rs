@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use http::StatusCode;
-use web::{Reply, Result};
+use web::{Problem, Reply, Result, problem::FORBIDDEN};
 
 use super::{Control, Controller};
 use crate::{api::SandboxInfo, open::unknown};
@@ -25,12 +25,18 @@ pub(super) async fn show(
 /// With all its data.
 #[utoipa::path(
     delete, path = "/", operation_id = "deleteSandbox", tag = "Sandbox",
-    responses((status = 204, description = "The sandbox was deleted.")),
+    responses(
+        (status = 204, description = "The sandbox was deleted."),
+        (status = 403, description = "The root services cannot be deleted."),
+    ),
 )]
 pub(super) async fn delete(
     Controller(sandbox): Controller,
     State(control): State<Control>,
 ) -> Result<StatusCode> {
+    if control.name.is_root() {
+        return Err(Problem::new(&FORBIDDEN, "The root services are not a sandbox, and cannot be deleted."));
+    }
     drop(sandbox);
     match control.sandboxes.delete(&control.name).await? {
         true => Ok(StatusCode::NO_CONTENT),

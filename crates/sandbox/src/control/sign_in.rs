@@ -2,11 +2,11 @@
 
 use axum::extract::State;
 use http::StatusCode;
-use model::{Resource, Words};
-use web::{Body, ControlState, Reply, Result, SignInMode};
+use identity::oauth::OldKeys;
+use model::{Input, Resource, Words};
+use web::{Body, ControlState, Problem, Reply, Result, SignInMode};
 
-use super::{Control, Controller, text_of};
-use crate::store::Part;
+use super::{Control, Controller};
 
 /// How credentials are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Words)]
@@ -36,6 +36,23 @@ pub(super) struct SignIn {
     /// How many calls an hour a caller may make, if that is less than usual.
     #[field(rule = integer(1..=1_000_000))]
     calls_per_hour: Option<i64>,
+}
+
+/// What becomes of the old keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Words)]
+#[words(name = "OldKeys")]
+pub(super) enum Old {
+    /// Their tokens stay valid until they expire.
+    Keep,
+    /// Their tokens are not valid any more.
+    Remove,
+}
+
+/// A rotation of the signing keys.
+#[derive(Debug, Clone, Input)]
+pub(super) struct KeyRotation {
+    #[field(default = Old::Keep)]
+    old: Old,
 }
 
 fn sign_in(state: ControlState) -> Reply<SignIn> {
@@ -68,25 +85,25 @@ pub(super) async fn get_sign_in(Controller(sandbox): Controller) -> Reply<SignIn
     responses((status = 200, description = "The sign-in.", body = SignIn)),
 )]
 pub(super) async fn set_sign_in(
-    Controller(sandbox): Controller,
+    Controller(_): Controller,
     State(control): State<Control>,
     Body(new): Body<NewSignIn>,
 ) -> Result<Reply<SignIn>> {
     let number = |value: Option<i64>| value.and_then(|value| u32::try_from(value).ok());
-    let state = ControlState {
-        sign_in: match new.mode {
-            Mode::Enforce => SignInMode::Enforce,
-            Mode::Any => SignInMode::Any,
-            Mode::Off => SignInMode::Off,
-        },
+    let mode = match new.mode {
+        Mode::Enforce => SignInMode::Enforce,
+        Mode::Any => SignInMode::Any,
+        Mode::Off => SignInMode::Off,
+    };
+    let change = move |state: ControlState| ControlState {
+        sign_in: mode,
         access_token_seconds: number(new.access_token_seconds),
         refresh_token_seconds: number(new.refresh_token_seconds),
         session_seconds: number(new.session_seconds),
         calls_per_hour: number(new.calls_per_hour),
-        ..sandbox.controls.get()
+        ..state
     };
-    control.set(Part::Controls, text_of(&state)?).await?;
-    Ok(sign_in(state))
+    Ok(sign_in(control.change_controls(change).await?))
 }
 
 /// Expire all tokens
@@ -100,7 +117,38 @@ pub(super) async fn expire_tokens(
     Controller(sandbox): Controller,
     State(control): State<Control>,
 ) -> Result<StatusCode> {
-    let state = ControlState { tokens_not_before: Some(sandbox.clock.now()), ..sandbox.controls.get() };
-    control.set(Part::Controls, text_of(&state)?).await?;
+    let now = sandbox.clock.now();
+    control.change_controls(move |state| ControlState { tokens_not_before: Some(now), ..state }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Rotate the signing keys
+///
+/// Each service that issues tokens signs with a new key from now on. With `old` as `remove`, the tokens of the old keys are not
+/// valid any more, and the old keys are not in the key set.
+#[utoipa::path(
+    post, path = "/sign-in/rotate-keys", operation_id = "rotateKeys", tag = "Sign-in",
+    request_body = KeyRotation,
+    responses((status = 204, description = "There are new keys.")),
+)]
+pub(super) async fn rotate_keys(
+    Controller(sandbox): Controller,
+    State(control): State<Control>,
+    Body(rotation): Body<KeyRotation>,
+) -> Result<StatusCode> {
+    let old = match rotation.old {
+        Old::Keep => OldKeys::Keep,
+        Old::Remove => OldKeys::Drop,
+    };
+    // Making a key takes some time of a core, so that keys are made one after the other.
+    let _one_at_a_time = control.sandboxes.0.key_rotation.lock().await;
+    for (at, setup) in control.sandboxes.0.setup.services.iter().enumerate() {
+        let service = control.sandboxes.service(&sandbox, at).await?;
+        let rotated = setup.service.description().rotate_keys(&service.instance, old).await;
+        rotated.map_err(Problem::internal)?;
+    }
+    // Every process reads its keys again.
+    let change = |state: ControlState| ControlState { key_rotations: state.key_rotations + 1, ..state };
+    control.change_controls(change).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -7,7 +7,6 @@
 //! - [`preferred`]: the fault that a call asks for itself, by the header `Prefer`.
 
 mod check;
-mod counts;
 mod decision;
 mod delay;
 mod prefer;
@@ -24,11 +23,10 @@ use web::input::rules::{Rule, decimal};
 use crate::{glob, method::Method};
 use check::check;
 
-pub use counts::Counts;
 pub use decision::{Decision, StatusFault};
 pub use delay::{Delay, DelayDistribution, LONGEST_DELAY};
 pub use prefer::{Preferred, preferred};
-pub use rules::{CallInfo, MOST_RULES, Matching, Rules, TooManyRules};
+pub use rules::{CallInfo, Known, MOST_RULES, Matching, Rules, TooManyRules};
 pub use webhook::WebhookFault;
 
 /// The largest number that every reader of JSON keeps exactly.
@@ -55,7 +53,8 @@ pub struct FaultRule {
     /// of segments. A path of more than 2,048 bytes does not match.
     #[field(rule = glob::rule(), example = "/bookings/*")]
     pub path: Option<String>,
-    /// Only calls of this caller: the name of a user, the id of an OAuth client, or the address of a client.
+    /// Only calls of this caller: the name of a user or the id of its account, the id of an OAuth client, the name of an API key, or
+    /// the address of a client. A rule with a name decides when the caller has signed in, if no rule without one has decided before.
     #[field(rule = text(1..=200), example = "demo")]
     pub caller: Option<String>,
     /// Each nth call that matches: 3 for the third, the sixth and so on.

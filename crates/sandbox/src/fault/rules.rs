@@ -27,10 +27,22 @@ pub struct CallInfo<'a> {
     pub method: &'a http::Method,
     /// Without the prefix of the sandbox and without the query.
     pub path: &'a str,
-    pub user: Option<&'a str>,
-    /// The id of the OAuth client, or the name of the API key.
-    pub client: Option<&'a str>,
     pub address: IpAddr,
+    pub known: Known<'a>,
+}
+
+/// What is known of the caller. A call is decided twice: when it comes, by the rules that name no user and no client, and, if none
+/// of them applied, when the caller has signed in, by the others.
+#[derive(Debug, Clone, Copy)]
+pub enum Known<'a> {
+    /// The call has come.
+    Address,
+    /// The caller has signed in.
+    Names {
+        user: Option<&'a str>,
+        /// The id of the OAuth client, or the name of the API key.
+        client: Option<&'a str>,
+    },
 }
 
 /// The rules of a sandbox, in the order in which they were added.
@@ -129,12 +141,23 @@ impl Ready {
         self.rule.service.is_none_or(|name| name.word() == service)
     }
 
+    fn is_of_caller(&self, call: &CallInfo<'_>) -> bool {
+        match (&self.caller, call.known) {
+            (None, Known::Address) => true,
+            (Some(caller), Known::Address) => caller.is_address() && caller.is(None, None, call.address),
+            (None, Known::Names { .. }) => false,
+            (Some(caller), Known::Names { user, client }) => {
+                !caller.is_address() && caller.is(user, client, call.address)
+            }
+        }
+    }
+
     fn matches(&self, call: &CallInfo<'_>) -> bool {
         let rule = &self.rule;
         self.is_of_service(call.service)
             && rule.operation.as_deref().is_none_or(|operation| call.operation == Some(operation))
             && rule.method.is_none_or(|method| method.is(call.method))
-            && self.caller.as_ref().is_none_or(|caller| caller.is(call.user, call.client, call.address))
+            && self.is_of_caller(call)
             && self.path.as_ref().is_none_or(|path| path.matches(call.path))
     }
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use model::Resource;
 use uuid::Uuid;
 
-use super::{Entry, headers::Headers};
+use super::{Entry, body::PlainBody, headers::Headers};
 
 /// A call, without its headers and bodies.
 #[derive(Debug, Clone, PartialEq, Resource)]
@@ -44,53 +44,41 @@ pub struct CallSummary {
 /// A call with its headers and bodies. Secrets are redacted.
 #[derive(Debug, Clone, PartialEq, Resource)]
 pub struct JournalCall {
-    /// Grows by one with each call to the sandbox.
-    #[field(example = 17)]
-    pub number: i64,
-    /// When the call began, by the clock of the sandbox.
-    pub time: Timestamp,
-    /// Milliseconds until the answer was sent, or the connection was closed.
-    #[field(rule = number(0.0..=LONGEST_MS), example = 3.25)]
-    pub duration_ms: f64,
-    #[field(rule = text(..), example = "petstore")]
-    pub service: String,
-    /// The `operationId` of the operation.
-    #[field(rule = text(..), example = "getPetById")]
-    pub operation: Option<String>,
+    pub call: CallSummary,
     /// The header `X-Request-Id` of the answer.
     #[field(rule = text(..))]
     pub request_id: String,
-    pub caller: Caller,
-    #[field(rule = text(..), example = "GET")]
-    pub method: String,
-    /// The path without the prefix of the sandbox, with the query.
-    #[field(rule = text(..), example = "/v3/pet/1")]
-    pub path: String,
+    pub request: RecordedMessage,
+    /// Without headers and a body if the connection was closed before.
+    pub answer: RecordedMessage,
+    /// The ids of the events that the call caused.
+    #[field(items = 0..=100)]
+    pub events: Vec<Uuid>,
+    /// The webhook deliveries of the events, as they are now.
+    #[field(items = 0..=2000)]
+    pub deliveries: Vec<RecordedDelivery>,
+}
+
+/// The headers and the body of a request or of an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Resource)]
+#[resource(name = "JournalMessage")]
+pub struct RecordedMessage {
     /// At most 16 KiB of headers.
     #[field(items = 0..=usize::MAX)]
     pub headers: Vec<Header>,
     pub body: Option<RecordedBody>,
-    /// The status of the answer; absent if the connection was closed before.
-    #[field(rule = integer(100_u16..=599), example = 404)]
-    pub status: Option<u16>,
-    /// At most 16 KiB of headers.
-    #[field(items = 0..=usize::MAX)]
-    pub answer_headers: Vec<Header>,
-    pub answer_body: Option<RecordedBody>,
-    /// The kind of the problem that was answered.
-    #[field(rule = text(..), example = "not-found")]
-    pub problem: Option<String>,
-    /// The fault that was applied to the answer.
-    #[field(rule = text(..), example = "cut-body")]
-    pub fault: Option<String>,
-    /// Whether the answer was not sent, or not to its end.
-    pub aborted: bool,
-    /// The ids of the events that the call caused.
-    #[field(items = 0..=100)]
-    pub events: Vec<Uuid>,
-    /// The ids of the webhook deliveries that the call caused.
-    #[field(items = 0..=100)]
-    pub deliveries: Vec<Uuid>,
+}
+
+/// A delivery of an event to a webhook subscription.
+#[derive(Debug, Clone, PartialEq, Eq, Resource)]
+#[resource(name = "JournalDelivery")]
+pub struct RecordedDelivery {
+    pub event: Uuid,
+    pub subscription: Uuid,
+    /// `ready`, `sending`, `waiting`, `delivered` or `failed`.
+    #[field(rule = text(..), example = "delivered")]
+    pub status: String,
+    pub attempts: i64,
 }
 
 /// A day; no call takes longer.
@@ -155,29 +143,19 @@ impl Entry {
         }
     }
 
-    /// The call as JSON.
-    pub fn call(&self) -> JournalCall {
-        let caused = self.caused();
+    /// The call as JSON, with the deliveries of its events.
+    pub fn call(&self, deliveries: Vec<RecordedDelivery>) -> JournalCall {
+        let message = |headers: &Headers, body: PlainBody| RecordedMessage {
+            headers: headers.shown(),
+            body: body.shown(),
+        };
         JournalCall {
-            number: self.number_in_json(),
-            time: self.time,
-            duration_ms: self.duration_ms(),
-            service: self.service.into(),
-            operation: text(self.operation.as_deref()),
+            call: self.summary(),
             request_id: self.request_id.to_string(),
-            caller: self.caller(),
-            method: self.method.to_string(),
-            path: self.target(),
-            headers: self.headers.shown(),
-            body: self.plain_body().shown(),
-            status: self.status.map(|status| status.as_u16()),
-            answer_headers: self.answer_headers.shown(),
-            answer_body: self.plain_answer_body().shown(),
-            problem: text(self.problem.as_deref()),
-            fault: text(self.fault),
-            aborted: self.aborted,
-            events: caused.events,
-            deliveries: caused.deliveries,
+            request: message(&self.headers, self.plain_body()),
+            answer: message(&self.answer_headers, self.plain_answer_body()),
+            events: self.events.to_vec(),
+            deliveries,
         }
     }
 

@@ -1,12 +1,6 @@
 //! A recorded call.
 
-use std::{
-    borrow::Cow,
-    fmt,
-    net::IpAddr,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{borrow::Cow, fmt, net::IpAddr, time::Duration};
 
 use http::{HeaderMap, Method, StatusCode, Version};
 use jiff::Timestamp;
@@ -21,8 +15,8 @@ use super::{
 /// How much of a path, of a query, or of another text of a call is kept, in bytes.
 const MOST_TEXT_BYTES: usize = 4 << 10;
 
-/// How many events, and how many deliveries, an entry lists.
-const MOST_CAUSED: usize = 100;
+/// How many events an entry lists.
+const MOST_EVENTS: usize = 100;
 
 /// A call that was answered, or whose connection was closed.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +48,6 @@ pub struct NewCall<'a> {
     /// Whether the answer was not sent, or not to its end.
     pub aborted: bool,
     pub events: &'a [Uuid],
-    pub deliveries: &'a [Uuid],
 }
 
 /// The headers of a message, and the beginning of its body.
@@ -92,19 +85,12 @@ pub struct Entry {
     pub problem: Option<Box<str>>,
     pub fault: Option<&'static str>,
     pub aborted: bool,
-    caused: Mutex<Caused>,
-}
-
-/// What a call caused.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Caused {
-    pub events: Vec<Uuid>,
-    pub deliveries: Vec<Uuid>,
+    /// The events that the call caused.
+    pub events: Box<[Uuid]>,
 }
 
 impl Entry {
     pub(super) fn new(call: &NewCall<'_>) -> Self {
-        let caused = Caused { events: first(call.events), deliveries: first(call.deliveries) };
         Entry {
             number: 0,
             service: call.service,
@@ -127,25 +113,8 @@ impl Entry {
             problem: call.problem.map(Box::from),
             fault: call.fault,
             aborted: call.aborted,
-            caused: Mutex::new(caused),
+            events: call.events[..call.events.len().min(MOST_EVENTS)].into(),
         }
-    }
-
-    /// What the call caused so far.
-    pub fn caused(&self) -> Caused {
-        self.caused.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Adds what the call caused, within the limit, and returns the bytes that it takes.
-    pub(super) fn add_caused(&self, events: &[Uuid], deliveries: &[Uuid]) -> usize {
-        let mut caused = self.caused.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = caused.events.len() + caused.deliveries.len();
-        let Caused { events: known_events, deliveries: known_deliveries } = &mut *caused;
-        for (known, more) in [(known_events, events), (known_deliveries, deliveries)] {
-            let room = MOST_CAUSED.saturating_sub(known.len());
-            known.extend(more.iter().take(room));
-        }
-        (caused.events.len() + caused.deliveries.len() - before) * size_of::<Uuid>()
     }
 
     /// The query, with secrets redacted.
@@ -173,7 +142,6 @@ impl Entry {
     pub(super) fn size(&self) -> usize {
         let texts = [&self.operation, &self.user, &self.client, &self.query, &self.problem];
         let texts: usize = texts.into_iter().flatten().map(|text| text.len()).sum();
-        let caused = self.caused();
         size_of::<Self>()
             + texts
             + self.request_id.len()
@@ -183,7 +151,7 @@ impl Entry {
             + self.answer_headers.size()
             + self.body.size()
             + self.answer_body.size()
-            + (caused.events.len() + caused.deliveries.len()) * size_of::<Uuid>()
+            + self.events.len() * size_of::<Uuid>()
     }
 }
 
@@ -193,10 +161,6 @@ impl fmt::Debug for Entry {
         entry.field("number", &self.number).field("method", &self.method).field("path", &self.path);
         entry.field("status", &self.status).finish_non_exhaustive()
     }
-}
-
-fn first(ids: &[Uuid]) -> Vec<Uuid> {
-    ids[..ids.len().min(MOST_CAUSED)].to_vec()
 }
 
 /// The beginning of a text, up to a limit.

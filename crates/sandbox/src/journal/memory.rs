@@ -29,7 +29,7 @@ impl JournalMemory {
         self.0.used.load(Ordering::Relaxed)
     }
 
-    pub(super) fn is_exceeded(&self) -> bool {
+    pub(crate) fn is_exceeded(&self) -> bool {
         self.used() > self.0.limit
     }
 

@@ -23,13 +23,12 @@ mod ring;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
-use uuid::Uuid;
 
 use ring::Ring;
 
-pub use call::{CallSummary, Caller, Header, JournalCall, RecordedBody};
+pub use call::{CallSummary, Caller, Header, JournalCall, RecordedBody, RecordedDelivery, RecordedMessage};
 pub use curl::curl;
-pub use entry::{Caused, Entry, Message, NewCall};
+pub use entry::{Entry, Message, NewCall};
 pub use filter::{Filter, JournalQuery, StatusFilter};
 pub use follow::{Followed, Follower, MOST_FOLLOWERS};
 pub use har::{Har, har};
@@ -70,11 +69,6 @@ impl Journal {
         // Freed after the lock is released.
         drop(dropped);
         number
-    }
-
-    /// Adds what a call caused after it was recorded; `false` when the entry was dropped.
-    pub fn add_caused(&self, number: u64, events: &[Uuid], deliveries: &[Uuid]) -> bool {
-        self.ring().add_caused(number, events, deliveries)
     }
 
     /// The entries that pass a filter, the newest first.

@@ -10,29 +10,30 @@ use super::{Journal, Message, NewCall};
 /// Records the calls to an instance in a journal.
 pub struct Recorder {
     journal: Arc<Journal>,
+    service: &'static str,
     path_prefix: Box<str>,
 }
 
 impl Recorder {
     /// `path_prefix` is in front of the paths of the instance; entries do not have it.
-    pub fn new(journal: Arc<Journal>, path_prefix: &str) -> Self {
-        Recorder { journal, path_prefix: path_prefix.into() }
+    pub fn new(journal: Arc<Journal>, service: &'static str, path_prefix: &str) -> Self {
+        Recorder { journal, service, path_prefix: path_prefix.into() }
     }
 }
 
 impl Observer for Recorder {
     fn observed(&self, call: Observed) {
-        self.journal.record(&NewCall::of(&call, &self.path_prefix));
+        self.journal.record(&NewCall::of(&call, self.service, &self.path_prefix));
     }
 }
 
 impl<'a> NewCall<'a> {
-    /// A call that the edge has observed. What it caused can be added.
-    pub fn of(call: &'a Observed, path_prefix: &str) -> Self {
+    /// A call that the edge has observed.
+    pub fn of(call: &'a Observed, service: &'static str, path_prefix: &str) -> Self {
         let (request, answer) = (&call.request, call.answer.as_ref());
         let path = request.target.path();
         NewCall {
-            service: call.service,
+            service,
             operation: call.operation_id.as_deref(),
             request_id: &call.id,
             time: call.started_at,
@@ -50,8 +51,7 @@ impl<'a> NewCall<'a> {
             problem: call.problem.as_ref().map(|problem| problem.kind().name),
             fault: call.fault,
             aborted: call.aborted,
-            events: &[],
-            deliveries: &[],
+            events: &call.events,
         }
     }
 }

@@ -2,8 +2,6 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use uuid::Uuid;
-
 use super::{
     Entry, MOST_BYTES, MOST_ENTRIES,
     memory::{GUARANTEED, JournalMemory},
@@ -71,15 +69,6 @@ impl Ring {
             dropped.push(oldest.entry);
         }
         dropped
-    }
-
-    pub(super) fn add_caused(&mut self, number: u64, events: &[Uuid], deliveries: &[Uuid]) -> bool {
-        let Some(slot) = self.position(number).and_then(|at| self.slots.get_mut(at)) else { return false };
-        let more = slot.entry.add_caused(events, deliveries);
-        slot.size += more;
-        self.bytes += more;
-        self.memory.add(more);
-        true
     }
 
     pub(super) fn get(&self, number: u64) -> Option<Arc<Entry>> {

@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod faults;
 mod fixture;
+mod journal;
 mod lifecycle;
+mod root;
 mod state;
 mod template;

@@ -45,6 +45,26 @@ on_both_engines! {
         is_problem(&seed, 400, "/sandbox/ada/_control", "invalid-request");
     }
 
+    async fn keys_are_rotated_in_one_sandbox_only(world: World) {
+        let process = &world.process;
+        let (ada, _) = (process.create("ada").await, process.create("bob").await);
+        let keys = async |sandbox: &str| {
+            let set = process.train.get(&format!("/sandbox/{sandbox}/oauth/jwks.json")).send().await.has_status(200).json();
+            set["keys"].as_array().unwrap().iter().map(|key| key["kid"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let (before, other) = (keys("ada").await, keys("bob").await);
+        assert_eq!(before.len(), 1);
+        process.control("POST", &ada, "/sign-in/rotate-keys", Some(json!({}))).await.has_status(204);
+        let both = keys("ada").await;
+        assert_eq!((both.len(), both.contains(&before[0])), (2, true));
+        process.control("POST", &ada, "/sign-in/rotate-keys", Some(json!({"old": "remove"}))).await.has_status(204);
+        let new = keys("ada").await;
+        assert_eq!((new.len(), both.contains(&new[0])), (1, false));
+        assert_eq!(keys("bob").await, other);
+        let wrong = process.control("POST", &ada, "/sign-in/rotate-keys", Some(json!({"old": "burn"}))).await;
+        is_problem(&wrong, 400, "/sandbox/ada/_control", "invalid-request");
+    }
+
     async fn clock_moves_one_sandbox_only(world: World) {
         let process = &world.process;
         let (ada, bob) = (process.create("ada").await, process.create("bob").await);

@@ -5,7 +5,9 @@ use db::WriteTx;
 use jiff::{Timestamp, Unit};
 use model::Parameters;
 use uuid::Uuid;
-use web::{Body, Paging, Path, Problem, Query, ResponseFormat, Result, WithBody, problem::NOT_FOUND};
+use web::{
+    Body, Paging, Path, Problem, Query, RequestContext, ResponseFormat, Result, WithBody, problem::NOT_FOUND,
+};
 
 use super::{Booking, BookingLinks, NEW_BOOKING, NewBooking, Status, store};
 use crate::{
@@ -85,6 +87,7 @@ pub(crate) async fn list(
 )]
 pub(crate) async fn create(
     caller: Caller<Write>,
+    context: RequestContext,
     format: ResponseFormat,
     State(train): State<Train>,
     WithBody(key, Body(new)): WithBody<Key, Body<NewBooking>>,
@@ -92,20 +95,22 @@ pub(crate) async fn create(
     let request = key.request(&train.fingerprint_key, &caller.subject, "create-booking", &new)?;
     let now = train.clock.now();
     let id = super::new_id(&train.random, now);
+    // Not the id of the booking: a booking may have other kinds of events later.
+    let event = train.random.uuid(now);
     let (owner, state) = (caller.subject, train.clone());
-    let answer = train
+    let (answer, is_new) = train
         .db
         .write(move |tx| {
             if !traveller::enter(tx, &owner)? {
                 return Err(traveller::gone());
             }
             match idempotency::take(tx, request.as_ref(), now)? {
-                Known::Answered(answer) => Ok(answer),
-                Known::Refused(refusal) => Ok(Answer::Refused(refusal)),
+                Known::Answered(answer) => Ok((answer, false)),
+                Known::Refused(refusal) => Ok((Answer::Refused(refusal), false)),
                 Known::New => {
-                    let answer = state.book(tx, &owner, id, &new, now)?;
+                    let answer = state.book(tx, &owner, (id, event), &new, now)?;
                     idempotency::keep(tx, request.as_ref(), &answer)?;
-                    Ok(answer)
+                    Ok((answer, true))
                 }
             }
         })
@@ -113,7 +118,10 @@ pub(crate) async fn create(
     match answer {
         Answer::Refused(refusal) => Err(refusal.into()),
         Answer::Done(booking) => {
-            train.webhooks.wake();
+            if is_new {
+                context.add_event(event);
+                train.webhooks.wake();
+            }
             let booking = booking.linked(&train.address);
             let location = format!("{}/bookings/{}", train.address, booking.id);
             Ok(cached(format.created(Some(location), &booking), NOT_CACHED))
@@ -126,7 +134,7 @@ impl Train {
         &self,
         tx: &mut WriteTx<'_>,
         owner: &str,
-        id: Uuid,
+        (id, event): (Uuid, Uuid),
         new: &NewBooking,
         now: Timestamp,
     ) -> Result<Answer<Booking>, db::Error> {
@@ -167,8 +175,6 @@ impl Train {
             return refused(&SOLD_OUT, "Every seat of the trip is taken.");
         }
         let told = serde_json::to_string(&booking).map_err(|error| db::Error::Fault(error.to_string()))?;
-        // Not the id of the booking: a booking may have other kinds of events later.
-        let event = self.random.uuid(now);
         self.webhooks.write(tx, owner, event, NEW_BOOKING, &told, now)?;
         Ok(Answer::Done(booking))
     }

@@ -64,7 +64,7 @@ impl Asked {
                 has_bicycle: false,
                 has_dog: false,
             };
-            assert!(matches!(state.book(tx, OWNER, booking, &new, now)?, Answer::Done(_)));
+            assert!(matches!(state.book(tx, OWNER, (booking, Uuid::nil()), &new, now)?, Answer::Done(_)));
             let source = MaskedSource::BankAccount(MaskedBankAccount {
                 name: "Ada".into(),
                 number: "*2345".into(),

@@ -5,7 +5,7 @@ use http::StatusCode;
 use model::Parameters;
 use uuid::Uuid;
 use web::{
-    Body, Paging, Path, Problem, Query, ResponseFormat, Result, WithBody,
+    Body, Paging, Path, Problem, Query, RequestContext, ResponseFormat, Result, WithBody,
     problem::{CONFLICT, NOT_FOUND, TOO_MANY_REQUESTS},
 };
 use webhooks::{MOST_SUBSCRIPTIONS, RotateError, SendError, SubscribeError};
@@ -181,6 +181,7 @@ pub(crate) async fn rotate(
 )]
 pub(crate) async fn test(
     caller: Caller<Write>,
+    context: RequestContext,
     State(train): State<Train>,
     Path(id): Path<Uuid>,
 ) -> Result<StatusCode> {
@@ -196,7 +197,7 @@ pub(crate) async fn test(
     };
     let payload = serde_json::to_string(&booking.linked(&train.address)).map_err(Problem::internal)?;
     let sent = train.webhooks.test(&caller.subject, id, NEW_BOOKING, &payload).await;
-    sent.map_err(|error| train.not_sent(error))?;
+    context.add_event(sent.map_err(|error| train.not_sent(error))?);
     Ok(StatusCode::ACCEPTED)
 }
 

@@ -20,6 +20,7 @@ use axum::{
 };
 use http::{HeaderMap, Method, StatusCode, Uri, Version};
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use body::{AnswerBody, RequestBody};
 pub use capture::CapturedBody;
@@ -60,6 +61,8 @@ pub struct Observed {
     pub problem: Option<Arc<Problem>>,
     /// The fault that was applied to the answer, by its name in the log.
     pub fault: Option<&'static str>,
+    /// The events that the call caused.
+    pub events: Vec<Uuid>,
     /// When the request came, by the clock of the application.
     pub started_at: Timestamp,
     /// The time until the last part of the answer was handed to the connection.
@@ -165,6 +168,7 @@ impl Observation {
             answer,
             problem,
             fault: fault.map(Fault::name),
+            events: context.take_events(),
             started_at: self.started_at,
             duration: start.elapsed(),
             aborted,

@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use super::count;
+use crate::{Delivery, MOST_SUBSCRIPTIONS};
 
 /// How long events are stored for redelivery.
 const RETENTION: SignedDuration = SignedDuration::from_hours(24 * 30);
@@ -74,6 +75,15 @@ pub(crate) fn has_delivery(tx: &mut Tx<'_>, id: Uuid, event: Uuid) -> Result<boo
         |_| Ok(()),
     )?;
     Ok(known.is_some())
+}
+
+pub(crate) fn deliveries(tx: &mut Tx<'_>, event: Uuid) -> Result<Vec<Delivery>, Error> {
+    tx.rows(
+        "SELECT subscription_id, status, attempts FROM webhook_delivery WHERE event_id = $1
+         ORDER BY subscription_id LIMIT $2",
+        &[event.into(), MOST_SUBSCRIPTIONS.into()],
+        |row| Ok(Delivery { subscription: row.get(0)?, status: row.get(1)?, attempts: row.get(2)? }),
+    )
 }
 
 /// Makes a delivery ready again, or marks it for redelivery after the attempt in flight.

@@ -11,7 +11,7 @@ mod subscriber;
 mod subscription;
 
 pub(crate) use event::{
-    delete_old_events, has_delivery, has_old_events, insert_event, insert_event_for, redeliver,
+    delete_old_events, deliveries, has_delivery, has_old_events, insert_event, insert_event_for, redeliver,
     redeliver_failed,
 };
 pub(crate) use queue::{Grant, Lease, Message, Now, Ready, claim, promote, ready_subscriptions, upcoming};

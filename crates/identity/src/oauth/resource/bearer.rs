@@ -5,7 +5,7 @@ use std::{borrow::Cow, marker::PhantomData, sync::Arc};
 use axum::extract::{FromRef, FromRequestParts};
 use http::{HeaderValue, header, request::Parts};
 use web::{
-    Problem, SignInMode,
+    Problem, RequestContext, SignInMode,
     problem::{FORBIDDEN, INVALID_REQUEST, UNAUTHORIZED},
 };
 
@@ -62,6 +62,7 @@ impl Verifier {
             }
         };
         claims.leave_for_log(&parts.extensions);
+        RequestContext::signed_in(&parts.extensions).await?;
         Ok(Some(claims))
     }
 

@@ -47,7 +47,7 @@ fn entry_of_an_extreme_call_is_bounded() {
     let many: HeaderMap = (0..2000)
         .map(|number| (format!("x-{number}").parse().unwrap(), "v".repeat(50).parse().unwrap()))
         .collect();
-    let ids = vec![Uuid::nil(); 1000];
+    let ids = vec![uuid::Uuid::nil(); 1000];
     let number = with_call(|call| {
         let request = Message { headers: &many, body: long.as_bytes(), length: u64::MAX };
         let answer = Message { headers: &many, body: long.as_bytes(), length: 0 };
@@ -62,15 +62,12 @@ fn entry_of_an_extreme_call_is_bounded() {
             client,
             request_id,
             events: &ids,
-            deliveries: &ids,
             ..call
         })
     });
     let entry = journal.get(number).unwrap();
     assert!(entry.size() < 96 << 10, "{}", entry.size());
-    assert_eq!((entry.path.len(), entry.caused().events.len()), (4096, 100));
-    assert!(journal.add_caused(number, &ids, &[]));
-    assert_eq!(entry.caused().events.len(), 100);
+    assert_eq!((entry.path.len(), entry.events.len()), (4096, 100));
 }
 
 #[test]
@@ -119,21 +116,4 @@ fn threads_that_record_at_once_get_different_numbers() {
     all.sort_unstable();
     assert_eq!(all, (1..=800).collect::<Vec<_>>());
     assert_eq!(numbers(&journal.list(&Filter::default())), (1..=800).rev().collect::<Vec<_>>());
-}
-
-#[test]
-fn caused_events_and_deliveries_are_added_while_the_entry_exists() {
-    let journal = journal();
-    let (event, delivery, late) = (Uuid::from_u128(1), Uuid::from_u128(2), Uuid::from_u128(3));
-    let number =
-        with_call(|call| journal.record(&NewCall { events: &[event], deliveries: &[delivery], ..call }));
-    let before = journal.ring().bytes();
-    assert!(journal.add_caused(number, &[], &[late]));
-    assert_eq!(journal.ring().bytes(), before + 16);
-    let call = journal.get(number).unwrap().call();
-    assert_eq!((call.events, call.deliveries), (vec![event], vec![delivery, late]));
-    journal.clear();
-    assert_eq!(journal.ring().bytes(), 0);
-    assert!(!journal.add_caused(number, &[], &[late]));
-    assert!(!journal.add_caused(number + 1, &[], &[late]));
 }

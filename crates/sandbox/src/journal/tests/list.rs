@@ -99,17 +99,25 @@ fn summary_and_call_have_the_members_of_the_document() {
             "operation": "addPet", "caller": caller, "method": "POST", "path": "/v3/pet?dry=1", "status": 409,
             "problem": "conflict", "aborted": false})
     );
+    let (event, subscription) = (uuid::Uuid::from_u128(1), uuid::Uuid::from_u128(2));
+    let delivery = RecordedDelivery { event, subscription, status: "waiting".into(), attempts: 1 };
     assert_eq!(
-        serde_json::to_value(entry.call()).unwrap(),
-        json!({"number": 1, "time": "2026-03-01T12:00:00.5Z", "duration_ms": 3.25, "service": "petstore",
-            "operation": "addPet", "request_id": "r-1", "caller": caller, "method": "POST", "path": "/v3/pet?dry=1",
-            "headers": [{"name": "host", "value": "pets.example.com"}, {"name": "content-type", "value": "application/json"}],
-            "body": {"text": "{\"name\": \"doggie\"}", "base64": false, "length": 18, "truncated": false},
-            "status": 409,
-            "answer_headers": [{"name": "content-type", "value": "application/problem+json"},
-                {"name": "location", "value": "/v3/pet/1"}],
-            "answer_body": {"text": "{}", "base64": false, "length": 2, "truncated": false},
-            "problem": "conflict", "aborted": false, "events": [], "deliveries": []})
+        serde_json::to_value(entry.call(vec![delivery])).unwrap(),
+        json!({
+            "call": entry.summary(),
+            "request_id": "r-1",
+            "request": {
+                "headers": [{"name": "host", "value": "pets.example.com"}, {"name": "content-type", "value": "application/json"}],
+                "body": {"text": "{\"name\": \"doggie\"}", "base64": false, "length": 18, "truncated": false},
+            },
+            "answer": {
+                "headers": [{"name": "content-type", "value": "application/problem+json"},
+                    {"name": "location", "value": "/v3/pet/1"}],
+                "body": {"text": "{}", "base64": false, "length": 2, "truncated": false},
+            },
+            "events": [],
+            "deliveries": [{"event": event, "subscription": subscription, "status": "waiting", "attempts": 1}],
+        })
     );
 }
 
@@ -121,5 +129,8 @@ fn schemas_of_calls_refer_to_their_components() {
     let mut names: Vec<_> = components.iter().map(|(name, _)| name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names, ["JournalBody", "JournalCaller", "JournalHeader"]);
+    assert_eq!(
+        names,
+        ["CallSummary", "JournalBody", "JournalCaller", "JournalDelivery", "JournalHeader", "JournalMessage"]
+    );
 }

@@ -45,7 +45,6 @@ fn with_call<R>(use_call: impl FnOnce(NewCall<'_>) -> R) -> R {
         fault: None,
         aborted: false,
         events: &[],
-        deliveries: &[],
     })
 }
 

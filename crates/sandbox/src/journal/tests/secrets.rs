@@ -15,7 +15,7 @@ const SECRET: &str = "tr0ub4dor";
 fn shown(call: &NewCall<'_>) -> String {
     let journal = journal();
     let entry = journal.get(journal.record(call)).unwrap();
-    let call = serde_json::to_string(&entry.call()).unwrap();
+    let call = serde_json::to_string(&entry.call(vec![])).unwrap();
     let archive = serde_json::to_string(&har([&*entry], |_| "http://localhost".into())).unwrap();
     let bodies = [entry.plain_body().bytes, entry.plain_answer_body().bytes];
     let bodies = bodies.map(|body| String::from_utf8_lossy(&body).into_owned()).join(" ");

@@ -49,6 +49,7 @@ pub(crate) fn settings() -> Settings {
         test_events_per_hour: 60,
         may_send: None,
         token_for: None,
+        gate: None,
         lease: DEFAULT_LEASE,
     }
 }

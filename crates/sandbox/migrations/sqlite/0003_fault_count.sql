@@ -1,0 +1,7 @@
+-- How many calls and deliveries have matched a fault rule whose decision depends on their number.
+CREATE TABLE fault_count (
+    sandbox TEXT NOT NULL,
+    rule BLOB NOT NULL,
+    calls INTEGER NOT NULL,
+    PRIMARY KEY (sandbox, rule)
+) STRICT, WITHOUT ROWID;
