@@ -4,6 +4,7 @@
 
 mod faults;
 mod fixture;
+mod isolation;
 mod journal;
 mod lifecycle;
 mod root;
