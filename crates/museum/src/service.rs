@@ -6,7 +6,7 @@ use db::Migrations;
 use futures_util::{FutureExt, future::BoxFuture};
 use identity::ChangeError;
 use jiff::Timestamp;
-use service::{Description, Error, Instance, Running, Service};
+use service::{DemoCredentials, Description, Error, Instance, Running, Service};
 use utoipa::openapi::OpenApi;
 use web::App;
 
@@ -59,6 +59,11 @@ impl Service for Settings {
     fn sign_in_help(&self, demo: bool) -> Option<String> {
         let (name, password) = DEMO_ACCOUNT;
         demo.then(|| format!("HTTP Basic, {name} / {password}"))
+    }
+
+    fn demo_credentials(&self) -> Option<DemoCredentials> {
+        let (username, password) = DEMO_ACCOUNT;
+        Some(DemoCredentials { username, password, api_key: None, client_id: None })
     }
 
     fn openapi(&self, address: &str, now: Timestamp) -> Result<OpenApi, Error> {

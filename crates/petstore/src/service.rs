@@ -15,7 +15,7 @@ use identity::{
 use jiff::Timestamp;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
-use service::{Description, Error, Instance, Oauth, OauthSettings, Running, Service};
+use service::{DemoCredentials, Description, Error, Instance, Oauth, OauthSettings, Running, Service};
 use utoipa::openapi::OpenApi;
 use web::App;
 
@@ -129,6 +129,12 @@ impl Service for Settings {
             }
             (issuer, false) => Some(format!("tokens of {issuer}")),
         }
+    }
+
+    fn demo_credentials(&self) -> Option<DemoCredentials> {
+        let (username, password) = DEMO_USERS[0];
+        let client_id = self.oauth.issuer.is_empty().then_some(oauth::DEMO_CLIENT);
+        Some(DemoCredentials { username, password, api_key: Some(DEMO_API_KEY), client_id })
     }
 
     fn openapi(&self, address: &str, now: Timestamp) -> Result<OpenApi, Error> {

@@ -149,6 +149,16 @@ pub(crate) struct SandboxService {
     docs: String,
     #[field(rule = text(1..))]
     openapi: String,
+    /// The account that signs in.
+    #[field(rule = text(1..), example = "demo")]
+    username: Option<String>,
+    #[field(rule = text(1..), example = "demo")]
+    password: Option<String>,
+    #[field(rule = text(1..), example = "special-key")]
+    api_key: Option<String>,
+    /// The id of the public OAuth client.
+    #[field(rule = text(1..), example = "demo")]
+    client_id: Option<String>,
     /// How to sign in, in words.
     #[field(rule = text(1..))]
     sign_in: Option<String>,
@@ -174,11 +184,16 @@ impl Sandboxes {
         let service = |setup: &crate::ServiceSetup| {
             let description = setup.service.description();
             let address = format!("{}/sandbox/{name}", setup.address);
+            let demo = setup.service.demo_credentials();
             SandboxService {
                 name: description.name.into(),
                 base_url: format!("{address}{}", description.prefix),
                 docs: format!("{address}/docs"),
                 openapi: format!("{address}/openapi.json"),
+                username: demo.map(|demo| demo.username.into()),
+                password: demo.map(|demo| demo.password.into()),
+                api_key: demo.and_then(|demo| demo.api_key).map(Into::into),
+                client_id: demo.and_then(|demo| demo.client_id).map(Into::into),
                 sign_in: setup.service.sign_in_help(true),
             }
         };

@@ -21,6 +21,7 @@ use identity::ChangeError;
 pub use instance::{Instance, public_address};
 use jiff::Timestamp;
 use secrecy::SecretString;
+use serde::Serialize;
 pub use settings::{HIDDEN, OauthSettings, at_least_one, listen, networks};
 pub use sign_in::SignIn;
 use utoipa::openapi::OpenApi;
@@ -69,6 +70,9 @@ pub trait Service: Debug + Send + Sync {
     /// How a user of the demo, or with a token of an external issuer, signs in: a line for the start page.
     fn sign_in_help(&self, demo: bool) -> Option<String>;
 
+    /// What signs in to an instance with demo data; none if all its accounts are those of an external issuer.
+    fn demo_credentials(&self) -> Option<DemoCredentials>;
+
     /// The OpenAPI document of an instance at this address, with examples for this time.
     fn openapi(&self, address: &str, now: Timestamp) -> Result<OpenApi, Error>;
 
@@ -103,6 +107,18 @@ pub trait Service: Debug + Send + Sync {
         instance: &'a Instance,
         name: &'a str,
     ) -> BoxFuture<'a, Result<(), ChangeError>>;
+}
+
+/// What signs in to an instance with demo data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct DemoCredentials {
+    pub username: &'static str,
+    pub password: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_key: Option<&'static str>,
+    /// The id of the public OAuth client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<&'static str>,
 }
 
 /// A webhook delivery, as a journal shows it.

@@ -14,7 +14,9 @@ use identity::{
 use ipnet::IpNet;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
-use service::{Delivery, Description, Error, Instance, Oauth, OauthSettings, Running, Service};
+use service::{
+    Delivery, DemoCredentials, Description, Error, Instance, Oauth, OauthSettings, Running, Service,
+};
 use utoipa::openapi::OpenApi;
 use uuid::Uuid;
 use web::App;
@@ -167,6 +169,13 @@ impl Service for Settings {
             "" => demo.then(|| format!("OAuth, {name} / {password}")),
             issuer => Some(format!("tokens of {issuer}")),
         }
+    }
+
+    fn demo_credentials(&self) -> Option<DemoCredentials> {
+        let (username, password) = DEMO_USERS[0];
+        let client_id = Some(oauth::DEMO_CLIENT);
+        let own = self.oauth.issuer.is_empty();
+        own.then_some(DemoCredentials { username, password, api_key: None, client_id })
     }
 
     fn openapi(&self, address: &str, now: Timestamp) -> Result<OpenApi, Error> {

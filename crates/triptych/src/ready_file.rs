@@ -7,8 +7,9 @@ use std::{
 };
 
 use serde::Serialize;
+use service::DemoCredentials;
 
-use crate::{oauth::DEMO_USER, start_page::Started};
+use crate::start_page::Started;
 
 /// The text of the file.
 #[derive(Serialize)]
@@ -34,26 +35,20 @@ pub(crate) struct ReadyService<'s> {
     docs: String,
     openapi: String,
     #[serde(flatten)]
-    demo: Option<DemoAccount>,
+    demo: Option<DemoCredentials>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sign_in: Option<&'s str>,
 }
 
-#[derive(Serialize)]
-struct DemoAccount {
-    username: &'static str,
-    password: &'static str,
-}
-
 impl<'s> From<&'s Started> for ReadyService<'s> {
     fn from(service: &'s Started) -> Self {
-        let Started { name, address, prefix, sign_in, has_demo_account } = service;
+        let Started { name, address, prefix, sign_in, demo } = service;
         ReadyService {
             name,
             base_url: format!("{address}{prefix}"),
             docs: format!("{address}/docs"),
             openapi: format!("{address}/openapi.json"),
-            demo: has_demo_account.then_some(DemoAccount { username: DEMO_USER, password: DEMO_USER }),
+            demo: *demo,
             sign_in: sign_in.as_deref(),
         }
     }

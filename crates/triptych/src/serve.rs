@@ -268,8 +268,7 @@ impl<'s> Program<'s> {
             address: public_address(service.address(), listening),
             prefix,
             sign_in: service.sign_in_help(self.settings.demo()),
-            has_demo_account: self.settings.demo()
-                && service.oauth().and_then(|oauth| oauth.external_issuer()).is_none(),
+            demo: service.demo_credentials().filter(|_| self.settings.demo()),
         });
         Ok(())
     }

@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use service::DemoCredentials;
+
 use crate::table::table;
 
 pub(crate) struct Started {
@@ -11,8 +13,8 @@ pub(crate) struct Started {
     pub(crate) prefix: &'static str,
     /// How to sign in, if the service has something to say about it.
     pub(crate) sign_in: Option<String>,
-    /// Whether the account of the demo can sign in.
-    pub(crate) has_demo_account: bool,
+    /// What signs in to the demo.
+    pub(crate) demo: Option<DemoCredentials>,
 }
 
 pub(crate) fn page(services: &[Started], admin: SocketAddr, data_location: &str, demo: bool) -> String {

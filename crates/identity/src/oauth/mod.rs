@@ -24,7 +24,7 @@ pub use resource::{
 };
 pub use scope::Scope;
 pub use server::{
-    client::{Client, ClientError, NewClient},
+    client::{Client, ClientError, DEMO as DEMO_CLIENT, NewClient},
     keys::{KeyError, OldKeys, rotate_keys},
     signer::Signer,
     state::{AuthorizationServer, Settings},

@@ -65,6 +65,8 @@ async fn ready_file_has_all_that_a_test_run_needs() {
                     "openapi": format!("{}/openapi.json", url("petstore")),
                     "username": "demo",
                     "password": "demo",
+                    "api_key": "special-key",
+                    "client_id": "demo",
                     "sign_in": "OAuth or log-in, demo / demo; API key, special-key",
                 },
                 {
@@ -74,6 +76,7 @@ async fn ready_file_has_all_that_a_test_run_needs() {
                     "openapi": format!("{}/openapi.json", url("train")),
                     "username": "demo",
                     "password": "demo",
+                    "client_id": "demo",
                     "sign_in": "OAuth, demo / demo",
                 },
                 {

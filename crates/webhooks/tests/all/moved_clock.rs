@@ -1,4 +1,4 @@
-//! A clock that stands still, jumps or goes back: due times follow it, leases and permits follow the machine.
+//! A clock that stands still, jumps or is set back: due times follow it, leases and permits follow the machine.
 
 use jiff::{SignedDuration, Timestamp};
 use standardwebhooks::Webhook;

@@ -43,7 +43,7 @@ pub(super) enum AuthMethod {
 }
 
 /// The id of the demo client.
-pub(super) const DEMO: &str = "demo";
+pub const DEMO: &str = "demo";
 
 /// A client to be registered.
 #[derive(Debug, Clone)]
