@@ -69,7 +69,7 @@ impl Accounts {
         let inner = Inner {
             realm,
             demo,
-            throttle: Throttle::new(db.clone(), clock.clone()),
+            throttle: Throttle::new(db.clone(), &clock),
             db,
             clock,
             passwords,

@@ -47,6 +47,7 @@ const KNOWN_FOR: SignedDuration = SignedDuration::from_hours(24 * 30);
 #[derive(Clone)]
 pub(crate) struct Throttle {
     db: Db,
+    /// That of the machine: a caller waits by it, also when the service's clock is frozen or was set back.
     clock: Clock,
 }
 
@@ -78,8 +79,8 @@ pub(crate) enum ThrottleError {
 }
 
 impl Throttle {
-    pub(crate) fn new(db: Db, clock: Clock) -> Self {
-        Throttle { db, clock }
+    pub(crate) fn new(db: Db, clock: &Clock) -> Self {
+        Throttle { db, clock: clock.of_machine() }
     }
 
     /// Charges a try, or says how long to wait.

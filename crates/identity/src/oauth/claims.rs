@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use http::Extensions;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 use web::{ControlState, Problem, Random, RequestContext, problem::UNAVAILABLE};
 
@@ -11,6 +11,9 @@ use crate::quota;
 
 /// The `typ` header of an access token.
 pub(super) const TYPE: &str = "at+jwt";
+
+/// How far the clock of an issuer may be ahead. It extends no token's lifetime.
+pub(super) const SKEW: SignedDuration = SignedDuration::from_secs(60);
 
 /// The claims of a valid access token.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,10 +77,14 @@ impl Claims {
         }
     }
 
-    /// Rejects a token that has expired, by its lifetime or by the controls.
+    /// Rejects a token that has expired, by its lifetime or by the controls, and one that was issued later: the clock of a service
+    /// can be set back.
     pub(super) fn check_time(&self, now: Timestamp, controls: &ControlState) -> Result<(), TokenError> {
         if self.expires_at <= now || controls.has_expired(self.exact_issue_time()) {
             return Err(TokenError::invalid("has expired"));
+        }
+        if self.issued_at.is_some_and(|issued_at| issued_at.duration_since(now) > SKEW) {
+            return Err(TokenError::invalid("is not valid yet"));
         }
         Ok(())
     }

@@ -97,7 +97,7 @@ impl TokenIssuer {
         let router =
             external_router(&issuer, settings.scopes, settings.prefix).merge(jwks_router(signer.clone()));
         let unknown = IssuedBy::Discovery(openid_configuration(&issuer.url));
-        let keys = RemoteKeys::open(&issuer, clock.clone())?;
+        let keys = RemoteKeys::open(&issuer, &clock)?;
         let verifier = Verifier::with_keys(issuer, keys.clone(), clock, Some(accounts));
         // An issuer that is down or slow must not delay the start of the service.
         let known = timeout(DISCOVERY_TIMEOUT, keys.endpoints()).await.ok().flatten();

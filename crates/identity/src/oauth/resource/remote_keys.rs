@@ -54,12 +54,14 @@ struct Held {
 
 impl RemoteKeys {
     /// Starts fetching, and does not wait for it.
-    pub(crate) fn open(issuer: &ExternalIssuer, clock: Clock) -> Result<Self, IssuerError> {
+    pub(crate) fn open(issuer: &ExternalIssuer, clock: &Clock) -> Result<Self, IssuerError> {
         issuer.check()?;
         let discovery = Discovery::new(&issuer.url).map_err(|error| IssuerError::Http(error.to_string()))?;
         let never = Timestamp::UNIX_EPOCH;
         let held = Held { keys: None, read_at: never, fetched_at: never, address: None, endpoints: None };
         let fetching = Arc::new(Mutex::new(()));
+        // The issuer is outside: how often it is asked does not depend on a clock that can be moved or frozen.
+        let clock = clock.of_machine();
         let keys = RemoteKeys(Arc::new(Inner { discovery, clock, held: RwLock::new(held), fetching }));
         keys.refresh_in_background();
         Ok(keys)

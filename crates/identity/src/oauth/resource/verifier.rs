@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     accounts::Accounts,
-    oauth::claims::{Claims, TokenError},
+    oauth::claims::{Claims, SKEW, TokenError},
 };
 
 /// The longest token that is read, in bytes.
@@ -32,9 +32,6 @@ const MAX_LENGTH: usize = 8 * 1024;
 /// How long a valid token is cached, and how many are.
 const CACHED_FOR: Duration = Duration::from_secs(60);
 const CACHED: u64 = 100_000;
-
-/// How far the clock of an issuer may be ahead, in seconds. It extends no token's lifetime.
-const SKEW: i64 = 60;
 
 /// Checks access tokens. Cloning it is cheap.
 #[derive(Clone)]
@@ -46,6 +43,8 @@ struct Inner {
     metadata: String,
     issuer: Box<dyn Issuer>,
     clock: Clock,
+    /// For how long a checked token is accepted, which must not depend on a clock that can be frozen.
+    machine: Clock,
     verified: Cache<Digest, Verified>,
     /// The accounts of the service, with its controls; without them, sign-in is enforced.
     accounts: Option<Accounts>,
@@ -72,7 +71,8 @@ type Digest = [u8; 32];
 #[derive(Clone)]
 struct Verified {
     claims: Arc<Claims>,
-    /// When the issuer was last asked whether it was revoked, or if it cannot be asked, when the signature was checked.
+    /// When the issuer was last asked whether it was revoked, or if it cannot be asked, when the signature was checked. By the
+    /// machine's clock.
     checked_at: Timestamp,
     /// The version of the controls at that time.
     version: u64,
@@ -111,7 +111,8 @@ impl Verifier {
     ) -> Self {
         let metadata = metadata_of(&accepted.resource);
         let verified = Cache::builder().max_capacity(CACHED).time_to_live(CACHED_FOR).build();
-        Verifier(Arc::new(Inner { accepted, metadata, issuer, clock, verified, accounts }))
+        let machine = clock.of_machine();
+        Verifier(Arc::new(Inner { accepted, metadata, issuer, clock, machine, verified, accounts }))
     }
 
     /// For the tokens of an external issuer. Its keys are fetched in the background, so that a service starts while its
@@ -123,7 +124,7 @@ impl Verifier {
     /// # Panics
     /// Outside of a Tokio runtime.
     pub fn external(issuer: ExternalIssuer, clock: Clock) -> Result<Self, IssuerError> {
-        let keys = RemoteKeys::open(&issuer, clock.clone())?;
+        let keys = RemoteKeys::open(&issuer, &clock)?;
         Ok(Verifier::with_keys(issuer, keys, clock, None))
     }
 
@@ -178,8 +179,7 @@ impl Verifier {
         let now = inner.clock.now();
         match inner.verified.get(&digest) {
             Some(Verified { claims, checked_at, version })
-                if now.duration_since(checked_at) < inner.accepted.checked_every()
-                    && version == inner.version() =>
+                if inner.since(checked_at) < inner.accepted.checked_every() && version == inner.version() =>
             {
                 claims.check_time(now, &inner.controls())?;
                 Ok(claims)
@@ -238,6 +238,11 @@ impl Inner {
         self.accounts.as_ref().map(|accounts| accounts.controls().get()).unwrap_or_default()
     }
 
+    /// How long ago a token was checked. A clock that was set back makes no token fresh.
+    fn since(&self, checked_at: Timestamp) -> SignedDuration {
+        self.machine.now().duration_since(checked_at).abs()
+    }
+
     fn version(&self) -> u64 {
         self.accounts.as_ref().map_or(0, |accounts| accounts.controls().version())
     }
@@ -251,7 +256,7 @@ impl Inner {
         now: Timestamp,
     ) -> Result<Arc<Claims>, TokenError> {
         // Read before the keys: if they change meanwhile, the token is checked again next time.
-        let version = self.version();
+        let (version, checked_at) = (self.version(), self.machine.now());
         let claims = match cached {
             Some(verified) if self.accepted.own && verified.version == version => verified.claims,
             _ => Arc::new(self.verify(token).await?),
@@ -261,7 +266,7 @@ impl Inner {
             self.verified.invalidate(&digest);
             return Err(TokenError::invalid("was revoked"));
         }
-        self.verified.insert(digest, Verified { claims: claims.clone(), checked_at: now, version });
+        self.verified.insert(digest, Verified { claims: claims.clone(), checked_at, version });
         Ok(claims)
     }
 
@@ -330,8 +335,8 @@ impl Inner {
             return Err(TokenError::invalid("has expired"));
         }
         // This service's own clock set the times of its own tokens.
-        let ahead = if own { 0 } else { SKEW };
-        if from.is_some_and(|from| from > now + ahead) || at.is_some_and(|at| at > now + SKEW) {
+        let ahead = if own { 0 } else { SKEW.as_secs() };
+        if from.is_some_and(|from| from > now + ahead) {
             return Err(TokenError::invalid("is not valid yet"));
         }
         if own && at.is_none() {

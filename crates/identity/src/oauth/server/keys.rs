@@ -66,7 +66,8 @@ pub(crate) struct Keys {
 
 struct Held {
     keys: Vec<Arc<Key>>,
-    read_at: Timestamp,
+    /// By the service's clock, which decides when a key is made and deleted, and by the machine's, which cannot be frozen.
+    read_at: [Timestamp; 2],
     /// The version of the controls when they were read.
     version: u64,
 }
@@ -84,7 +85,7 @@ struct Key {
 impl Keys {
     /// The keys in the database; the first one is made if there is none.
     pub(crate) async fn open(db: Db, clock: Clock, controls: Controls) -> Result<Self, KeyError> {
-        let held = Held { keys: Vec::new(), read_at: Timestamp::MIN, version: 0 };
+        let held = Held { keys: Vec::new(), read_at: [Timestamp::MIN; 2], version: 0 };
         let keys = Keys { db, clock, controls, held: Arc::new(RwLock::new(held)) };
         keys.refresh().await?;
         Ok(keys)
@@ -151,8 +152,15 @@ impl Keys {
         self.held().version != self.controls.version()
     }
 
+    fn times(&self) -> [Timestamp; 2] {
+        [self.clock.now(), self.clock.of_machine().now()]
+    }
+
+    /// How long ago the keys were read, by the clock that has moved more. One that was set back has moved as well.
     fn age(&self) -> SignedDuration {
-        self.clock.now().duration_since(self.held().read_at)
+        let (now, read_at) = (self.times(), self.held().read_at);
+        let [service, machine] = [0, 1].map(|clock| now[clock].duration_since(read_at[clock]).abs());
+        service.max(machine)
     }
 
     fn held(&self) -> std::sync::RwLockReadGuard<'_, Held> {
@@ -161,7 +169,8 @@ impl Keys {
 
     /// Reads the keys, and makes the next one if it is due.
     async fn refresh(&self) -> Result<(), KeyError> {
-        let (now, version) = (self.clock.now(), self.controls.version());
+        let (read_at, version) = (self.times(), self.controls.version());
+        let now = read_at[0];
         let mut keys = self.read().await?;
         let newest = keys.last().map(|key| (key.number, key.signs_from));
         let due = match newest {
@@ -185,7 +194,7 @@ impl Keys {
         if let Some(oldest) = keys.first().filter(|_| keys.len() < all) {
             self.delete_before(oldest.number).await?;
         }
-        *self.held.write().unwrap_or_else(PoisonError::into_inner) = Held { keys, read_at: now, version };
+        *self.held.write().unwrap_or_else(PoisonError::into_inner) = Held { keys, read_at, version };
         Ok(())
     }
 

@@ -68,7 +68,7 @@ impl AuthorizationServer {
         let sessions = Sessions::new(settings.demo, db.clone(), clock.clone(), random.clone())
             .controlled_by(controls.clone());
         let verifier = own_issuer::verifier(&settings, keys.clone(), &accounts, db.clone(), clock.clone());
-        let throttle = Throttle::new(db.clone(), clock.clone());
+        let throttle = Throttle::new(db.clone(), &clock);
         let signer = Signer {
             keys,
             issuer: settings.issuer.clone(),

@@ -9,6 +9,7 @@ pub(crate) mod fixture;
 mod flow;
 mod hourly_limits;
 mod keys;
+mod moved_clock;
 mod oauth2_library;
 mod pages;
 mod rejected_access_tokens;
