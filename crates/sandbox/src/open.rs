@@ -240,11 +240,11 @@ impl OpenSandbox {
     }
 }
 
-fn clock_state(row: &Sandbox) -> ClockState {
+pub(crate) fn clock_state(row: &Sandbox) -> ClockState {
     serde_json::from_str(&row.clock).unwrap_or_default()
 }
 
-fn control_state(row: &Sandbox) -> ControlState {
+pub(crate) fn control_state(row: &Sandbox) -> ControlState {
     serde_json::from_str(&row.controls).unwrap_or_default()
 }
 

@@ -281,6 +281,22 @@ pub(crate) fn forget_counts(tx: &mut WriteTx<'_>, name: &str) -> Result<(), Erro
     tx.execute("DELETE FROM fault_count WHERE sandbox = $1", &[name.into()]).map(drop)
 }
 
+/// Changes the clock and the controls by a function of the row, one change after another; `false` when there is no such sandbox.
+pub(crate) fn change_clock<E: From<Error>>(
+    tx: &mut WriteTx<'_>,
+    name: &str,
+    change: impl FnOnce(&Sandbox) -> Result<(String, String), E>,
+) -> Result<bool, E> {
+    let version = next_version(tx)?;
+    let Some(row) = by_name(tx, name)? else { return Ok(false) };
+    let (clock, controls) = change(&row)?;
+    let changed = tx.execute(
+        "UPDATE sandbox SET clock = $2, controls = $3, version = $4 WHERE name = $1",
+        &[name.into(), clock.into(), controls.into(), version.into()],
+    )?;
+    Ok(changed == 1)
+}
+
 /// Notes that a sandbox is in use.
 pub(crate) fn touch(tx: &mut WriteTx<'_>, name: &str, now: Timestamp) -> Result<(), Error> {
     tx.execute("UPDATE sandbox SET used_at = $2 WHERE name = $1 AND used_at < $2", &[name.into(), now.into()])

@@ -3,10 +3,9 @@
 use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
 use model::{Input, Resource};
-use web::{Body, Clock, ClockError, ClockState, Problem, Reply, Result};
+use web::{Body, Clock, ClockError, ClockState, ControlState, Problem, Reply, Result};
 
-use super::{Control, Controller, text_of};
-use crate::store::Part;
+use super::{Control, Controller};
 
 /// The clock of a sandbox.
 #[derive(Debug, Clone, Resource)]
@@ -57,11 +56,16 @@ pub(super) async fn set_clock(
 ) -> Result<Reply<SandboxClock>> {
     let machine = Clock::machine_time();
     control
-        .change(Part::Clock, move |stored| {
-            let state = change.of(serde_json::from_str(stored).unwrap_or_default(), machine)?;
-            Ok((text_of(&state)?, ()))
+        .change_clock(move |clock, controls| {
+            let clock = change.of(clock, machine)?;
+            // Tokens that are issued after the clock was set back are valid.
+            let now = clock.now(machine);
+            let tokens_not_before = controls.tokens_not_before.map(|time| time.min(now));
+            Ok((clock, ControlState { tokens_not_before, ..controls }))
         })
         .await?;
+    // A service that is not open would not do what is due now.
+    control.sandboxes.data(&sandbox).await?;
     Ok(shown(&sandbox.clock))
 }
 

@@ -35,8 +35,8 @@ impl Control {
 }
 
 impl Sandboxes {
-    /// The database of each service of a sandbox, with the names of its data tables.
-    async fn data(&self, sandbox: &OpenSandbox) -> Result<Vec<(Db, &'static [&'static str])>> {
+    /// The database of each service of a sandbox, opened if it is not yet, with the names of its data tables.
+    pub(super) async fn data(&self, sandbox: &OpenSandbox) -> Result<Vec<(Db, &'static [&'static str])>> {
         let services = self.0.setup.services.iter().enumerate();
         let data = services.map(|(at, setup)| async move {
             let db = self.service(sandbox, at).await?.instance.db.clone();

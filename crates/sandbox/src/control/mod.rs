@@ -13,14 +13,14 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use utoipa::OpenApi;
-use web::{App, ControlState, Problem, Result, openapi::ApiRoutes, routes};
+use web::{App, ClockState, ControlState, Problem, Result, openapi::ApiRoutes, routes};
 
 use crate::{
     Sandboxes,
     api::{TokenScheme, control_url, unauthorized},
     front::CONTROL,
     name::Name,
-    open::{OpenSandbox, unknown},
+    open::{OpenSandbox, clock_state, control_state, unknown},
     service_app::{Api, service_app},
     store::{self, Part},
     token,
@@ -113,11 +113,31 @@ impl Control {
         let name = self.name.to_string();
         let registry = &self.sandboxes.0.registry;
         let result = registry.write(move |tx| store::change_part(tx, &name, part, &change)).await?;
-        let result = result.ok_or_else(unknown)?;
+        self.publish().await?;
+        result.ok_or_else(unknown)
+    }
+
+    /// Changes the clock, and the controls with it, in one transaction.
+    async fn change_clock(
+        &self,
+        change: impl Fn(ClockState, ControlState) -> Result<(ClockState, ControlState)> + Send + 'static,
+    ) -> Result<()> {
+        let name = self.name.to_string();
+        let changed = self.sandboxes.0.registry.write(move |tx| {
+            store::change_clock(tx, &name, |row| {
+                let (clock, controls) = change(clock_state(row), control_state(row))?;
+                Ok::<_, Problem>((text_of(&clock)?, text_of(&controls)?))
+            })
+        });
+        if changed.await? { self.publish().await } else { Err(unknown()) }
+    }
+
+    /// Takes over a change in this process, and waits until every other process has seen it.
+    async fn publish(&self) -> Result<()> {
         let row = self.sandboxes.row(&self.name).await?.ok_or_else(unknown)?;
         self.sandboxes.changed(row);
         self.sandboxes.wait_for_other_processes().await;
-        Ok(result)
+        Ok(())
     }
 
     /// The address of the controls.

@@ -3,8 +3,9 @@
 use axum::extract::State;
 use http::StatusCode;
 use identity::oauth::OldKeys;
+use jiff::SignedDuration;
 use model::{Input, Resource, Words};
-use web::{Body, ControlState, Problem, Reply, Result, SignInMode};
+use web::{Body, Clock, ClockState, ControlState, Problem, Reply, Result, SignInMode};
 
 use super::{Control, Controller};
 
@@ -114,11 +115,17 @@ pub(super) async fn set_sign_in(
     responses((status = 204, description = "All tokens have expired.")),
 )]
 pub(super) async fn expire_tokens(
-    Controller(sandbox): Controller,
+    Controller(_): Controller,
     State(control): State<Control>,
 ) -> Result<StatusCode> {
-    let now = sandbox.clock.now();
-    control.change_controls(move |state| ControlState { tokens_not_before: Some(now), ..state }).await?;
+    let machine = Clock::machine_time();
+    let expire = move |clock: ClockState, controls| {
+        // A frozen clock moves by a microsecond: otherwise tokens from before and after this would have the same time.
+        let later = clock.frozen_at.and_then(|_| clock.advance(machine, SignedDuration::from_micros(1)).ok());
+        let clock = later.unwrap_or(clock);
+        Ok((clock, ControlState { tokens_not_before: Some(clock.now(machine)), ..controls }))
+    };
+    control.change_clock(expire).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

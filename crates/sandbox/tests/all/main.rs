@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod clock;
 mod faults;
 mod fixture;
 mod isolation;
@@ -10,3 +11,4 @@ mod lifecycle;
 mod root;
 mod state;
 mod template;
+mod user;
