@@ -19,6 +19,12 @@ pub(crate) struct ClassCommand {
 pub(crate) enum ClassAction {
     /// Create a sandbox for each student; the control tokens are shown only now
     Create(CreateArguments),
+    /// Show for each student the number of calls and errors, and the last call
+    Show {
+        /// The name of the class
+        #[arg(value_parser = name)]
+        name: Name,
+    },
     /// Restore the data of all sandboxes of a class
     Reset {
         /// The name of the class

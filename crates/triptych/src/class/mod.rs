@@ -15,7 +15,8 @@ use crate::{
     Failure,
     control::{
         self, Created,
-        server::{About, Call, CallError, Server},
+        journal::{self, Summary},
+        server::{About, Call, CallError, Server, query},
     },
     print,
     settings::Settings,
@@ -30,6 +31,7 @@ pub(crate) fn run(command: &ClassCommand, settings: &Settings) -> Result<(), Fai
     control::block_on(async {
         match &command.action {
             ClassAction::Create(arguments) => create(&server, arguments).await,
+            ClassAction::Show { name } => show(&server, name).await,
             ClassAction::Reset { name } => for_each(&server, name, Call::post("/reset"), "reset").await,
             ClassAction::Delete { name } => for_each(&server, name, Call::delete(""), "deleted").await,
         }
@@ -116,6 +118,22 @@ async fn sandboxes(server: &Server, class: &Name) -> Result<Vec<Name>, Failure> 
         return Err(CallError::failure(format!("there is no class {class}")));
     }
     Ok(names)
+}
+
+/// Prints what the journals have about each student.
+async fn show(server: &Server, class: &Name) -> Result<(), Failure> {
+    let mut rows = vec![row(["name", "calls", "errors", "last call"])];
+    let filter = query(&[("limit", Some(journal::MOST))]);
+    for names in sandboxes(server, class).await?.chunks(AT_ONCE) {
+        let journals = names.iter().map(|name| journal::calls(server, About::Sandbox(name), &filter));
+        for (name, calls) in names.iter().zip(join_all(journals).await) {
+            let calls = calls?;
+            let errors = calls.iter().filter(|call| call.is_error()).count();
+            let last = calls.first().map(Summary::short).unwrap_or_default();
+            rows.push([name.to_string(), calls.len().to_string(), errors.to_string(), last]);
+        }
+    }
+    print(&table(&rows))
 }
 
 /// Makes the same call for each sandbox of a class. The first error ends it.

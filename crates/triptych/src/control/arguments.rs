@@ -1,7 +1,12 @@
 //! The arguments of `triptych sandbox …`.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, builder::PossibleValuesParser};
 use sandbox::Name;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::fault::delay;
+use crate::settings::Settings;
 
 /// Which server, and the token for it.
 #[derive(Args)]
@@ -121,6 +126,13 @@ pub(crate) enum SandboxAction {
         #[arg(long, value_parser = ["strict", "public-petstore"])]
         mode: Option<String>,
     },
+    /// Make calls and deliveries of webhooks fail on purpose
+    Fault {
+        #[command(subcommand)]
+        action: FaultAction,
+    },
+    /// Show the last calls, or follow new ones
+    Journal(JournalArguments),
     /// Print the operator's token, and nothing else
     ///
     /// It is made from the secret of the installation, and can control all sandboxes.
@@ -170,7 +182,150 @@ pub(crate) struct SignInArguments {
     /// Make all tokens and sessions expire now
     #[arg(long)]
     pub(crate) expire_now: bool,
-    /// Make new signing keys now
+    /// Make new signing keys now; with =remove, tokens of the old keys are not valid any more
+    #[arg(long, value_name = "OLD", num_args = 0..=1, require_equals = true, default_missing_value = "keep",
+          value_parser = ["keep", "remove"])]
+    pub(crate) rotate_keys: Option<String>,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum FaultAction {
+    /// List the rules
+    List {
+        #[command(flatten)]
+        target: Target,
+        /// Print the answer of the server as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Add a rule, and print its id
+    ///
+    /// It applies to all calls that have what it names. The first rule that applies to a call decides.
+    Add(Box<FaultArguments>),
+    /// Remove a rule
+    #[command(allow_missing_positional = true)]
+    Remove {
+        #[command(flatten)]
+        target: Target,
+        /// The id of the rule
+        #[arg(required = true)]
+        id: Uuid,
+    },
+    /// Remove all rules
+    Clear {
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+#[derive(Args)]
+pub(crate) struct FaultArguments {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// Only calls to this service
+    #[arg(long, value_parser = services())]
+    pub(crate) service: Option<String>,
+    /// Only calls of this operation, by its operationId
     #[arg(long)]
-    pub(crate) rotate_keys: bool,
+    pub(crate) operation: Option<String>,
+    /// Only calls with this method
+    #[arg(long)]
+    pub(crate) method: Option<String>,
+    /// Only calls to these paths: * is any part of a segment, ** is any number of segments
+    #[arg(long)]
+    pub(crate) path: Option<String>,
+    /// Only calls of this user, OAuth client or address
+    #[arg(long)]
+    pub(crate) caller: Option<String>,
+    /// Each nth call
+    #[arg(long, value_name = "N")]
+    pub(crate) every: Option<u64>,
+    /// The first n calls
+    #[arg(long, value_name = "N")]
+    pub(crate) first: Option<u64>,
+    /// This share of the calls, from 0 to 1, at random
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) probability: Option<f64>,
+    /// Makes the random choices the same in each run
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seed: Option<u64>,
+    /// Answer with this status, from 400 to 599, without doing the call
+    #[arg(long)]
+    pub(crate) status: Option<u64>,
+    /// The detail of the problem
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) detail: Option<String>,
+    /// The header Retry-After of the problem
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) retry_after: Option<u64>,
+    /// Wait before the call is done: 200, or 100..900 for any time in this range
+    #[arg(long, value_name = "MS", value_parser = delay)]
+    pub(crate) delay_ms: Option<Value>,
+    /// Close the connection before the work is done, after it is committed, or in the middle of the answer
+    #[arg(long, value_parser = ["before", "after", "middle"])]
+    pub(crate) drop: Option<String>,
+    /// Send the answer at this speed
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) bytes_per_second: Option<u64>,
+    /// Send a body that no reader accepts
+    #[arg(long)]
+    pub(crate) malformed: bool,
+    /// Let deliveries of webhooks fail with this status, or with timeout
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) webhook: Option<String>,
+    /// The rule as JSON, in place of the other arguments
+    #[arg(long, value_name = "JSON", conflicts_with_all = [
+        "service", "operation", "method", "path", "caller", "every", "first", "probability", "seed", "status", "detail",
+        "retry_after", "delay_ms", "drop", "bytes_per_second", "malformed", "webhook",
+    ])]
+    pub(crate) rule: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct JournalArguments {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// Go on with new calls
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// Print an HTTP Archive (HAR)
+    #[arg(long, conflicts_with = "follow")]
+    pub(crate) har: bool,
+    /// Print a call with its headers and bodies, as JSON
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["follow", "har"])]
+    pub(crate) call: Option<u64>,
+    /// Print a call as a curl command
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["follow", "har", "call"])]
+    pub(crate) curl: Option<u64>,
+    /// Remove all calls from the journal
+    #[arg(long, conflicts_with_all = ["follow", "har", "call", "curl"])]
+    pub(crate) clear: bool,
+    /// Print JSON; with --follow, a line for each call
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Only calls to this service
+    #[arg(long, value_parser = services())]
+    pub(crate) service: Option<String>,
+    /// Only calls of this operation, by its operationId
+    #[arg(long)]
+    pub(crate) operation: Option<String>,
+    /// Only calls with this method
+    #[arg(long)]
+    pub(crate) method: Option<String>,
+    /// Only calls to these paths: * is any part of a segment, ** is any number of segments
+    #[arg(long)]
+    pub(crate) path: Option<String>,
+    /// Only calls with this status, such as 404, or a class of them, such as 4xx
+    #[arg(long)]
+    pub(crate) status: Option<String>,
+    /// Only calls of this user, OAuth client or address
+    #[arg(long)]
+    pub(crate) caller: Option<String>,
+    /// At most this number of calls, from 1 to 1000 [default: 100; with --har, 1000]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) limit: Option<String>,
+}
+
+fn services() -> PossibleValuesParser {
+    PossibleValuesParser::new(Settings::defaults().services().map(|service| service.description().name))
 }

@@ -3,6 +3,9 @@
 //! `arguments` has the command line, `server` calls the server, `show` prints its answers.
 
 pub(crate) mod arguments;
+mod events;
+mod fault;
+pub(crate) mod journal;
 pub(crate) mod server;
 mod show;
 mod sign_in;
@@ -88,6 +91,8 @@ async fn control(action: &SandboxAction, server: &Server) -> Result<(), Failure>
             let compat: Value = server.json(target.into(), call).await?;
             print(&format!("petstore: {}\n", compat["petstore"].as_str().unwrap_or_default()))
         }
+        SandboxAction::Fault { action } => fault::run(server, action).await,
+        SandboxAction::Journal(arguments) => journal::run(server, arguments).await,
         SandboxAction::Token => print(&format!("{}\n", server.operator_token()?)),
     }
 }

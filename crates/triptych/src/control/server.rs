@@ -213,6 +213,11 @@ impl<'c> Call<'c> {
         Call { body: Some(body), ..self }
     }
 
+    /// The answer may take any time.
+    pub(crate) fn stream(self) -> Self {
+        Call { is_stream: true, ..self }
+    }
+
     /// The server decides whether it needs a token.
     pub(crate) fn token_optional(self) -> Self {
         Call { without_token: true, ..self }
@@ -253,7 +258,7 @@ async fn checked(response: Response) -> Result<Response, Failure> {
     let errors = problem["errors"].as_array().into_iter().flatten();
     let errors = errors.filter_map(|error| {
         let place = said(&error["pointer"]).or_else(|| said(&error["parameter"])).unwrap_or_default();
-        Some(format!("{} {}", place.trim_start_matches("#/"), said(&error["detail"])?))
+        Some(format!("{} {}", place.trim_start_matches(['#', '/', '?']), said(&error["detail"])?))
     });
     let errors: Vec<_> = errors.collect();
     let line = if errors.is_empty() { detail } else { errors.join("; ") };

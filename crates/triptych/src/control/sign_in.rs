@@ -25,8 +25,8 @@ pub(super) async fn run(server: &Server, arguments: &SignInArguments) -> Result<
     if arguments.expire_now {
         server.call(about(), Call::post("/sign-in/expire")).await?;
     }
-    if arguments.rotate_keys {
-        server.call(about(), Call::post("/sign-in/rotate-keys")).await?;
+    if let Some(old) = &arguments.rotate_keys {
+        server.call(about(), Call::post("/sign-in/rotate-keys").body(json!({"old": old}))).await?;
     }
     let sign_in: Map<String, Value> = server.json(about(), Call::get(PATH)).await?;
     let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);

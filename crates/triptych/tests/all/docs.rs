@@ -136,7 +136,7 @@ fn commands_of_the_museum_guide_work() {
 
 #[test]
 fn commands_of_the_sandbox_guide_work() {
-    assert_eq!(run("docs/sandboxes.md"), 19);
+    assert_eq!(run("docs/sandboxes.md"), 20);
 }
 
 #[test]

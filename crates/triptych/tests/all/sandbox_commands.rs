@@ -1,6 +1,6 @@
 //! `triptych sandbox …`, while the server runs in another process.
 
-use std::{fs, process::Command};
+use std::{collections::BTreeSet, fs, process::Command};
 
 use crate::common::{Workspace, bare, failed_with, output_of, refused};
 use serde_json::{Value, json};
@@ -166,6 +166,23 @@ testkit::on_both_engines! {
         assert_eq!(sandboxes.run(&["sandbox", "compat", "ada"]), "petstore: strict");
         assert_eq!(sandboxes.run(&["sandbox", "compat", "ada", "--mode", "public-petstore"]), "petstore: public-petstore");
         sandboxes.petstore().get("/sandbox/ada/api/v3/pet/1").send().await.has_status(200);
+    }
+
+    async fn signing_keys_are_rotated(workspace: Workspace) {
+        let sandboxes = Sandboxes::start(&workspace);
+        sandboxes.run(&["sandbox", "create", "ada"]);
+        let keys = async || {
+            let answer = sandboxes.petstore().get("/sandbox/ada/oauth/jwks.json").send().await;
+            let keys = answer.has_status(200).json()["keys"].as_array().unwrap().clone();
+            keys.iter().map(|key| key["kid"].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>()
+        };
+        let first = keys().await;
+        sandboxes.run(&["sandbox", "sign-in", "ada", "--rotate-keys"]);
+        let second = keys().await;
+        assert!(first.is_subset(&second) && second.len() == first.len() + 1, "{first:?} {second:?}");
+        sandboxes.run(&["sandbox", "sign-in", "ada", "--rotate-keys=remove"]);
+        let third = keys().await;
+        assert!(third.is_disjoint(&second) && third.len() == 1, "{second:?} {third:?}");
     }
 
     async fn variables_of_a_new_sandbox_are_enough_for_its_commands(workspace: Workspace) {
