@@ -89,7 +89,7 @@ pub(crate) struct ServeArguments {
     #[arg(long)]
     pub(crate) ephemeral: bool,
     /// Write addresses, process id, demo accounts and the operator's token to this file, as JSON, when all services are ready
-    #[arg(long, value_name = "FILE", env = "TRIPTYCH_READY_FILE")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) ready_file: Option<PathBuf>,
 }
 

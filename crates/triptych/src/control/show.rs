@@ -64,11 +64,10 @@ impl Created {
             ("CONTROL_URL".to_owned(), &self.control_url),
             ("SERVER".to_owned(), server),
         ];
-        variables.extend(
-            self.services
-                .iter()
-                .map(|service| (format!("{}_URL", service.name.to_uppercase()), service.base_url.as_str())),
-        );
+        // A shell would run what is not a name.
+        let is_name = |service: &&SandboxService| service.name.chars().all(|c| c.is_ascii_alphanumeric());
+        let urls = self.services.iter().filter(is_name);
+        variables.extend(urls.map(|one| (format!("{}_URL", one.name.to_uppercase()), one.base_url.as_str())));
         let lines =
             variables.iter().map(|(name, value)| format!("export TRIPTYCH_{name}={}\n", shell(value)));
         lines.collect()
@@ -116,6 +115,27 @@ fn services_table(services: &[SandboxService]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn variables_of_a_hostile_server_run_no_command() {
+        let service = |name: &str| {
+            let (name, base_url) = (name.to_owned(), "http://a/';id'".to_owned());
+            SandboxService { name, base_url, docs: String::new(), sign_in: None }
+        };
+        let created = Created {
+            name: "ada;id".into(),
+            control_token: "$(id)".into(),
+            control_url: "`id`\nid".into(),
+            expires_at: Timestamp::UNIX_EPOCH,
+            services: vec![service("petstore"), service("x;id;y")],
+        };
+        assert_eq!(
+            created.variables(),
+            "export TRIPTYCH_SANDBOX='ada;id'\nexport TRIPTYCH_CONTROL_TOKEN='$(id)'\n\
+             export TRIPTYCH_CONTROL_URL='`id`\nid'\nexport TRIPTYCH_SERVER=\n\
+             export TRIPTYCH_PETSTORE_URL='http://a/'\\'';id'\\'''\n"
+        );
+    }
 
     #[test]
     fn variables_are_quoted_for_a_shell() {

@@ -98,6 +98,14 @@ testkit::on_one_engine! {
         assert_eq!(rows(&sandboxes.run(&["sandbox", "list"])).len(), 0);
     }
 
+    async fn list_has_all_pages(workspace: Workspace) {
+        let sandboxes = Sandboxes::start(&workspace);
+        let created = sandboxes.run(&["class", "create", "--students", "201", "--name", "large"]);
+        let names = |table: &str| rows(table).iter().map(|row| row[0].to_owned()).collect::<Vec<_>>();
+        assert_eq!(names(&created).len(), 201);
+        assert_eq!(names(&sandboxes.run(&["sandbox", "list"])), names(&created));
+    }
+
     async fn class_that_is_created_in_part_is_listed(workspace: Workspace) {
         let mut command = workspace.serving();
         command.env("TRIPTYCH_SANDBOXES_MOST", "5");

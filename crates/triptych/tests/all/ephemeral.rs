@@ -165,7 +165,7 @@ testkit::on_both_engines! {
         let file = workspace.folder.path().join("ready.json");
         fs::write(&file, "of a server that was killed").unwrap();
         let mut command = workspace.serving_without_demo();
-        command.env("TRIPTYCH_READY_FILE", &file);
+        command.arg("--ready-file").arg(&file);
         let program = Program::start(&mut command);
         let ready = read(&file);
         assert_eq!(ready["pid"], program.id());
