@@ -7,8 +7,8 @@ use identity::{
 
 use crate::{Failure, cli::ClientAction, print, serve, settings::Settings};
 
-/// The user of a token, in a demo, if none is named. The password is the same.
-pub(crate) const DEMO_USER: &str = "demo";
+/// The user of a token, in a demo, if none is named.
+const DEMO_USER: &str = "demo";
 
 pub(crate) fn print_token(
     service: &str,

@@ -8,6 +8,7 @@ use std::{
 
 use serde::Serialize;
 use service::DemoCredentials;
+use tempfile::NamedTempFile;
 
 use crate::start_page::Started;
 
@@ -61,25 +62,35 @@ pub(crate) struct ReadyFile {
 }
 
 impl ReadyFile {
-    /// Removes the file of an earlier server, which may have been killed.
+    /// Removes the file of an earlier server, which may have been killed. A folder in which no file can be made is an error now,
+    /// before the services start.
     pub(crate) fn new(path: &Path) -> Result<Self, String> {
+        let file = ReadyFile { path: path.to_owned(), text: None };
+        file.beside().map(drop)?;
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(format!("cannot replace the ready file {}: {error}", path.display()))
             }
-            _ => Ok(ReadyFile { path: path.to_owned(), text: None }),
+            _ => Ok(file),
         }
+    }
+
+    /// A new file in the same folder.
+    fn beside(&self) -> Result<NamedTempFile, String> {
+        let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        NamedTempFile::new_in(parent.unwrap_or(Path::new("."))).map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &io::Error) -> String {
+        format!("cannot write the ready file {}: {error}", self.path.display())
     }
 
     /// Writes the file in one step, for its owner only: it has a token.
     pub(crate) fn write(&mut self, ready: &Ready<'_>) -> Result<(), String> {
-        let failed =
-            |error: io::Error| format!("cannot write the ready file {}: {error}", self.path.display());
-        let text = serde_json::to_string_pretty(ready).map_err(|error| failed(error.into()))? + "\n";
-        let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let mut file = tempfile::NamedTempFile::new_in(parent.unwrap_or(Path::new("."))).map_err(failed)?;
-        file.write_all(text.as_bytes()).map_err(failed)?;
-        file.persist(&self.path).map_err(|error| failed(error.error))?;
+        let text = serde_json::to_string_pretty(ready).map_err(|error| self.failed(&error.into()))? + "\n";
+        let mut file = self.beside()?;
+        file.write_all(text.as_bytes()).map_err(|error| self.failed(&error))?;
+        file.persist(&self.path).map_err(|error| self.failed(&error.error))?;
         self.text = Some(text);
         Ok(())
     }
