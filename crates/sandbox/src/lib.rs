@@ -37,7 +37,7 @@ use journals::Journals;
 pub use method::Method;
 pub use name::Name;
 use open::{OpenSandbox, Opened};
-pub use root::Root;
+pub use root::{Root, root_clock};
 use service::Service;
 use template::Template;
 pub use token::{is_control_token, operator_token};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use db::Db;
 use jiff::Timestamp;
 use service::Instance;
 use web::{App, Clock, ClockState, Controls, DeliveryGate, Result};
@@ -9,7 +10,7 @@ use web::{App, Clock, ClockState, Controls, DeliveryGate, Result};
 use crate::{
     Inner, Sandboxes,
     name::Name,
-    open::{OpenSandbox, OpenService, Parts},
+    open::{OpenSandbox, OpenService, Parts, clock_state},
     store,
     template::SEED,
 };
@@ -19,6 +20,12 @@ use crate::{
 pub struct Root {
     pub clock: Clock,
     pub controls: Controls,
+}
+
+/// The stored state of the clock of the root services, for a command that runs beside them.
+pub async fn root_clock(registry: &Db) -> Result<ClockState, db::Error> {
+    let root = registry.read(|tx| store::by_name(tx, "")).await?;
+    Ok(root.map(|row| clock_state(&row)).unwrap_or_default())
 }
 
 impl Sandboxes {
@@ -51,10 +58,6 @@ impl Sandboxes {
         };
         let root = Arc::new(OpenSandbox::new(&Name::root(), row.clone(), parts));
         root.apply(row);
-        let time = root.clock.now();
-        if root.clock.state() != ClockState::default() {
-            tracing::warn!(%time, "the clock of the services is set");
-        }
         let _ = self.0.root.set(root);
         Ok(())
     }

@@ -202,6 +202,9 @@ pub(crate) struct SettingFlags {
     config: Option<PathBuf>,
     #[command(flatten)]
     services: ServiceFlags,
+    /// The date on which the services start, and from which their clock runs on [default: the date of the machine]
+    #[arg(long, value_name = "DATE", global = true)]
+    today: Option<String>,
     /// Where metrics are served [default: 127.0.0.1:8090]
     #[arg(long, value_name = "ADDR", global = true)]
     admin_listen: Option<String>,
@@ -217,7 +220,7 @@ impl TryFrom<SettingFlags> for Flags {
     type Error = Failure;
 
     fn try_from(flags: SettingFlags) -> Result<Self, Failure> {
-        let SettingFlags { data, database, database_file, config, admin_listen, .. } = flags;
+        let SettingFlags { data, database, database_file, config, today, admin_listen, .. } = flags;
         // clap does not compare the flags before a command with those after it.
         let demo = match (flags.demo, flags.no_demo) {
             (true, true) => return Err("--demo and --no-demo exclude each other; give one of them".into()),
@@ -226,6 +229,6 @@ impl TryFrom<SettingFlags> for Flags {
             (false, false) => None,
         };
         let services = flags.services.0;
-        Ok(Flags { config, data, database, database_file, admin_listen, demo, services })
+        Ok(Flags { config, data, database, database_file, today, admin_listen, demo, services })
     }
 }

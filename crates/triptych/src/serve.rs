@@ -306,6 +306,13 @@ impl<'s> Program<'s> {
             tracing::warn!(because, "other machines can sign in to the demo, whose passwords are well known");
         }
         // Not earlier: an error at start is one line, without log lines before it.
+        if self.root.clock.state() != ClockState::default() {
+            let time = self.root.clock.now();
+            match demo {
+                true => tracing::info!(%time, "the clock of the services is set"),
+                false => tracing::warn!(%time, "the clock of the services is set, outside of a demo"),
+            }
+        }
         for (service, listen) in &self.listening {
             tracing::info!(service, %listen, "listening");
         }
@@ -340,8 +347,25 @@ impl<'s> Program<'s> {
 /// The clock and the controls of the root services. In a demo with sandboxes they can be changed.
 fn root(settings: &Settings) -> Root {
     let is_controlled = settings.demo() && settings.sandboxes.enabled;
-    let clock = if is_controlled { Clock::adjustable(ClockState::default()) } else { Clock::system() };
+    let state = settings.clock_at(Clock::machine_time());
+    let is_set = state != ClockState::default();
+    let clock = if is_controlled || is_set { Clock::adjustable(state) } else { Clock::system() };
     Root { clock, controls: Controls::default() }
+}
+
+/// The clock of the services for a command, which reads where a demo has moved it.
+async fn clock_of_services(settings: &Settings, databases: &Databases) -> Result<Clock, Failure> {
+    let is_controlled = settings.demo() && settings.sandboxes.enabled;
+    let is_there =
+        !settings.has_own_database() || settings.data.join(format!("{}.db", sandbox::DATABASE)).is_file();
+    let state = if is_controlled && is_there {
+        let databases = databases.clone();
+        let open = move || databases.open(sandbox::DATABASE, sandbox::MIGRATIONS);
+        sandbox::root_clock(&tokio::task::spawn_blocking(open).await??).await?
+    } else {
+        settings.clock_at(Clock::machine_time())
+    };
+    Ok(Clock::adjustable(state))
 }
 
 /// A size that the allocator calls large.
@@ -402,6 +426,6 @@ pub(crate) async fn open_existing(service: &dyn Service, settings: &Settings) ->
     let limits = Limits { connections: 2, start: Duration::ZERO, ..settings.limits.database() };
     let databases = connect(settings.location(), limits).await?;
     let db = open(&databases, service.description()).await?;
-    let instance = Instance::new(db, Clock::system(), Random::system());
+    let instance = Instance::new(db, clock_of_services(settings, &databases).await?, Random::system());
     Ok(Instance { demo: settings.demo(), ..instance })
 }

@@ -6,6 +6,7 @@ mod demo;
 mod explain;
 mod flags;
 mod log_filter;
+mod today;
 mod variables;
 
 use std::{
@@ -27,6 +28,7 @@ use ipnet::IpNet;
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 use service::{Description, HIDDEN, Service};
+use today::Today;
 pub(crate) use variables::ControlVariables;
 use web::{ConnectionLimits, RequestLimits};
 
@@ -47,6 +49,7 @@ pub(crate) struct Settings {
     url: String,
     pub(crate) secret: String,
     pub(crate) demo: Demo,
+    today: Today,
     #[serde(deserialize_with = "service::listen")]
     pub(crate) admin_listen: SocketAddr,
     #[serde(deserialize_with = "service::networks")]

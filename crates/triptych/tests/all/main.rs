@@ -24,6 +24,7 @@ mod settings;
 mod start;
 mod start_errors;
 mod testing_guide;
+mod today;
 mod tools;
 mod train_crash;
 mod user;

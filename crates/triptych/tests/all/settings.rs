@@ -121,6 +121,14 @@ fn invalid_settings_are_rejected_in_one_line_with_the_fix() {
             format!("museum.hours.funday is not a setting; [museum.hours] has {hours}"),
         ),
         ("demo = \"maybe\"", "demo is \"maybe\", but must be one of: auto, on, off".into()),
+        (
+            "today = \"soon\"",
+            "today is \"soon\", but must be a date from 1970-01-01 to 9998-12-31, like 2026-05-01".into(),
+        ),
+        (
+            "today = \"9999-01-02\"",
+            "today is \"9999-01-02\", but must be a date from 1970-01-01 to 9998-12-31, like 2026-05-01".into(),
+        ),
         ("data = 7", "data is 7, but must be text; in a variable, digits alone need quotation marks within it".into()),
         ("[museum]\nlisten = \"here\"", format!("museum.listen is \"here\", but {listen}")),
         ("admin_listen = \"a..b:80\"", format!("admin_listen is \"a..b:80\", but {listen}")),
