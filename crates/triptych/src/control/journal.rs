@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{
     arguments::JournalArguments,
     events::Events,
-    server::{About, Call, Server, query, text},
+    server::{About, Call, CallError, Server, query, text},
 };
 use crate::{Failure, print, print_bytes, table::as_text};
 
@@ -18,6 +18,9 @@ const PATH: &str = "/journal";
 
 /// The most calls that a journal has.
 pub(crate) const MOST: &str = "1000";
+
+/// After so many connections in a row that were closed without a call, a follower stops.
+const MOST_WITHOUT_CALLS: u32 = 3;
 
 /// A call, as far as it is printed.
 #[derive(Debug, Deserialize)]
@@ -113,14 +116,15 @@ async fn list(server: &Server, about: About<'_>, arguments: &JournalArguments) -
     Ok(calls.first().map_or(0, |newest| newest.number))
 }
 
-/// Prints new calls until the server ends. A connection that was closed after some calls is opened again.
+/// Prints new calls until the sandbox is deleted or the server stops. A connection that is closed is opened again.
 async fn follow(
     server: &Server,
     about: About<'_>,
     arguments: &JournalArguments,
     mut last: u64,
 ) -> Result<(), Failure> {
-    loop {
+    let mut connections_without_calls = 0;
+    while connections_without_calls < MOST_WITHOUT_CALLS {
         let before = last;
         let path = format!("{PATH}/events{}", filter(arguments, None, Some(last)));
         let mut events = Events::new(server.call(about, Call::get(&path).stream()).await?);
@@ -133,10 +137,9 @@ async fn follow(
             last = call.number;
             print(&if arguments.json { format!("{}\n", event.data) } else { call.line() })?;
         }
-        if last == before {
-            return Ok(());
-        }
+        connections_without_calls = if last == before { connections_without_calls + 1 } else { 0 };
     }
+    Err(CallError::failure("the server closes the connection each time".into()))
 }
 
 /// A command as a client sent it. Its control characters must not reach a terminal.

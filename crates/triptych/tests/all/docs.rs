@@ -126,7 +126,7 @@ fn run(document: &str) -> usize {
 
 #[test]
 fn commands_of_the_readme_work() {
-    assert_eq!(run("README.md"), 7);
+    assert_eq!(run("README.md"), 8);
 }
 
 #[test]

@@ -5,7 +5,10 @@ use std::{
     process::Stdio,
 };
 
-use crate::{common::Workspace, sandbox_commands::Sandboxes};
+use crate::{
+    common::{Workspace, failed_with},
+    sandbox_commands::Sandboxes,
+};
 use serde_json::Value;
 
 /// A line of the journal without its time and duration.
@@ -67,13 +70,15 @@ testkit::on_both_engines! {
         assert_eq!(next(), "2 petstore GET 401 127.0.0.1 /v3/pet/1 (unauthorized)");
         sandboxes.call_pet_1("ada").await;
         assert_eq!(next(), "4 petstore GET 401 127.0.0.1 /v3/pet/1 (unauthorized)");
+        let mut command = sandboxes.command(&["sandbox", "journal", "ada", "--follow", "--status", "404"]);
+        let without_calls = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         sandboxes.run(&["sandbox", "delete", "ada"]);
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(
-            String::from_utf8(output.stderr).unwrap(),
-            "triptych: There is no sandbox with this name. Create it with POST /sandboxes. (404 Not Found)\n"
-        );
-        assert_eq!(output.status.code(), Some(1));
+        for child in [child, without_calls] {
+            assert_eq!(
+                failed_with(1, &child.wait_with_output().unwrap()),
+                "triptych: There is no sandbox with this name. Create it with POST /sandboxes. (404 Not Found)"
+            );
+        }
     }
 
     async fn class_shows_the_calls_and_errors_of_each_student(workspace: Workspace) {
