@@ -18,6 +18,7 @@ mod log;
 mod pages;
 mod pooler;
 mod sandbox_commands;
+mod sandbox_load;
 mod schemathesis;
 mod secret;
 mod settings;
