@@ -23,12 +23,8 @@ impl KeptBody {
     /// Keeps the beginning of a body, of which at least the first [`MOST_BODY_BYTES`] are passed.
     pub(super) fn new(message: &Message<'_>) -> Self {
         let length = message.length.max(message.body.len() as u64);
-        let encoding = message.headers.get(header::CONTENT_ENCODING);
-        KeptBody {
-            bytes: first(message.body).into(),
-            length,
-            compressed: encoding.is_some_and(|encoding| encoding == "gzip"),
-        }
+        let encoding = message.headers.get(&header::CONTENT_ENCODING);
+        KeptBody { bytes: first(message.body).into(), length, compressed: encoding == Some(b"gzip") }
     }
 
     /// The length of the whole body as it was sent.

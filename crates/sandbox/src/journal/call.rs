@@ -137,7 +137,7 @@ impl Entry {
             method: self.method.to_string(),
             path: self.target(),
             status: self.status.map(|status| status.as_u16()),
-            problem: text(self.problem.as_deref()),
+            problem: text(self.problem),
             fault: text(self.fault),
             aborted: self.aborted,
         }

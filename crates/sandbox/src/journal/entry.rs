@@ -1,11 +1,11 @@
 //! A recorded call.
 
-use std::{borrow::Cow, fmt, net::IpAddr, time::Duration};
+use std::{borrow::Cow, fmt, net::IpAddr, sync::Arc, time::Duration};
 
-use http::{HeaderMap, Method, StatusCode, Version};
+use http::{Method, StatusCode, Version};
 use jiff::Timestamp;
 use uuid::Uuid;
-use web::redact;
+use web::{observe::CapturedHeaders, redact};
 
 use super::{
     body::{KeptBody, PlainBody},
@@ -23,8 +23,8 @@ const MOST_EVENTS: usize = 100;
 pub struct NewCall<'a> {
     pub service: &'static str,
     /// The `operationId`; none for pages, documents, and paths that do not exist.
-    pub operation: Option<&'a str>,
-    pub request_id: &'a str,
+    pub operation: Option<&'a Arc<str>>,
+    pub request_id: &'a Arc<str>,
     /// When it began, by the clock of the sandbox.
     pub time: Timestamp,
     pub duration: Duration,
@@ -42,7 +42,7 @@ pub struct NewCall<'a> {
     pub status: Option<StatusCode>,
     pub answer: Message<'a>,
     /// The kind of the problem that was answered.
-    pub problem: Option<&'a str>,
+    pub problem: Option<&'static str>,
     /// The fault that was applied to the answer, by its name in the log.
     pub fault: Option<&'static str>,
     /// Whether the answer was not sent, or not to its end.
@@ -53,7 +53,7 @@ pub struct NewCall<'a> {
 /// The headers of a message, and the beginning of its body.
 #[derive(Debug, Clone, Copy)]
 pub struct Message<'a> {
-    pub headers: &'a HeaderMap,
+    pub headers: &'a CapturedHeaders,
     /// At least the first [`MOST_BODY_BYTES`](super::MOST_BODY_BYTES) of the body.
     pub body: &'a [u8],
     /// The length of the whole body.
@@ -66,8 +66,8 @@ pub struct Entry {
     /// Grows by one with each call.
     pub number: u64,
     pub service: &'static str,
-    pub operation: Option<Box<str>>,
-    pub request_id: Box<str>,
+    pub operation: Option<Arc<str>>,
+    pub request_id: Arc<str>,
     pub time: Timestamp,
     pub duration: Duration,
     pub user: Option<Box<str>>,
@@ -82,7 +82,7 @@ pub struct Entry {
     pub status: Option<StatusCode>,
     pub(super) answer_headers: Headers,
     pub(super) answer_body: KeptBody,
-    pub problem: Option<Box<str>>,
+    pub problem: Option<&'static str>,
     pub fault: Option<&'static str>,
     pub aborted: bool,
     /// The events that the call caused.
@@ -94,8 +94,8 @@ impl Entry {
         Entry {
             number: 0,
             service: call.service,
-            operation: call.operation.map(Box::from),
-            request_id: cut(call.request_id),
+            operation: call.operation.cloned(),
+            request_id: call.request_id.clone(),
             time: call.time,
             duration: call.duration,
             user: call.user.map(cut),
@@ -110,7 +110,7 @@ impl Entry {
             status: call.status,
             answer_headers: Headers::new(call.answer.headers),
             answer_body: KeptBody::new(&call.answer),
-            problem: call.problem.map(Box::from),
+            problem: call.problem,
             fault: call.fault,
             aborted: call.aborted,
             events: call.events[..call.events.len().min(MOST_EVENTS)].into(),
@@ -140,7 +140,7 @@ impl Entry {
 
     /// The bytes that it takes.
     pub(super) fn size(&self) -> usize {
-        let texts = [&self.operation, &self.user, &self.client, &self.query, &self.problem];
+        let texts = [&self.user, &self.client, &self.query];
         let texts: usize = texts.into_iter().flatten().map(|text| text.len()).sum();
         size_of::<Self>()
             + texts

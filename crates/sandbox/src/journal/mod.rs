@@ -61,11 +61,14 @@ impl Journal {
     pub fn record(&self, call: &NewCall<'_>) -> u64 {
         let entry = Entry::new(call);
         let (number, dropped) = self.ring().push(entry);
-        self.last.send_if_modified(|last| {
-            let is_newer = number > *last;
-            *last = number.max(*last);
-            is_newer
-        });
+        // A follower that comes after this check finds the entry in the ring.
+        if self.last.receiver_count() > 0 {
+            self.last.send_if_modified(|last| {
+                let is_newer = number > *last;
+                *last = number.max(*last);
+                is_newer
+            });
+        }
         // Freed after the lock is released.
         drop(dropped);
         number

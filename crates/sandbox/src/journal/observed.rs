@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use http::HeaderMap;
-use web::observe::{CapturedBody, Observed, Observer};
+use web::observe::{CapturedBody, CapturedHeaders, Observed, Observer};
 
 use super::{Journal, Message, NewCall};
 
@@ -34,7 +33,7 @@ impl<'a> NewCall<'a> {
         let path = request.target.path();
         NewCall {
             service,
-            operation: call.operation_id.as_deref(),
+            operation: call.operation_id.as_ref(),
             request_id: &call.id,
             time: call.started_at,
             duration: call.duration,
@@ -56,11 +55,11 @@ impl<'a> NewCall<'a> {
     }
 }
 
-fn message<'a>(headers: &'a HeaderMap, body: &'a CapturedBody) -> Message<'a> {
+fn message<'a>(headers: &'a CapturedHeaders, body: &'a CapturedBody) -> Message<'a> {
     Message { headers, body: &body.first, length: body.length }
 }
 
 fn no_message<'a>() -> Message<'a> {
-    static NO_HEADERS: LazyLock<HeaderMap> = LazyLock::new(HeaderMap::new);
+    static NO_HEADERS: LazyLock<CapturedHeaders> = LazyLock::new(CapturedHeaders::default);
     Message { headers: &NO_HEADERS, body: &[], length: 0 }
 }

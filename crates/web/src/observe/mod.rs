@@ -1,11 +1,12 @@
 //! Observation of a call, for a journal. An application asks for it with [`RequestContext::observe`]; the edge then gives the
 //! observer the request and its answer, once the answer has been sent. Requests without an observer cost nothing more.
 //!
-//! Headers and bodies are handles to the buffers of the connection. An observer that keeps them copies them, and removes
+//! Headers are copied. Bodies are handles to the buffers of the connection; an observer that keeps them copies them. It removes
 //! secrets: see [`crate::redact`].
 
 mod body;
 mod capture;
+mod headers;
 
 use std::{
     net::IpAddr,
@@ -18,12 +19,13 @@ use axum::{
     extract::Request,
     response::Response,
 };
-use http::{HeaderMap, Method, StatusCode, Uri, Version};
+use http::{Method, StatusCode, Uri, Version};
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use body::{AnswerBody, RequestBody};
 pub use capture::CapturedBody;
+pub use headers::CapturedHeaders;
 
 use crate::{
     fault::Fault,
@@ -77,14 +79,14 @@ pub struct ObservedRequest {
     /// The target as the client sent it, with its query.
     pub target: Uri,
     pub version: Version,
-    pub headers: HeaderMap,
+    pub headers: CapturedHeaders,
     pub body: CapturedBody,
 }
 
 #[derive(Debug)]
 pub struct ObservedAnswer {
     pub status: StatusCode,
-    pub headers: HeaderMap,
+    pub headers: CapturedHeaders,
     pub body: CapturedBody,
 }
 
@@ -114,7 +116,7 @@ impl RequestContext {
             method: request.method().clone(),
             target: request.uri().clone(),
             version: request.version(),
-            headers: request.headers().clone(),
+            headers: CapturedHeaders::new(request.headers()),
             body: CapturedBody::of_length(request.body().size_hint().exact()),
         };
         let observation =
@@ -188,7 +190,8 @@ pub(crate) fn observe_answer(
     context.release_memory();
     let body = CapturedBody::of_length(response.body().size_hint().exact());
     let body = if fault.is_some() { body.copied() } else { body };
-    let answer = ObservedAnswer { status: response.status(), headers: response.headers().clone(), body };
+    let headers = CapturedHeaders::new(response.headers());
+    let answer = ObservedAnswer { status: response.status(), headers, body };
     let ended = Ended { answer: Some(answer), problem, fault, start, aborted: false };
     response.map(|body| Body::new(AnswerBody::new(body, context.clone(), ended)))
 }

@@ -12,7 +12,7 @@ use axum::{
 };
 use bytes::Bytes;
 use futures_util::{StreamExt, future::BoxFuture, stream};
-use http::{Method, StatusCode, Version};
+use http::{HeaderName, Method, StatusCode, Version};
 use jiff::Timestamp;
 use serde_json::json;
 use testkit::{Client, Engine, Server, Store};
@@ -24,13 +24,17 @@ use utoipa::openapi::{
 use web::{
     Answer, App, Problem, Reply, RequestContext, RequestLimits, Result, Service, fault,
     input::{Fields, Input},
-    observe::{Observed, ObservedAnswer, Observer},
+    observe::{CapturedHeaders, Observed, ObservedAnswer, Observer},
     openapi::Handlers,
     problem::CONFLICT,
     strip_prefix,
 };
 
 const KIB: usize = 1024;
+
+fn value<'h>(headers: &'h CapturedHeaders, name: &'static str) -> &'h str {
+    std::str::from_utf8(headers.get(&HeaderName::from_static(name)).unwrap()).unwrap()
+}
 
 struct Journal(mpsc::UnboundedSender<Observed>);
 
@@ -150,7 +154,7 @@ async fn observer_gets_the_request_and_its_answer() {
     let request = &call.request;
     assert_eq!((&request.method, request.version), (&Method::PUT, Version::HTTP_11));
     assert_eq!(request.target, "/x/v1/things/7?b=c&d");
-    assert_eq!(request.headers["content-type"], "application/json");
+    assert_eq!(value(&request.headers, "content-type"), "application/json");
     assert_eq!(
         (&request.body.first[..], request.body.length, request.body.complete),
         (&br#"{"a":1}"#[..], 7, true)
@@ -158,9 +162,9 @@ async fn observer_gets_the_request_and_its_answer() {
     assert_eq!(sent(call.answer.as_ref()), (200, &br#"{"taken":7}"#[..], 11, true));
     // The headers of the edge are among those of the answer.
     let headers = &call.answer.unwrap().headers;
-    assert_eq!(headers["content-type"], "application/json");
-    assert_eq!(headers["x-request-id"], "one");
-    assert_eq!(headers.len(), answer.headers.keys_len() - 2, "all but content-length and date");
+    assert_eq!(value(headers, "content-type"), "application/json");
+    assert_eq!(value(headers, "x-request-id"), "one");
+    assert_eq!(headers.iter().count(), answer.headers.keys_len() - 2, "all but content-length and date");
 }
 
 #[tokio::test]
@@ -177,7 +181,7 @@ async fn observer_gets_the_problem_and_its_document() {
             (problem.kind().name, problem.detail()),
             (kind, answer.json()["detail"].as_str().unwrap())
         );
-        assert_eq!(call.answer.unwrap().headers["content-type"], "application/problem+json");
+        assert_eq!(value(&call.answer.unwrap().headers, "content-type"), "application/problem+json");
     }
 }
 

@@ -10,7 +10,7 @@ use super::*;
 fn shown(body: &[u8], length: u64) -> Option<RecordedBody> {
     let journal = journal();
     let number = with_call(|call| {
-        let none = HeaderMap::new();
+        let none = CapturedHeaders::default();
         journal.record(&NewCall { request: Message { headers: &none, body, length }, ..call })
     });
     journal.get(number).unwrap().call(vec![]).request.body
@@ -48,11 +48,12 @@ fn long_body_is_cut_between_characters() {
 #[test]
 fn headers_are_kept_in_order_with_repeats_and_without_other_bytes() {
     let journal = journal();
-    let mut sent = HeaderMap::new();
+    let mut sent = http::HeaderMap::new();
     sent.append("accept", "a".parse().unwrap());
     sent.append("accept", "b: c".parse().unwrap());
     sent.append("x-empty", "".parse().unwrap());
     sent.append("x-latin", http::HeaderValue::from_bytes(b"caf\xe9").unwrap());
+    let sent = CapturedHeaders::new(&sent);
     let number = with_call(|call| {
         journal.record(&NewCall { request: Message { headers: &sent, ..call.request }, ..call })
     });

@@ -64,7 +64,7 @@ fn command(request: &Request<Vec<u8>>, base_url: &str) -> String {
             method: request.method(),
             path: request.uri().path(),
             query: request.uri().query(),
-            request: Message { headers: request.headers(), body, length },
+            request: Message { headers: &CapturedHeaders::new(request.headers()), body, length },
             ..call
         })
     });

@@ -129,7 +129,7 @@ fn base_url(service: &str) -> String {
 #[test]
 fn archive_has_the_structure_of_the_specification() {
     let journal = journal();
-    let (none, binary) = (HeaderMap::new(), [0xff_u8; 20]);
+    let (none, binary) = (CapturedHeaders::default(), [0xff_u8; 20]);
     record(&journal);
     with_call(|call| {
         let empty = Message { headers: &none, body: b"", length: 0 };
@@ -163,7 +163,7 @@ fn archive_has_the_calls_in_order_with_their_contents() {
     record(&journal);
     let binary = vec![0xff_u8; 20_000];
     with_call(|call| {
-        let none = HeaderMap::new();
+        let none = CapturedHeaders::default();
         let cut = Message { headers: &none, body: &binary, length: 20_000 };
         journal.record(&NewCall { status: None, request: cut, answer: cut, ..call });
     });

@@ -9,7 +9,8 @@ mod secrets;
 
 use std::{sync::Arc, time::Duration};
 
-use http::{HeaderMap, Method, StatusCode, Version};
+use http::{Method, StatusCode, Version};
+use web::observe::CapturedHeaders;
 
 use super::*;
 
@@ -17,8 +18,9 @@ fn journal() -> Arc<Journal> {
     Arc::new(Journal::new(&JournalMemory::new(64 << 20)))
 }
 
-fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
-    pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+fn headers(pairs: &[(&'static str, &str)]) -> CapturedHeaders {
+    let map = pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
+    CapturedHeaders::new(&map)
 }
 
 /// Calls `use_call` with a call, which it can change.
@@ -27,8 +29,8 @@ fn with_call<R>(use_call: impl FnOnce(NewCall<'_>) -> R) -> R {
     let answer = headers(&[("content-type", "application/problem+json"), ("location", "/v3/pet/1")]);
     use_call(NewCall {
         service: "petstore",
-        operation: Some("addPet"),
-        request_id: "r-1",
+        operation: Some(&"addPet".into()),
+        request_id: &"r-1".into(),
         time: "2026-03-01T12:00:00.5Z".parse().unwrap(),
         duration: Duration::from_micros(3250),
         user: Some("demo"),

@@ -1,0 +1,90 @@
+//! The headers of a message, copied.
+
+use http::{HeaderMap, HeaderName};
+
+/// How much of the headers of a message is copied, in bytes; further headers are left out.
+const MOST: usize = 16 << 10;
+
+/// Headers in one allocation: for each header the length of its name and of its value, in two bytes each, then both. A copy of the
+/// map would take several allocations, and keep the buffer of the connection in memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CapturedHeaders(Box<[u8]>);
+
+impl CapturedHeaders {
+    pub fn new(headers: &HeaderMap) -> Self {
+        let size = |(name, value): (&HeaderName, &http::HeaderValue)| 4 + name.as_str().len() + value.len();
+        let needed: usize = headers.iter().map(size).sum();
+        let mut bytes = Vec::with_capacity(needed.min(MOST));
+        for (name, value) in headers {
+            let (name, value) = (name.as_str().as_bytes(), value.as_bytes());
+            let lengths = (u16::try_from(name.len()), u16::try_from(value.len()));
+            let (Ok(name_length), Ok(value_length)) = lengths else { break };
+            if bytes.len() + 4 + name.len() + value.len() > MOST {
+                break;
+            }
+            bytes.extend_from_slice(&name_length.to_le_bytes());
+            bytes.extend_from_slice(&value_length.to_le_bytes());
+            bytes.extend_from_slice(name);
+            bytes.extend_from_slice(value);
+        }
+        CapturedHeaders(bytes.into())
+    }
+
+    /// The names and values, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        let mut rest = &*self.0;
+        std::iter::from_fn(move || {
+            let (name_length, value_length) = (length(&mut rest)?, length(&mut rest)?);
+            let (name, after) = rest.split_at_checked(name_length)?;
+            let (value, after) = after.split_at_checked(value_length)?;
+            rest = after;
+            Some((std::str::from_utf8(name).ok()?, value))
+        })
+    }
+
+    /// The value of the first header with this name.
+    pub fn get(&self, wanted: &HeaderName) -> Option<&[u8]> {
+        self.iter().find(|(name, _)| wanted == *name).map(|(_, value)| value)
+    }
+
+    /// The bytes that they take.
+    pub fn size(&self) -> usize {
+        self.0.len()
+    }
+}
+
+fn length(rest: &mut &[u8]) -> Option<usize> {
+    let (length, after) = rest.split_first_chunk::<2>()?;
+    *rest = after;
+    Some(u16::from_le_bytes(*length).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_copied_in_order_with_repeats() {
+        let mut headers = HeaderMap::new();
+        headers.append("accept", "a".parse().unwrap());
+        headers.append("x-empty", "".parse().unwrap());
+        headers.append("accept", http::HeaderValue::from_bytes(b"\xff").unwrap());
+        let copied = CapturedHeaders::new(&headers);
+        let all: Vec<_> = copied.iter().collect();
+        assert_eq!(all, [("accept", &b"a"[..]), ("accept", b"\xff"), ("x-empty", b"")]);
+        assert_eq!(copied.get(&http::header::ACCEPT), Some(&b"a"[..]));
+        assert_eq!(copied.get(&http::header::HOST), None);
+    }
+
+    #[test]
+    fn headers_beyond_16_kib_are_left_out() {
+        let mut headers = HeaderMap::new();
+        for _ in 0..10 {
+            headers.append("x-long", http::HeaderValue::from_bytes(&[b'x'; 4000]).unwrap());
+        }
+        headers.append("x-longer", http::HeaderValue::from_bytes(&[b'x'; 70_000]).unwrap());
+        let copied = CapturedHeaders::new(&headers);
+        assert_eq!(copied.iter().count(), 4);
+        assert!(copied.size() <= MOST);
+    }
+}
