@@ -15,6 +15,7 @@ mod prism;
 mod program;
 mod reference;
 mod report;
+mod sandboxes;
 mod single;
 mod work;
 mod wrk;
@@ -48,6 +49,9 @@ struct Scale {
     travellers: usize,
     /// When the memory is measured.
     memory_after: Duration,
+    /// How many sandboxes there are, and how many of them are active.
+    sandboxes: usize,
+    active: usize,
 }
 
 const FULL: Scale = Scale {
@@ -58,6 +62,8 @@ const FULL: Scale = Scale {
     many: 1_000_000,
     travellers: 200,
     memory_after: Duration::from_secs(10),
+    sandboxes: 1000,
+    active: 100,
 };
 const SHORT: Scale = Scale {
     rounds: 1,
@@ -67,6 +73,8 @@ const SHORT: Scale = Scale {
     many: 5000,
     travellers: 2,
     memory_after: Duration::ZERO,
+    sandboxes: 5,
+    active: 2,
 };
 
 struct Bench {
@@ -105,6 +113,7 @@ fn main() -> ExitCode {
     bench.by_size();
     bench.on_postgres();
     bench.memory();
+    bench.sandboxes();
     if whole {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
         report::write(&docs, &bench.lines, &machine()).expect("docs/performance.md can be written");
@@ -259,6 +268,18 @@ impl Bench {
         self.add(Line::ratio("GET /v3/pet/{id} on PostgreSQL, of pgbench -S", &reads, (0.50, 0.70)));
         let writes = postgres.writes(rounds, time);
         self.add(Line::ratio("POST /v3/pet on PostgreSQL, of pgbench", &writes, (0.60, 1.2)));
+        self.add(sandboxes::on_postgres(&self.runtime, postgres.program()));
+    }
+
+    fn sandboxes(&mut self) {
+        if !self.wants("sandbox") {
+            return;
+        }
+        let Scale { rounds, time, sandboxes, active, .. } = self.scale;
+        let scale = sandboxes::Scale { rounds, time, sandboxes, active };
+        for line in sandboxes::embedded(&self.runtime, &self.folder.join("sandboxes"), scale) {
+            self.add(line);
+        }
     }
 
     fn memory(&mut self) {

@@ -50,6 +50,10 @@ impl Postgres {
         Postgres { url, folder: run, program, pets }
     }
 
+    pub(crate) fn program(&self) -> &Program {
+        &self.program
+    }
+
     /// Reads of a pet next to reads of a row by its key.
     pub(crate) fn reads(&self, rounds: usize, time: Duration) -> Comparison {
         let requests = Requests::get(pet_paths(self.pets), api_key());

@@ -21,7 +21,12 @@ pub(crate) struct Program {
 impl Program {
     /// Starts it with these flags for its database.
     pub(crate) fn start(folder: &Path, flags: &[&str]) -> Self {
-        Program::run(&mut Command::new(executable()), folder, flags)
+        Program::start_with(folder, flags, &[])
+    }
+
+    /// The same with these environment variables.
+    pub(crate) fn start_with(folder: &Path, flags: &[&str], variables: &[(&str, &str)]) -> Self {
+        Program::run(Command::new(executable()).envs(variables.iter().copied()), folder, flags)
     }
 
     /// Starts it under a program that observes it.
@@ -38,6 +43,9 @@ impl Program {
             ["PETSTORE_CALLS_PER_HOUR", "TRAIN_CALLS_PER_HOUR", "TRAIN_UNPAID_HOLDS", "MUSEUM_CALLS_PER_HOUR"]
         {
             command.env(format!("TRIPTYCH_{limit}"), u32::MAX.to_string());
+        }
+        for limit in ["SANDBOXES_MOST", "SANDBOXES_PER_ADDRESS"] {
+            command.env(format!("TRIPTYCH_{limit}"), "2000");
         }
         let start = Instant::now();
         let running = testkit::Program::start(command);
