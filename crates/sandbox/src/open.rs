@@ -1,5 +1,7 @@
 //! The sandboxes that are open in this process.
 
+mod upkeep;
+
 use std::{
     collections::HashMap,
     sync::{
@@ -25,8 +27,8 @@ use crate::{
     fault::Rules,
     journal::{Journal, Recorder},
     name::Name,
-    registry::{REMEMBERED, unavailable},
-    store::{self, Sandbox, Status},
+    registry::unavailable,
+    store::{self, Sandbox},
 };
 
 /// How many calls of a sandbox can run at the same time.
@@ -34,15 +36,6 @@ const CALLS: u32 = 1000;
 
 /// How often the use of a sandbox is noted in the registry.
 const NOTED: Duration = Duration::from_secs(60);
-
-/// How often the changes of other processes are read, how old the view of the registry may be when a call starts, and how long a
-/// change waits until every process has seen it.
-const POLL: Duration = Duration::from_millis(200);
-const FRESH: Duration = Duration::from_millis(400);
-const SEEN: Duration = Duration::from_millis(500);
-
-/// How often idle sandboxes are closed, and expired ones deleted.
-const UPKEEP: Duration = Duration::from_secs(10);
 
 pub(crate) struct Opened {
     most: usize,
@@ -54,6 +47,8 @@ pub(crate) struct Opened {
     seen: AtomicU64,
     /// Wakes the background work when a sandbox was opened.
     first: tokio::sync::Notify,
+    /// How often a sandbox was taken out; changed while `all` is locked.
+    removals: AtomicU64,
 }
 
 /// A sandbox that is open.
@@ -114,6 +109,7 @@ impl Opened {
             view: tokio::sync::Mutex::default(),
             seen: AtomicU64::new(0),
             first: tokio::sync::Notify::new(),
+            removals: AtomicU64::new(0),
         }
     }
 
@@ -123,12 +119,6 @@ impl Opened {
 
     fn list(&self) -> Vec<Arc<OpenSandbox>> {
         self.all.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
-    }
-
-    /// Whether the changes of other processes were read a short time ago.
-    fn is_fresh(&self) -> bool {
-        let seen = self.seen.load(Ordering::Acquire);
-        seen > 0 && self.millis() - (seen - 1) < FRESH.as_millis() as u64
     }
 
     pub(crate) fn millis(&self) -> u64 {
@@ -144,7 +134,9 @@ impl Opened {
 
     /// Takes a sandbox out: no new call uses it.
     fn remove(&self, name: &Name) -> Option<Arc<OpenSandbox>> {
-        self.all.write().unwrap_or_else(PoisonError::into_inner).remove(name)
+        let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
+        self.removals.fetch_add(1, Ordering::Release);
+        all.remove(name)
     }
 
     pub(crate) async fn close_all(&self) {
@@ -226,11 +218,16 @@ impl OpenSandbox {
     /// Ends the background work and waits for the running calls.
     async fn close(&self) {
         self.closing.send_replace(true);
-        for service in self.open_services() {
-            service.stop.send_replace(true);
-        }
-        let _ = self.calls.acquire_many(CALLS).await;
+        let stop = || {
+            for service in self.open_services() {
+                service.stop.send_replace(true);
+            }
+        };
+        stop();
+        let _all = self.calls.acquire_many(CALLS).await;
         self.calls.close();
+        // Also those that a running call has opened meanwhile.
+        stop();
         for service in self.open_services() {
             let background = service.background.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(background) = background {
@@ -271,24 +268,36 @@ impl Sandboxes {
         let opened = &self.0.opened;
         let sandbox = match opened.find(name) {
             Some(sandbox) => sandbox,
-            None => {
-                let row = self.row(name).await?.ok_or_else(unknown)?;
-                self.make_room().await;
-                let parts = Parts {
-                    clock: Clock::adjustable(clock_state(&row)),
-                    controls: Controls::new(control_state(&row)),
-                    journal: self.0.journals.of(name, row.created_at),
-                    services: self.service_names(),
-                    now: opened.millis(),
-                };
-                let new = Arc::new(OpenSandbox::new(name, row, parts));
-                let mut all = opened.all.write().unwrap_or_else(PoisonError::into_inner);
-                opened.first.notify_one();
-                all.entry(name.clone()).or_insert(new).clone()
-            }
+            None => self.open_sandbox(name).await?,
         };
         self.note_use(&sandbox);
         Ok(sandbox)
+    }
+
+    async fn open_sandbox(&self, name: &Name) -> Result<Arc<OpenSandbox>> {
+        let opened = &self.0.opened;
+        loop {
+            self.make_room().await;
+            let removals = opened.removals.load(Ordering::Acquire);
+            let Some(row) = self.row(name).await? else {
+                self.0.journals.remove(name);
+                return Err(unknown());
+            };
+            let parts = Parts {
+                clock: Clock::adjustable(clock_state(&row)),
+                controls: Controls::new(control_state(&row)),
+                journal: self.0.journals.of(name, row.created_at),
+                services: self.service_names(),
+                now: opened.millis(),
+            };
+            let new = Arc::new(OpenSandbox::new(name, row, parts));
+            let mut all = opened.all.write().unwrap_or_else(PoisonError::into_inner);
+            // One that was deleted since its row was read must not be opened: that would make its databases again.
+            if opened.removals.load(Ordering::Acquire) == removals {
+                opened.first.notify_one();
+                return Ok(all.entry(name.clone()).or_insert(new).clone());
+            }
+        }
     }
 
     pub(crate) fn service_names(&self) -> Vec<&'static str> {
@@ -321,7 +330,20 @@ impl Sandboxes {
         }
     }
 
-    /// A service of a sandbox, opened if it is not yet.
+    /// A service of a sandbox for a call without a permit: it opens none while the sandbox is closed, whose databases may be deleted then.
+    pub(crate) async fn service_of<'s>(
+        &self,
+        sandbox: &'s OpenSandbox,
+        at: usize,
+    ) -> Result<&'s OpenService> {
+        let _permit = match sandbox.services[at].get() {
+            Some(service) => return Ok(service),
+            None => sandbox.enter()?,
+        };
+        self.service(sandbox, at).await
+    }
+
+    /// A service of a sandbox, opened if it is not yet. The caller has a permit.
     pub(crate) async fn service<'s>(&self, sandbox: &'s OpenSandbox, at: usize) -> Result<&'s OpenService> {
         sandbox.services[at].get_or_try_init(|| self.open_service(sandbox, at)).await
     }
@@ -352,114 +374,6 @@ impl Sandboxes {
         if open.len() >= opened.most {
             open.sort_by_key(|sandbox| sandbox.used.load(Ordering::Relaxed));
             opened.close(&open[0].name).await;
-        }
-    }
-
-    /// Sees the changes of other processes, if the last look was too long ago.
-    pub(crate) async fn refresh(&self) -> Result<(), db::Error> {
-        if !self.0.registry.is_shared() {
-            return Ok(());
-        }
-        if self.0.opened.is_fresh() {
-            return Ok(());
-        }
-        let mut view = self.0.opened.view.lock().await;
-        if self.0.opened.is_fresh() { Ok(()) } else { self.look(&mut view).await }
-    }
-
-    /// Reads the changes since the last look.
-    async fn look(&self, view: &mut i64) -> Result<(), db::Error> {
-        let (began, last) = (self.0.opened.millis(), *view);
-        let forgotten = u64::try_from(REMEMBERED.as_millis()).unwrap_or(u64::MAX);
-        if began.saturating_sub(self.0.opened.seen.load(Ordering::Acquire)) >= forgotten {
-            self.0.opened.close_all().await;
-            self.0.journals.close_all();
-        }
-        let (version, changed) = self
-            .0
-            .registry
-            .snapshot(move |tx| {
-                let version = store::version(tx)?;
-                let changed = if version > last { store::changed_after(tx, last)? } else { Vec::new() };
-                Ok::<_, db::Error>((version, changed))
-            })
-            .await?;
-        for row in changed {
-            self.changed(row);
-        }
-        *view = version;
-        self.0.opened.seen.store(began + 1, Ordering::Release);
-        Ok(())
-    }
-
-    /// Takes over the changed row of a sandbox, if it is open.
-    pub(crate) fn changed(&self, row: Sandbox) {
-        if row.status == Status::Root {
-            if let Some(root) = self.0.root.get() {
-                root.apply(row);
-            }
-            return;
-        }
-        let Some(name) = Name::new(&row.name) else { return };
-        if row.status != Status::Ready {
-            self.0.journals.remove(&name);
-        }
-        let Some(sandbox) = self.0.opened.find(&name) else { return };
-        // One that was deleted and created again is another sandbox.
-        if row.status == Status::Ready && row.created_at == sandbox.row().created_at {
-            return sandbox.apply(row);
-        }
-        if let Some(sandbox) = self.0.opened.remove(&name) {
-            tokio::spawn(async move { sandbox.close().await });
-        }
-    }
-
-    /// Waits until every other process has seen a change.
-    pub(crate) async fn wait_for_other_processes(&self) {
-        if self.0.registry.is_shared() {
-            self.wait(SEEN).await;
-        }
-    }
-
-    pub(crate) async fn wait(&self, time: Duration) {
-        let now = self.0.clock.now();
-        self.0.clock.wait_until(now.checked_add(time).unwrap_or(now)).await;
-    }
-
-    /// Sees the changes of other processes, closes idle sandboxes, and deletes expired ones.
-    pub(crate) async fn keep_up(&self) {
-        let mut next_upkeep = Instant::now();
-        loop {
-            let in_use = self.0.root.get().is_some() || !self.0.opened.list().is_empty();
-            let shared = self.0.registry.is_shared() && in_use;
-            tokio::select! {
-                () = self.wait(if shared { POLL } else { UPKEEP }) => {}
-                () = self.0.opened.first.notified(), if !shared => {}
-            }
-            if shared {
-                let mut view = self.0.opened.view.lock().await;
-                if let Err(error) = self.look(&mut view).await {
-                    tracing::warn!(%error, "the registry of sandboxes cannot be read");
-                }
-            }
-            if next_upkeep <= Instant::now() {
-                next_upkeep = Instant::now() + UPKEEP;
-                self.close_idle().await;
-                self.0.journals.free_memory(|name| self.find(name).is_some());
-                if let Err(error) = self.delete_expired().await {
-                    tracing::warn!(%error, "expired sandboxes cannot be deleted");
-                }
-            }
-        }
-    }
-
-    async fn close_idle(&self) {
-        let now = self.0.opened.millis();
-        let idle = u64::try_from(self.0.setup.limits.idle.as_millis()).unwrap_or(u64::MAX);
-        for sandbox in self.0.opened.list() {
-            if now.saturating_sub(sandbox.used.load(Ordering::Relaxed)) >= idle {
-                self.0.opened.close(&sandbox.name).await;
-            }
         }
     }
 }

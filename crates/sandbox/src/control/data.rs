@@ -39,7 +39,7 @@ impl Sandboxes {
     pub(super) async fn data(&self, sandbox: &OpenSandbox) -> Result<Vec<(Db, &'static [&'static str])>> {
         let services = self.0.setup.services.iter().enumerate();
         let data = services.map(|(at, setup)| async move {
-            let db = self.service(sandbox, at).await?.instance.db.clone();
+            let db = self.service_of(sandbox, at).await?.instance.db.clone();
             Ok((db, setup.service.description().data_tables))
         });
         all_of(data).await
@@ -79,7 +79,7 @@ pub(super) async fn list_snapshots(
     Controller(sandbox): Controller,
     State(control): State<Control>,
 ) -> Result<Reply<Snapshots>> {
-    let service = control.sandboxes.service(&sandbox, 0).await?;
+    let service = control.sandboxes.service_of(&sandbox, 0).await?;
     let names = service.instance.db.copies().await?;
     let snapshots = names.into_iter().filter(|name| name != SEED).map(|name| Snapshot { name }).collect();
     Ok(Reply(Snapshots { snapshots }))

@@ -178,7 +178,7 @@ impl Control {
     async fn deliveries(&self, sandbox: &OpenSandbox, entry: &Entry) -> Result<Vec<RecordedDelivery>> {
         let at = self.sandboxes.position(entry.service);
         let Some(at) = at.filter(|_| !entry.events.is_empty()) else { return Ok(Vec::new()) };
-        let db = &self.sandboxes.service(sandbox, at).await?.instance.db;
+        let db = &self.sandboxes.service_of(sandbox, at).await?.instance.db;
         let found = self.sandboxes.0.setup.services[at].service.deliveries(db, &entry.events).await?;
         let shown = |delivery: service::Delivery| {
             let service::Delivery { event, subscription, status, attempts } = delivery;

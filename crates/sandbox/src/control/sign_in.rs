@@ -150,7 +150,7 @@ pub(super) async fn rotate_keys(
     // Making a key takes some time of a core, so that keys are made one after the other.
     let _one_at_a_time = control.sandboxes.0.key_rotation.lock().await;
     for (at, setup) in control.sandboxes.0.setup.services.iter().enumerate() {
-        let service = control.sandboxes.service(&sandbox, at).await?;
+        let service = control.sandboxes.service_of(&sandbox, at).await?;
         let rotated = setup.service.description().rotate_keys(&service.instance, old).await;
         rotated.map_err(Problem::internal)?;
     }

@@ -8,6 +8,7 @@ mod fixture;
 mod isolation;
 mod journal;
 mod lifecycle;
+mod load;
 mod root;
 mod state;
 mod template;
