@@ -19,7 +19,7 @@ const MOST_TEXT_BYTES: usize = 4 << 10;
 const MOST_EVENTS: usize = 100;
 
 /// A call that was answered, or whose connection was closed.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct NewCall<'a> {
     pub service: &'static str,
     /// The `operationId`; none for pages, documents, and paths that do not exist.
@@ -51,9 +51,9 @@ pub struct NewCall<'a> {
 }
 
 /// The headers of a message, and the beginning of its body.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Message<'a> {
-    pub headers: &'a CapturedHeaders,
+    pub headers: CapturedHeaders,
     /// At least the first [`MOST_BODY_BYTES`](super::MOST_BODY_BYTES) of the body.
     pub body: &'a [u8],
     /// The length of the whole body.
@@ -90,7 +90,8 @@ pub struct Entry {
 }
 
 impl Entry {
-    pub(super) fn new(call: &NewCall<'_>) -> Self {
+    pub(super) fn new(call: NewCall<'_>) -> Self {
+        let (body, answer_body) = (KeptBody::new(&call.request), KeptBody::new(&call.answer));
         Entry {
             number: 0,
             service: call.service,
@@ -105,11 +106,11 @@ impl Entry {
             method: call.method.clone(),
             path: cut(call.path),
             query: call.query.map(cut),
-            headers: Headers::new(call.request.headers),
-            body: KeptBody::new(&call.request),
+            headers: Headers(call.request.headers),
+            body,
             status: call.status,
-            answer_headers: Headers::new(call.answer.headers),
-            answer_body: KeptBody::new(&call.answer),
+            answer_headers: Headers(call.answer.headers),
+            answer_body,
             problem: call.problem,
             fault: call.fault,
             aborted: call.aborted,

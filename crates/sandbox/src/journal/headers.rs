@@ -5,13 +5,9 @@ use web::{observe::CapturedHeaders, redact};
 
 /// Headers as they came. Secrets are redacted when they are read, as that takes longer than to record a call may take.
 #[derive(Default)]
-pub(super) struct Headers(CapturedHeaders);
+pub(super) struct Headers(pub(super) CapturedHeaders);
 
 impl Headers {
-    pub(super) fn new(headers: &CapturedHeaders) -> Self {
-        Headers(headers.clone())
-    }
-
     /// The names and values, with secrets redacted.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, String)> {
         self.0.iter().filter_map(|(name, value)| {

@@ -58,7 +58,7 @@ impl Journal {
 
     /// Adds a call, and returns its number. The lock is held for a few pointer operations, here and by readers, so that a call
     /// does not wait.
-    pub fn record(&self, call: &NewCall<'_>) -> u64 {
+    pub fn record(&self, call: NewCall<'_>) -> u64 {
         let entry = Entry::new(call);
         let (number, dropped) = self.ring().push(entry);
         // A follower that comes after this check finds the entry in the ring.

@@ -1,6 +1,6 @@
 //! Calls that the edge has observed.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use web::observe::{CapturedBody, CapturedHeaders, Observed, Observer};
 
@@ -21,18 +21,13 @@ impl Recorder {
 }
 
 impl Observer for Recorder {
-    fn observed(&self, call: Observed) {
-        self.journal.record(&NewCall::of(&call, self.service, &self.path_prefix));
-    }
-}
-
-impl<'a> NewCall<'a> {
-    /// A call that the edge has observed.
-    pub fn of(call: &'a Observed, service: &'static str, path_prefix: &str) -> Self {
+    fn observed(&self, mut call: Observed) {
+        let request_headers = std::mem::take(&mut call.request.headers);
+        let answer_headers = call.answer.as_mut().map(|answer| std::mem::take(&mut answer.headers));
         let (request, answer) = (&call.request, call.answer.as_ref());
         let path = request.target.path();
-        NewCall {
-            service,
+        self.journal.record(NewCall {
+            service: self.service,
             operation: call.operation_id.as_ref(),
             request_id: &call.id,
             time: call.started_at,
@@ -42,24 +37,20 @@ impl<'a> NewCall<'a> {
             address: call.client_ip,
             version: request.version,
             method: &request.method,
-            path: path.strip_prefix(path_prefix).unwrap_or(path),
+            path: path.strip_prefix(&*self.path_prefix).unwrap_or(path),
             query: request.target.query(),
-            request: message(&request.headers, &request.body),
+            request: message(request_headers, Some(&request.body)),
             status: answer.map(|answer| answer.status),
-            answer: answer.map_or_else(no_message, |answer| message(&answer.headers, &answer.body)),
+            answer: message(answer_headers.unwrap_or_default(), answer.map(|answer| &answer.body)),
             problem: call.problem.as_ref().map(|problem| problem.kind().name),
             fault: call.fault,
             aborted: call.aborted,
             events: &call.events,
-        }
+        });
     }
 }
 
-fn message<'a>(headers: &'a CapturedHeaders, body: &'a CapturedBody) -> Message<'a> {
-    Message { headers, body: &body.first, length: body.length }
-}
-
-fn no_message<'a>() -> Message<'a> {
-    static NO_HEADERS: LazyLock<CapturedHeaders> = LazyLock::new(CapturedHeaders::default);
-    Message { headers: &NO_HEADERS, body: &[], length: 0 }
+fn message(headers: CapturedHeaders, body: Option<&CapturedBody>) -> Message<'_> {
+    let (body, length) = body.map_or((&[][..], 0), |body| (&*body.first, body.length));
+    Message { headers, body, length }
 }

@@ -60,11 +60,11 @@ fn command(request: &Request<Vec<u8>>, base_url: &str) -> String {
     let journal = journal();
     let number = with_call(|call| {
         let (body, length) = (request.body().as_slice(), request.body().len() as u64);
-        journal.record(&NewCall {
+        journal.record(NewCall {
             method: request.method(),
             path: request.uri().path(),
             query: request.uri().query(),
-            request: Message { headers: &CapturedHeaders::new(request.headers()), body, length },
+            request: Message { headers: CapturedHeaders::new(request.headers()), body, length },
             ..call
         })
     });

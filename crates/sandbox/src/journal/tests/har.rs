@@ -132,18 +132,24 @@ fn archive_has_the_structure_of_the_specification() {
     let (none, binary) = (CapturedHeaders::default(), [0xff_u8; 20]);
     record(&journal);
     with_call(|call| {
-        let empty = Message { headers: &none, body: b"", length: 0 };
-        let binary = Message { headers: &none, body: &binary, length: 20 };
+        let empty = Message { headers: none.clone(), body: b"", length: 0 };
+        let binary = Message { headers: none.clone(), body: &binary, length: 20 };
         let version = Version::HTTP_2;
-        journal.record(&NewCall {
-            request: empty,
+        journal.record(NewCall {
+            request: empty.clone(),
             answer: empty,
             status: None,
             query: None,
             problem: None,
             ..call
         });
-        journal.record(&NewCall { request: binary, answer: binary, query: Some("%ff&&="), version, ..call });
+        journal.record(NewCall {
+            request: binary.clone(),
+            answer: binary,
+            query: Some("%ff&&="),
+            version,
+            ..call
+        });
     });
     let entries = journal.list(&Filter::default());
     let archive = serde_json::to_value(har(entries.iter().map(|entry| &**entry), base_url)).unwrap();
@@ -164,8 +170,8 @@ fn archive_has_the_calls_in_order_with_their_contents() {
     let binary = vec![0xff_u8; 20_000];
     with_call(|call| {
         let none = CapturedHeaders::default();
-        let cut = Message { headers: &none, body: &binary, length: 20_000 };
-        journal.record(&NewCall { status: None, request: cut, answer: cut, ..call });
+        let cut = Message { headers: none.clone(), body: &binary, length: 20_000 };
+        journal.record(NewCall { status: None, request: cut.clone(), answer: cut, ..call });
     });
     let entries = journal.list(&Filter::default());
     let archive = serde_json::to_value(har(entries.iter().map(|entry| &**entry), base_url)).unwrap();

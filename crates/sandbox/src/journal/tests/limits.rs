@@ -8,7 +8,7 @@ fn record_large(journal: &Journal, bytes: usize) -> u64 {
     with_call(|call| {
         let request = Message { body: &body, length: bytes as u64, ..call.request };
         let answer = Message { body: &body, length: bytes as u64, ..call.answer };
-        journal.record(&NewCall { request, answer, ..call })
+        journal.record(NewCall { request, answer, ..call })
     })
 }
 
@@ -50,11 +50,11 @@ fn entry_of_an_extreme_call_is_bounded() {
     let many = CapturedHeaders::new(&many);
     let ids = vec![uuid::Uuid::nil(); 1000];
     let number = with_call(|call| {
-        let request = Message { headers: &many, body: long.as_bytes(), length: u64::MAX };
-        let answer = Message { headers: &many, body: long.as_bytes(), length: 0 };
+        let request = Message { headers: many.clone(), body: long.as_bytes(), length: u64::MAX };
+        let answer = Message { headers: many.clone(), body: long.as_bytes(), length: 0 };
         let (path, query) = (long.as_str(), Some(long.as_str()));
         let (user, client) = (Some(path), Some(path));
-        journal.record(&NewCall { request, answer, path, query, user, client, events: &ids, ..call })
+        journal.record(NewCall { request, answer, path, query, user, client, events: &ids, ..call })
     });
     let entry = journal.get(number).unwrap();
     assert!(entry.size() < 96 << 10, "{}", entry.size());

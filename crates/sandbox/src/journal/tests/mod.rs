@@ -40,9 +40,9 @@ fn with_call<R>(use_call: impl FnOnce(NewCall<'_>) -> R) -> R {
         method: &Method::POST,
         path: "/v3/pet",
         query: Some("dry=1"),
-        request: Message { headers: &request, body: br#"{"name": "doggie"}"#, length: 18 },
+        request: Message { headers: request, body: br#"{"name": "doggie"}"#, length: 18 },
         status: Some(StatusCode::CONFLICT),
-        answer: Message { headers: &answer, body: b"{}", length: 2 },
+        answer: Message { headers: answer, body: b"{}", length: 2 },
         problem: Some("conflict"),
         fault: None,
         aborted: false,
@@ -52,7 +52,7 @@ fn with_call<R>(use_call: impl FnOnce(NewCall<'_>) -> R) -> R {
 
 /// Records the call, and returns its number.
 fn record(journal: &Journal) -> u64 {
-    with_call(|call| journal.record(&call))
+    with_call(|call| journal.record(call))
 }
 
 fn numbers(entries: &[Arc<Entry>]) -> Vec<u64> {
