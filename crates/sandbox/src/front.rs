@@ -12,6 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::{FutureExt, future::BoxFuture};
+use http::Method;
 use http_body::{Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 use web::{Answer, App, RequestContext, Result};
@@ -68,13 +69,17 @@ impl Front {
     async fn in_sandbox(&self, name: Option<Name>, request: Request) -> Result<Response> {
         let name = name.ok_or_else(unknown)?;
         let sandbox = self.sandboxes.get(&name).await?;
-        let permit = sandbox.enter()?;
         if is_control(&sandbox, &request) {
             let control = self.control(&sandbox).await;
-            // The call may delete the sandbox, which waits for all calls and closes its databases.
-            drop((permit, sandbox));
-            return Ok(control.answer(without_prefix(request, &name)).await);
+            let request = without_prefix(request, &name);
+            // A deletion waits for all other calls. A call that follows the journal ends when the sandbox is closed.
+            let is_waited_for = request.method() != Method::DELETE || request.uri().path().len() > 1;
+            let is_waited_for = is_waited_for && !request.uri().path().ends_with("/events");
+            let _permit = is_waited_for.then(|| sandbox.enter_control()).transpose()?;
+            drop(sandbox);
+            return Ok(control.answer(request).await);
         }
+        let permit = sandbox.enter()?;
         let response = self.call(&sandbox, request).await?;
         Ok(with_permit(response, permit))
     }

@@ -106,6 +106,7 @@ impl FaultGate {
         let (delay, status, does_work) = (decision.delay, decision.status.clone(), decision.does_work());
         *self.decision.lock().unwrap_or_else(PoisonError::into_inner) = Some(decision);
         if delay > Duration::ZERO {
+            let _permit = self.sandbox.wait_on_purpose()?;
             tokio::select! {
                 () = self.sandboxes.wait(delay) => {}
                 () = self.sandbox.closing() => {

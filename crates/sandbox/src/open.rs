@@ -14,7 +14,7 @@ use std::{
 use futures_util::FutureExt;
 use service::Instance;
 use tokio::{
-    sync::{OnceCell, OwnedSemaphorePermit, Semaphore, watch},
+    sync::{OnceCell, OwnedSemaphorePermit, Semaphore, TryAcquireError, watch},
     task::JoinHandle,
 };
 use web::{
@@ -33,6 +33,15 @@ use crate::{
 
 /// How many calls of a sandbox can run at the same time.
 const CALLS: u32 = 1000;
+
+/// How many calls of its controls can run at the same time.
+const CONTROL_CALLS: u32 = 50;
+
+/// How many of its calls can wait on purpose.
+const DELAYED: usize = 200;
+
+/// For how long a sandbox that is deleted waits for its running calls.
+const CLOSING: Duration = Duration::from_secs(5);
 
 /// How often the use of a sandbox is noted in the registry.
 const NOTED: Duration = Duration::from_secs(60);
@@ -67,6 +76,8 @@ pub(crate) struct OpenSandbox {
     /// Set when it is closed.
     closing: watch::Sender<bool>,
     calls: Arc<Semaphore>,
+    control_calls: Arc<Semaphore>,
+    delayed: Arc<Semaphore>,
     services: Vec<OnceCell<OpenService>>,
     pub(crate) control: OnceCell<App>,
     /// When it was last used, and when that was last noted, in milliseconds since the start.
@@ -133,7 +144,7 @@ impl Opened {
     }
 
     /// Takes a sandbox out: no new call uses it.
-    fn remove(&self, name: &Name) -> Option<Arc<OpenSandbox>> {
+    pub(crate) fn remove(&self, name: &Name) -> Option<Arc<OpenSandbox>> {
         let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
         self.removals.fetch_add(1, Ordering::Release);
         all.remove(name)
@@ -162,6 +173,8 @@ impl OpenSandbox {
             path,
             row: RwLock::new(Arc::new(row)),
             calls: Arc::new(Semaphore::new(CALLS as usize)),
+            control_calls: Arc::new(Semaphore::new(CONTROL_CALLS as usize)),
+            delayed: Arc::new(Semaphore::new(DELAYED)),
             services: parts.services.iter().map(|_| OnceCell::new()).collect(),
             control: OnceCell::new(),
             used: AtomicU64::new(parts.now),
@@ -204,10 +217,23 @@ impl OpenSandbox {
 
     /// A permit for a call.
     pub(crate) fn enter(&self) -> Result<OwnedSemaphorePermit> {
-        self.calls.clone().try_acquire_owned().map_err(|_| {
-            Problem::new(&UNAVAILABLE, "Too many calls of this sandbox are running. Try again in a moment.")
-                .retry_after(1)
-        })
+        permit(&self.calls, "Too many calls of this sandbox are running. Try again in a moment.")
+    }
+
+    /// A permit for a call of a control: calls of the services cannot take it.
+    pub(crate) fn enter_control(&self) -> Result<OwnedSemaphorePermit> {
+        permit(&self.control_calls, "Too many controls of this sandbox are running. Try again in a moment.")
+    }
+
+    /// A permit for a call that waits on purpose.
+    pub(crate) fn wait_on_purpose(&self) -> Result<OwnedSemaphorePermit> {
+        permit(&self.delayed, "Too many calls of this sandbox wait on purpose. Try again later.")
+    }
+
+    /// Whether no call runs.
+    fn is_idle(&self) -> bool {
+        self.calls.available_permits() == CALLS as usize
+            && self.control_calls.available_permits() == CONTROL_CALLS as usize
     }
 
     /// The services that are open.
@@ -216,7 +242,7 @@ impl OpenSandbox {
     }
 
     /// Ends the background work and waits for the running calls.
-    async fn close(&self) {
+    pub(crate) async fn close(&self) {
         self.closing.send_replace(true);
         let stop = || {
             for service in self.open_services() {
@@ -224,8 +250,13 @@ impl OpenSandbox {
             }
         };
         stop();
-        let _all = self.calls.acquire_many(CALLS).await;
+        // A client that reads or sends slowly cannot hold up the closing for long.
+        let ended = async {
+            tokio::join!(self.calls.acquire_many(CALLS), self.control_calls.acquire_many(CONTROL_CALLS))
+        };
+        let _all = tokio::time::timeout(CLOSING, ended).await;
         self.calls.close();
+        self.control_calls.close();
         // Also those that a running call has opened meanwhile.
         stop();
         for service in self.open_services() {
@@ -235,6 +266,13 @@ impl OpenSandbox {
             }
         }
     }
+}
+
+fn permit(semaphore: &Arc<Semaphore>, too_many: &'static str) -> Result<OwnedSemaphorePermit> {
+    semaphore.clone().try_acquire_owned().map_err(|error| match error {
+        TryAcquireError::Closed => unknown(),
+        TryAcquireError::NoPermits => Problem::new(&UNAVAILABLE, too_many).retry_after(1),
+    })
 }
 
 pub(crate) fn clock_state(row: &Sandbox) -> ClockState {
@@ -277,12 +315,14 @@ impl Sandboxes {
     async fn open_sandbox(&self, name: &Name) -> Result<Arc<OpenSandbox>> {
         let opened = &self.0.opened;
         loop {
-            self.make_room().await;
             let removals = opened.removals.load(Ordering::Acquire);
             let Some(row) = self.row(name).await? else {
                 self.0.journals.remove(name);
                 return Err(unknown());
             };
+            if self.make_room()? {
+                continue;
+            }
             let parts = Parts {
                 clock: Clock::adjustable(clock_state(&row)),
                 controls: Controls::new(control_state(&row)),
@@ -367,13 +407,26 @@ impl Sandboxes {
         Ok(OpenService { app, instance, stop, background: Mutex::new(Some(background)) })
     }
 
-    /// Closes the sandbox that was not used for the longest time, if as many are open as can be.
-    async fn make_room(&self) {
+    /// Closes the idle sandbox that was not used for the longest time, if as many are open as can be. Tells whether one was closed.
+    fn make_room(&self) -> Result<bool> {
         let opened = &self.0.opened;
-        let mut open = opened.list();
-        if open.len() >= opened.most {
-            open.sort_by_key(|sandbox| sandbox.used.load(Ordering::Relaxed));
-            opened.close(&open[0].name).await;
+        let open = opened.list();
+        if open.len() < opened.most {
+            return Ok(false);
+        }
+        let idle = open.iter().filter(|sandbox| sandbox.is_idle());
+        let oldest = idle.min_by_key(|sandbox| sandbox.used.load(Ordering::Relaxed)).ok_or_else(|| {
+            Problem::new(&UNAVAILABLE, "As many sandboxes as can be open are in use. Try again in a moment.")
+                .retry_after(1)
+        })?;
+        self.close_in_background(&oldest.name);
+        Ok(true)
+    }
+
+    /// Takes a sandbox out, and closes it after its running calls, without waiting for them.
+    pub(crate) fn close_in_background(&self, name: &Name) {
+        if let Some(sandbox) = self.0.opened.remove(name) {
+            tokio::spawn(async move { sandbox.close().await });
         }
     }
 }

@@ -1,12 +1,12 @@
 //! The registry: creates, lists and deletes sandboxes.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Timestamp, Unit};
 use web::{Problem, Result, problem::UNAVAILABLE};
 
 use crate::{
     Sandboxes,
     name::Name,
-    store::{self, Inserted, NewSandbox, Sandbox, Status},
+    store::{self, Inserted, Key, NewSandbox, Sandbox, Status},
     token,
 };
 
@@ -46,7 +46,9 @@ impl Sandboxes {
         self.prepare_template().await.map_err(failed)?;
         let control_token = token::new(&self.0.setup.random);
         let new = NewSandbox { name: name.clone(), token_hash: token::hash(&control_token), class, creator };
-        let now = self.0.clock.now();
+        // In the precision of the database.
+        let now = self.0.clock.now().round(Unit::Microsecond).unwrap_or_else(|_| self.0.clock.now());
+        let key = Key { name: name.to_string(), created_at: now };
         let limits = store::Limits {
             most: self.0.setup.limits.most.into(),
             per_address: self.0.setup.limits.per_address.into(),
@@ -58,14 +60,15 @@ impl Sandboxes {
             Inserted::TooMany => return Err(CreateError::TooMany),
             Inserted::TooManyOfAddress => return Err(CreateError::TooManyOfAddress),
         }
+        // An earlier sandbox of this name may still be closing.
+        self.close_in_background(name);
         if let Err(cause) = self.copy_template(name).await {
             // Another process may have deleted it, if this one could not note its use for long.
             self.forget_template().await;
-            self.finish_removal(name.as_str()).await;
+            self.finish_removal(&key).await;
             return Err(failed(cause));
         }
-        let ready = name.to_string();
-        self.0.registry.write(move |tx| store::set_status(tx, &ready, Status::Ready)).await?;
+        self.0.registry.write(move |tx| store::set_ready(tx, &key)).await?;
         let created = self.row(name).await?;
         created.map(|row| (row, control_token)).ok_or(CreateError::Taken)
     }
@@ -82,39 +85,48 @@ impl Sandboxes {
         row.used_at.checked_add(self.0.setup.limits.lifetime).unwrap_or(Timestamp::MAX)
     }
 
-    /// Deletes a sandbox with its data; `false` when there is none.
-    pub(crate) async fn delete(&self, name: &Name) -> Result<bool> {
-        let row = name.to_string();
-        let found = self.0.registry.write(move |tx| store::set_status(tx, &row, Status::Deleting)).await?;
-        if found {
-            self.finish_removal(name.as_str()).await;
+    /// Deletes a sandbox with its data; `false` when there is none, or when it is being deleted already.
+    pub(crate) async fn delete(&self, name: &Name) -> Result<bool, db::Error> {
+        self.delete_unused(name.as_str(), None).await
+    }
+
+    /// The same for a sandbox that was not used since a time.
+    async fn delete_unused(&self, name: &str, since: Option<Timestamp>) -> Result<bool, db::Error> {
+        let (row, now) = (name.to_owned(), self.0.clock.now());
+        let removed = self.0.registry.write(move |tx| store::set_deleting(tx, &row, since, now)).await?;
+        match removed {
+            Some(key) => self.finish_removal(&key).await,
+            None => return Ok(false),
         }
-        Ok(found)
+        Ok(true)
     }
 
     /// Deletes the data of a sandbox that is marked as being deleted, and then its row. What fails is tried again later.
-    async fn finish_removal(&self, name: &str) {
-        if let Some(name) = Name::new(name) {
+    async fn finish_removal(&self, key: &Key) {
+        if let Some(name) = Name::new(&key.name) {
             self.0.opened.close(&name).await;
             self.0.journals.remove(&name);
         }
         self.wait_for_other_processes().await;
-        let group = name.to_owned();
-        let removed = self.blocking(move |sandboxes| {
-            sandboxes.0.setup.databases.group(&group).and_then(|group| group.remove_group())
-        });
-        let removed = match removed.await {
-            Ok(()) => {
-                let name = name.to_owned();
-                let deleted =
-                    self.0.registry.write(move |tx| store::set_status(tx, &name, Status::Deleted)).await;
-                deleted.map(drop).map_err(|error: db::Error| error.to_string())
-            }
-            Err(error) => Err(error),
-        };
-        if let Err(error) = removed {
-            tracing::warn!(sandbox = name, error, "a sandbox could not be deleted; this is tried again");
+        if let Err(error) = self.remove_data(key).await {
+            tracing::warn!(sandbox = key.name, error, "a sandbox could not be deleted; this is tried again");
         }
+    }
+
+    async fn remove_data(&self, key: &Key) -> Result<(), String> {
+        let text = |error: db::Error| error.to_string();
+        let asked = key.clone();
+        // Another process, or an earlier try, may have finished, and another sandbox may have the name now.
+        if !self.0.registry.read(move |tx| store::is_removed(tx, &asked)).await.map_err(text)? {
+            return Ok(());
+        }
+        let group = key.name.clone();
+        self.blocking(move |sandboxes| {
+            sandboxes.0.setup.databases.group(&group).and_then(|group| group.remove_group())
+        })
+        .await?;
+        let deleted = key.clone();
+        self.0.registry.write(move |tx| store::set_deleted(tx, &deleted)).await.map_err(text)
     }
 
     /// Deletes the sandboxes that were not used for their lifetime, and finishes what a stopped process has left.
@@ -124,14 +136,11 @@ impl Sandboxes {
         let (unused, unfinished) = (before(self.0.setup.limits.lifetime), before(UNFINISHED));
         let expired = self.0.registry.read(move |tx| store::unused_since(tx, unused, BATCH)).await?;
         for name in expired {
-            let row = name.clone();
-            if self.0.registry.write(move |tx| store::expire(tx, &row, unused)).await? {
-                self.finish_removal(&name).await;
-            }
+            self.delete_unused(&name, Some(unused)).await?;
         }
         let left = self.0.registry.read(move |tx| store::unfinished(tx, unfinished, BATCH)).await?;
-        for name in left {
-            self.finish_removal(&name).await;
+        for key in left {
+            self.finish_removal(&key).await;
         }
         // The use of a sandbox is noted before it is deleted.
         let forgotten = before(self.0.setup.limits.lifetime.max(REMEMBERED) * 2);

@@ -19,16 +19,6 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    fn word(self) -> &'static str {
-        match self {
-            Status::Creating => "creating",
-            Status::Ready => "ready",
-            Status::Deleting => "deleting",
-            Status::Deleted => "deleted",
-            Status::Root => "root",
-        }
-    }
-
     fn from_word(word: &str) -> Self {
         match word {
             "creating" => Status::Creating,
@@ -205,17 +195,66 @@ pub(crate) fn changed_after(tx: &mut Tx<'_>, version: i64) -> Result<Vec<Sandbox
     tx.rows(select!("WHERE version > $1 ORDER BY version"), &[version.into()], sandbox)
 }
 
-/// Sets the status; `false` when there is no such sandbox.
-pub(crate) fn set_status(tx: &mut WriteTx<'_>, name: &str, status: Status) -> Result<bool, Error> {
+/// One sandbox: another one may get its name after it was deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) name: String,
+    pub(crate) created_at: Timestamp,
+}
+
+fn key(row: &Row<'_>) -> Result<Key, Error> {
+    Ok(Key { name: row.get(0)?, created_at: row.get(1)? })
+}
+
+/// Marks a sandbox that was created as ready; `false` when it was deleted meanwhile.
+pub(crate) fn set_ready(tx: &mut WriteTx<'_>, key: &Key) -> Result<bool, Error> {
     let version = next_version(tx)?;
     let changed = tx.execute(
-        "UPDATE sandbox SET status = $2, version = $3 WHERE name = $1 AND status <> 'root'",
-        &[name.into(), status.word().into(), version.into()],
+        "UPDATE sandbox SET status = 'ready', version = $3
+         WHERE name = $1 AND created_at = $2 AND status = 'creating'",
+        &[key.name.as_str().into(), key.created_at.into(), version.into()],
     )?;
-    if status == Status::Deleted {
-        forget_counts(tx, name)?;
-    }
     Ok(changed == 1)
+}
+
+/// Marks a sandbox as being deleted; `None` when there is none, or when it is being deleted already.
+pub(crate) fn set_deleting(
+    tx: &mut WriteTx<'_>,
+    name: &str,
+    unused_since: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<Option<Key>, Error> {
+    let version = next_version(tx)?;
+    tx.row(
+        "UPDATE sandbox SET status = 'deleting', used_at = $4, version = $3
+         WHERE name = $1 AND status = 'ready' AND used_at <= $2 RETURNING name, created_at",
+        &[name.into(), unused_since.unwrap_or(now).into(), version.into(), now.into()],
+        key,
+    )
+}
+
+/// Whether the data of a sandbox is to be removed: it is being deleted, or its creation has failed.
+pub(crate) fn is_removed(tx: &mut Tx<'_>, key: &Key) -> Result<bool, Error> {
+    let found = tx.row(
+        "SELECT 1 FROM sandbox WHERE name = $1 AND created_at = $2 AND status IN ('creating', 'deleting')",
+        &[key.name.as_str().into(), key.created_at.into()],
+        |_| Ok(()),
+    )?;
+    Ok(found.is_some())
+}
+
+/// Marks a sandbox whose data was removed as deleted.
+pub(crate) fn set_deleted(tx: &mut WriteTx<'_>, key: &Key) -> Result<(), Error> {
+    let version = next_version(tx)?;
+    let changed = tx.execute(
+        "UPDATE sandbox SET status = 'deleted', version = $3
+         WHERE name = $1 AND created_at = $2 AND status IN ('creating', 'deleting')",
+        &[key.name.as_str().into(), key.created_at.into(), version.into()],
+    )?;
+    if changed == 1 {
+        forget_counts(tx, &key.name)?;
+    }
+    Ok(())
 }
 
 /// A part of a sandbox that its controls change.
@@ -299,8 +338,11 @@ pub(crate) fn change_clock<E: From<Error>>(
 
 /// Notes that a sandbox is in use.
 pub(crate) fn touch(tx: &mut WriteTx<'_>, name: &str, now: Timestamp) -> Result<(), Error> {
-    tx.execute("UPDATE sandbox SET used_at = $2 WHERE name = $1 AND used_at < $2", &[name.into(), now.into()])
-        .map(drop)
+    tx.execute(
+        "UPDATE sandbox SET used_at = $2 WHERE name = $1 AND used_at < $2 AND status = 'ready'",
+        &[name.into(), now.into()],
+    )
+    .map(drop)
 }
 
 /// Some of the sandboxes that were not used since then.
@@ -312,22 +354,13 @@ pub(crate) fn unused_since(tx: &mut Tx<'_>, since: Timestamp, most: i64) -> Resu
     )
 }
 
-/// Marks a sandbox that was not used since then as being deleted; `false` when it was used or does not exist.
-pub(crate) fn expire(tx: &mut WriteTx<'_>, name: &str, since: Timestamp) -> Result<bool, Error> {
-    let version = next_version(tx)?;
-    let changed = tx.execute(
-        "UPDATE sandbox SET status = 'deleting', version = $3 WHERE name = $1 AND used_at <= $2 AND status = 'ready'",
-        &[name.into(), since.into(), version.into()],
-    )?;
-    Ok(changed == 1)
-}
-
 /// The sandboxes whose creation or removal began before then and did not end: their process has stopped.
-pub(crate) fn unfinished(tx: &mut Tx<'_>, since: Timestamp, most: i64) -> Result<Vec<String>, Error> {
+pub(crate) fn unfinished(tx: &mut Tx<'_>, since: Timestamp, most: i64) -> Result<Vec<Key>, Error> {
     tx.rows(
-        "SELECT name FROM sandbox WHERE status IN ('creating', 'deleting') AND created_at <= $1 ORDER BY name LIMIT $2",
+        "SELECT name, created_at FROM sandbox WHERE status IN ('creating', 'deleting') AND used_at <= $1
+         ORDER BY name LIMIT $2",
         &[since.into(), most.into()],
-        |row| row.get(0),
+        key,
     )
 }
 

@@ -88,9 +88,7 @@ impl Sandboxes {
                 return sandbox.apply(row);
             }
         }
-        if let Some(sandbox) = self.0.opened.remove(&name) {
-            tokio::spawn(async move { sandbox.close().await });
-        }
+        self.close_in_background(&name);
     }
 
     /// Waits until every other process has seen a change.
@@ -123,7 +121,7 @@ impl Sandboxes {
             }
             if next_upkeep <= Instant::now() {
                 next_upkeep = Instant::now() + UPKEEP;
-                self.close_idle().await;
+                self.close_idle();
                 self.0.journals.free_memory(|name| self.find(name).is_some());
                 if let Err(error) = self.delete_expired().await {
                     tracing::warn!(%error, "expired sandboxes cannot be deleted");
@@ -132,12 +130,13 @@ impl Sandboxes {
         }
     }
 
-    async fn close_idle(&self) {
+    fn close_idle(&self) {
         let now = self.0.opened.millis();
         let idle = u64::try_from(self.0.setup.limits.idle.as_millis()).unwrap_or(u64::MAX);
         for sandbox in self.0.opened.list() {
-            if now.saturating_sub(sandbox.used.load(Ordering::Relaxed)) >= idle {
-                self.0.opened.close(&sandbox.name).await;
+            let is_old = now.saturating_sub(sandbox.used.load(Ordering::Relaxed)) >= idle;
+            if is_old && sandbox.is_idle() {
+                self.close_in_background(&sandbox.name);
             }
         }
     }

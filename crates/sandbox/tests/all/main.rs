@@ -5,6 +5,7 @@
 mod clock;
 mod faults;
 mod fixture;
+mod held;
 mod isolation;
 mod journal;
 mod lifecycle;

@@ -32,19 +32,24 @@ impl CapturedHeaders {
 
     /// The names and values, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.parts().filter_map(|(name, value)| Some((std::str::from_utf8(name).ok()?, value)))
+    }
+
+    fn parts(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let mut rest = &*self.0;
         std::iter::from_fn(move || {
             let (name_length, value_length) = (length(&mut rest)?, length(&mut rest)?);
             let (name, after) = rest.split_at_checked(name_length)?;
             let (value, after) = after.split_at_checked(value_length)?;
             rest = after;
-            Some((std::str::from_utf8(name).ok()?, value))
+            Some((name, value))
         })
     }
 
     /// The value of the first header with this name.
     pub fn get(&self, wanted: &HeaderName) -> Option<&[u8]> {
-        self.iter().find(|(name, _)| wanted == *name).map(|(_, value)| value)
+        let wanted = wanted.as_str().as_bytes();
+        self.parts().find(|(name, _)| *name == wanted).map(|(_, value)| value)
     }
 
     /// The bytes that they take.
