@@ -130,6 +130,8 @@ struct Inner {
     operator_hash: Vec<u8>,
     /// Held while keys are rotated.
     key_rotation: tokio::sync::Mutex<()>,
+    /// Held while a journal is exported, as an archive takes much memory.
+    exports: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Sandboxes {
@@ -148,6 +150,7 @@ impl Sandboxes {
             clock: Clock::system(),
             template: Template::default(),
             key_rotation: tokio::sync::Mutex::default(),
+            exports: Arc::default(),
         }));
         sandboxes.open_root().await?;
         Ok(sandboxes)

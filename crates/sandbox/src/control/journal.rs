@@ -79,7 +79,7 @@ pub(super) async fn get_call(
 ) -> Result<Reply<JournalCall>> {
     let entry = entry(&sandbox, number)?;
     let deliveries = control.deliveries(&sandbox, &entry).await?;
-    Ok(Reply(entry.call(deliveries)))
+    blocking(move || Reply(entry.call(deliveries))).await
 }
 
 /// Get a call as a curl command
@@ -98,13 +98,15 @@ pub(super) async fn get_curl(
     Path(number): Path<i64>,
 ) -> Result<Response> {
     let entry = entry(&sandbox, number)?;
-    let command = format!("{}\n", curl(&entry, &control.base_url(entry.service)));
+    let base_url = control.base_url(entry.service);
+    let command = blocking(move || format!("{}\n", curl(&entry, &base_url))).await?;
     Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], command).into_response())
 }
 
 /// Export the journal
 ///
-/// As an HTTP Archive (HAR), which browsers and proxies can show.
+/// As an HTTP Archive (HAR), which browsers and proxies can show. It has up to 16 MiB of bodies; those of later calls are left
+/// out. A process makes one archive at a time.
 #[utoipa::path(
     get, path = "/journal/har", operation_id = "exportHar", tag = "Journal",
     params(JournalQuery),
@@ -114,9 +116,20 @@ pub(super) async fn export_har(
     Controller(sandbox): Controller,
     State(control): State<Control>,
     Query(query): Query<JournalQuery>,
-) -> Reply<Har> {
-    let calls = sandbox.journal.list(&query.into());
-    Reply(har(calls.iter().map(|entry| &**entry), |service| control.base_url(service)))
+) -> Result<Response> {
+    // The blocking task holds it, as that goes on when the client closes the connection.
+    let one_at_a_time = control.sandboxes.0.exports.clone().lock_owned().await;
+    blocking(move || {
+        let _one_at_a_time = one_at_a_time;
+        let calls = sandbox.journal.list(&query.into());
+        Reply(har(calls.iter().map(|entry| &**entry), |service| control.base_url(service))).into_response()
+    })
+    .await
+}
+
+/// Decompresses and redacts bodies on a thread that may be busy for a while.
+async fn blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Result<R> {
+    tokio::task::spawn_blocking(work).await.map_err(Problem::internal)
 }
 
 /// Follow the journal

@@ -5,7 +5,11 @@ use jiff::Timestamp;
 use model::Resource;
 use web::input::form_pairs;
 
-use super::{Entry, Header, body::PlainBody, headers::Headers};
+use super::{
+    Entry, Header,
+    body::{KeptBody, PlainBody},
+    headers::Headers,
+};
 
 /// An HTTP archive, version 1.2.
 #[derive(Debug, Clone, PartialEq, Resource)]
@@ -81,7 +85,7 @@ pub struct HarPostData {
     pub mime_type: String,
     #[field(rule = text(..))]
     pub text: String,
-    /// Says whether the text is base64, or cut.
+    /// Says whether the text is base64, cut, or left out.
     #[field(rule = text(..))]
     pub comment: Option<String>,
 }
@@ -121,7 +125,7 @@ pub struct HarContent {
     /// `base64` for a body that is not UTF-8.
     #[field(rule = text(..))]
     pub encoding: Option<String>,
-    /// Says whether the text is cut.
+    /// Says whether the text is cut or left out.
     #[field(rule = text(..))]
     pub comment: Option<String>,
 }
@@ -144,44 +148,50 @@ pub struct HarTimings {
 /// A day; no call takes longer.
 const LONGEST_MS: f64 = 86_400_000.0;
 
-/// An archive of entries in any order. `base_url` is where clients reach a service, with the prefix of the sandbox.
+/// How much of the bodies an archive has, in bytes of JSON. A small compressed body can be a long text.
+const MOST_BODIES: usize = 16 << 20;
+
+/// An archive of entries in any order. `base_url` is where clients reach a service, with the prefix of the sandbox. Bodies after
+/// the first 16 MiB are left out.
 pub fn har<'e>(entries: impl IntoIterator<Item = &'e Entry>, base_url: impl Fn(&str) -> String) -> Har {
     let mut entries: Vec<_> = entries.into_iter().collect();
     entries.sort_by_key(|entry| entry.number);
-    let entries = entries.into_iter().map(|entry| archived(entry, &base_url(entry.service))).collect();
+    let mut bodies = Bodies { left: MOST_BODIES };
+    let entries =
+        entries.into_iter().map(|entry| archived(entry, &base_url(entry.service), &mut bodies)).collect();
     let creator = HarCreator { name: "Triptych".into(), version: env!("CARGO_PKG_VERSION").into() };
     Har { log: HarLog { version: "1.2".into(), creator, entries } }
 }
 
-fn archived(entry: &Entry, base_url: &str) -> HarEntry {
+fn archived(entry: &Entry, base_url: &str, bodies: &mut Bodies) -> HarEntry {
     let time = entry.duration_ms();
     HarEntry {
         started_date_time: entry.time,
         time,
-        request: request(entry, base_url),
-        response: response(entry),
+        request: request(entry, base_url, bodies),
+        response: response(entry, bodies),
         cache: HarCache {},
         timings: HarTimings { send: 0.0, wait: time, receive: 0.0 },
         comment: format!("call {}", entry.number),
     }
 }
 
-fn request(entry: &Entry, base_url: &str) -> HarRequest {
+fn request(entry: &Entry, base_url: &str, bodies: &mut Bodies) -> HarRequest {
     let query = entry.query();
     let query = query.as_deref().and_then(|query| form_pairs(query).ok()).unwrap_or_default();
     let pair = |(name, value): (std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>)| Header {
         name: name.into_owned(),
         value: value.into_owned(),
     };
-    let plain = entry.plain_body();
-    let post_data = plain.shown().map(|body| HarPostData {
+    let body = bodies.next(&entry.body, &entry.headers);
+    let post_data = body.map(|body| HarPostData {
         mime_type: media_type(&entry.headers),
-        text: body.text,
-        comment: match (body.base64, cut(&plain)) {
-            (true, Some(cut)) => Some(format!("base64; {cut}")),
+        comment: match (body.base64, body.comment) {
+            (true, Some(comment)) => Some(format!("base64; {comment}")),
             (true, None) => Some("base64".into()),
-            (false, cut) => cut,
+            (false, comment) => comment,
         },
+        text: body.text.unwrap_or_default(),
     });
     HarRequest {
         method: entry.method.to_string(),
@@ -196,10 +206,8 @@ fn request(entry: &Entry, base_url: &str) -> HarRequest {
     }
 }
 
-fn response(entry: &Entry) -> HarResponse {
-    let plain = entry.plain_answer_body();
-    let body = plain.shown();
-    let encoding = body.as_ref().filter(|body| body.base64).map(|_| "base64".to_owned());
+fn response(entry: &Entry, bodies: &mut Bodies) -> HarResponse {
+    let body = bodies.next(&entry.answer_body, &entry.answer_headers).unwrap_or_default();
     HarResponse {
         status: entry.status.map_or(0, |status| i64::from(status.as_u16())),
         status_text: entry.status.and_then(|status| status.canonical_reason()).unwrap_or_default().into(),
@@ -207,16 +215,61 @@ fn response(entry: &Entry) -> HarResponse {
         cookies: Vec::new(),
         headers: entry.answer_headers.shown(),
         content: HarContent {
-            size: size(plain.length),
+            size: size(body.length),
             mime_type: media_type(&entry.answer_headers),
-            text: body.map(|body| body.text),
-            encoding,
-            comment: cut(&plain),
+            text: body.text,
+            encoding: body.base64.then(|| "base64".into()),
+            comment: body.comment,
         },
         redirect_url: entry.answer_headers.get(&header::LOCATION).unwrap_or_default(),
         headers_size: -1,
         body_size: size(entry.answer_body.length()),
     }
+}
+
+/// The bodies of an archive, of which there is a limit.
+struct Bodies {
+    /// How many bytes are left.
+    left: usize,
+}
+
+/// A body in an archive.
+#[derive(Default)]
+struct ArchivedBody {
+    text: Option<String>,
+    base64: bool,
+    length: u64,
+    comment: Option<String>,
+}
+
+impl Bodies {
+    /// The next body; none if it is empty. After the limit, no body is decompressed.
+    fn next(&mut self, kept: &KeptBody, headers: &Headers) -> Option<ArchivedBody> {
+        if self.left > 0 {
+            let plain = kept.plain(headers);
+            let body = plain.shown()?;
+            if let Some(left) = self.left.checked_sub(json_length(&body.text)) {
+                self.left = left;
+                let (text, comment) = (Some(body.text), cut(&plain));
+                return Some(ArchivedBody { text, base64: body.base64, length: plain.length, comment });
+            }
+            self.left = 0;
+        }
+        let comment =
+            format!("left out, as the bodies of the archive have more than {} MiB", MOST_BODIES >> 20);
+        let left_out = ArchivedBody { length: kept.length(), comment: Some(comment), ..Default::default() };
+        Some(left_out).filter(|body| body.length > 0)
+    }
+}
+
+/// The length of a text in JSON.
+fn json_length(text: &str) -> usize {
+    let length = |byte| match byte {
+        b'"' | b'\\' => 2,
+        0..0x20 => 6,
+        _ => 1,
+    };
+    text.bytes().map(length).sum()
 }
 
 fn media_type(headers: &Headers) -> String {

@@ -62,7 +62,7 @@ fn headers_are_kept_in_order_with_repeats_and_without_other_bytes() {
     assert_eq!(shown, [("accept", "a"), ("accept", "b: c"), ("x-empty", ""), ("x-latin", "caf\u{fffd}")]);
 }
 
-fn compressed(body: &[u8]) -> Vec<u8> {
+pub(super) fn compressed(body: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(body).unwrap();
     encoder.finish().unwrap()
@@ -79,7 +79,7 @@ fn shown_compressed(body: &[u8], length: u64) -> RecordedBody {
 }
 
 #[test]
-fn compressed_body_is_shown_as_text() {
+pub(super) fn compressed_body_is_shown_as_text() {
     let text = format!("[{}\"doggie\"]", "1,".repeat(2000));
     let bytes = compressed(text.as_bytes());
     let shown = shown_compressed(&bytes, bytes.len() as u64);

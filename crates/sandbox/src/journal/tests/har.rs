@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{super::har, *};
+use super::{super::har, bodies::compressed, *};
 
 /// The members of an object of the specification: their name, whether they are required, and their type.
 type Members = &'static [(&'static str, bool, Type)];
@@ -217,4 +217,49 @@ fn archive_has_the_calls_in_order_with_their_contents() {
     assert_eq!((&content["encoding"], &content["size"]), (&json!("base64"), &json!(20_000)));
     assert_eq!(content["comment"], "the first 16384 of 20000 bytes");
     assert_eq!((&second["response"]["status"], &second["response"]["statusText"]), (&json!(0), &json!("")));
+}
+
+/// Records calls whose body and answer are these compressed bytes, and returns the archive.
+fn archive_of_compressed(calls: usize, plain: &[u8]) -> Value {
+    let journal = journal();
+    let body = compressed(plain);
+    let headers = headers(&[("content-type", "text/plain"), ("content-encoding", "gzip")]);
+    let message = Message { headers, body: &body, length: body.len() as u64 };
+    for _ in 0..calls {
+        with_call(|call| {
+            journal.record(NewCall { request: message.clone(), answer: message.clone(), ..call })
+        });
+    }
+    let entries = journal.list(&Filter::default());
+    serde_json::to_value(har(entries.iter().map(|entry| &**entry), base_url)).unwrap()
+}
+
+#[test]
+fn archive_leaves_out_the_bodies_after_its_limit() {
+    let archive = archive_of_compressed(1000, &[b'1'; MOST_BODY_BYTES]);
+    let entries = archive["log"]["entries"].as_array().unwrap();
+    assert_eq!(entries.len(), 1000);
+    let has_bodies = |entry: &&Value| entry["response"]["content"]["text"].is_string();
+    // Two bodies of 16 KiB each.
+    assert_eq!(entries.iter().filter(has_bodies).count(), 512);
+    assert!(entries[..512].iter().all(|entry| has_bodies(&entry)));
+    let last = &entries[999];
+    let comment = "left out, as the bodies of the archive have more than 16 MiB";
+    assert_eq!(
+        last["request"]["postData"],
+        json!({"mimeType": "text/plain", "text": "", "comment": comment})
+    );
+    assert_eq!(last["response"]["content"]["comment"], comment);
+    assert_eq!(last["response"]["headers"][0], json!({"name": "content-type", "value": "text/plain"}));
+    let mut wrong = Vec::new();
+    check(&archive, ARCHIVE, "", &mut wrong);
+    assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
+fn limit_of_an_archive_counts_escaped_characters() {
+    // In JSON a NUL has six characters.
+    let archive = archive_of_compressed(1000, &[0; MOST_BODY_BYTES]);
+    let size = archive.to_string().len();
+    assert!((16 << 20..18 << 20).contains(&size), "{size}");
 }
