@@ -5,7 +5,7 @@ use std::{borrow::Cow, io::Read};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use flate2::read::GzDecoder;
 use http::header;
-use web::redact;
+use web::{observe::CapturedHeaders, redact};
 
 use super::{MOST_BODY_BYTES, Message, RecordedBody, headers::Headers};
 
@@ -19,12 +19,42 @@ pub(super) struct KeptBody {
     compressed: bool,
 }
 
+/// The compression of a body.
+#[derive(PartialEq, Eq)]
+enum Encoding {
+    None,
+    Gzip,
+    /// Another one, or several.
+    Other,
+}
+
+impl Encoding {
+    fn of(headers: &CapturedHeaders) -> Self {
+        let values = headers.iter().filter(|(name, _)| *name == header::CONTENT_ENCODING.as_str());
+        let codings = values.flat_map(|(_, value)| value.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
+        let mut codings =
+            codings.filter(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case(b"identity"));
+        match (codings.next(), codings.next()) {
+            (None, _) => Encoding::None,
+            (Some(coding), None) if is_gzip(coding) => Encoding::Gzip,
+            _ => Encoding::Other,
+        }
+    }
+}
+
+/// Whether a content coding is gzip.
+pub(super) fn is_gzip(coding: &[u8]) -> bool {
+    coding.eq_ignore_ascii_case(b"gzip") || coding.eq_ignore_ascii_case(b"x-gzip")
+}
+
 impl KeptBody {
-    /// Keeps the beginning of a body, of which at least the first [`MOST_BODY_BYTES`] are passed.
+    /// Keeps the beginning of a body, of which at least the first [`MOST_BODY_BYTES`] are passed. Of a body that cannot be
+    /// decompressed only the length is kept, as secrets cannot be found in it.
     pub(super) fn new(message: &Message<'_>) -> Self {
         let length = message.length.max(message.body.len() as u64);
-        let encoding = message.headers.get(&header::CONTENT_ENCODING);
-        KeptBody { bytes: first(message.body).into(), length, compressed: encoding == Some(b"gzip") }
+        let encoding = Encoding::of(&message.headers);
+        let kept = if encoding == Encoding::Other { &[] } else { first(message.body) };
+        KeptBody { bytes: kept.into(), length, compressed: encoding == Encoding::Gzip }
     }
 
     /// The length of the whole body as it was sent.

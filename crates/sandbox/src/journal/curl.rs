@@ -2,7 +2,7 @@
 
 use http::{Method, header};
 
-use super::Entry;
+use super::{Entry, body::is_gzip};
 
 /// Headers that curl makes itself, or that would make it print compressed bytes.
 const LEFT_OUT: &[header::HeaderName] = &[
@@ -37,7 +37,7 @@ pub fn curl(entry: &Entry, base_url: &str) -> String {
     parts.push(quoted(&url));
     let sent = entry.headers.iter().filter(|(name, _)| !LEFT_OUT.iter().any(|left_out| left_out == *name));
     // The command has the body without its compression.
-    let sent = sent.filter(|(name, value)| (*name, value.as_str()) != ("content-encoding", "gzip"));
+    let sent = sent.filter(|(name, value)| *name != "content-encoding" || !is_gzip(value.trim().as_bytes()));
     for (name, value) in sent {
         // curl sends a header without a value only if it ends with a semicolon.
         let header = if value.is_empty() { format!("{name};") } else { format!("{name}: {value}") };

@@ -65,7 +65,11 @@ pub fn address(text: &str) -> Cow<'_, str> {
 
 /// A form or a query without secrets: `name=ada&password=REDACTED`.
 pub fn form(text: &str) -> Cow<'_, str> {
-    let is_secret = |pair: &str| pair.split_once('=').is_some_and(|(name, _)| is_secret_name(&decoded(name)));
+    let is_secret = |pair: &str| {
+        let name = pair.split_once('=').map(|(name, _)| decoded(name));
+        // As a parameter, `key` is an API key; in JSON it is often the key of a map.
+        name.is_some_and(|name| is_secret_name(&name) || name.eq_ignore_ascii_case("key"))
+    };
     if !text.split('&').any(is_secret) {
         return text.into();
     }

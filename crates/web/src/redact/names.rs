@@ -24,7 +24,7 @@ const SECRETS: [&str; 18] = [
 ];
 
 /// Endings of names, such as `new_password`, `X-API-Key` and `registration_access_token`.
-const ENDINGS: [&str; 6] = ["password", "passwd", "pwd", "secret", "token", "apikey"];
+const ENDINGS: [&str; 7] = ["password", "passwd", "pwd", "secret", "token", "apikey", "secretkey"];
 
 /// Whether a member, a field, a parameter or a header of this name has a secret: `client_secret`, `clientSecret`,
 /// `user[password]`. Case and punctuation do not count.
@@ -71,6 +71,8 @@ mod tests {
             "x_csrf_token",
             "session",
             "sessionId",
+            "X-Secret-Key",
+            "awsSecretKey",
             "assertion",
             "cvc",
             "number",

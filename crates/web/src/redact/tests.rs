@@ -16,6 +16,8 @@ fn headers_with_credentials_are_secret() {
         "x-auth-token",
         "x-csrf-token",
         "x-client-secret",
+        "x-secret-key",
+        "secretkey",
     ] {
         assert!(is_secret_header(&name.parse().unwrap()), "{name}");
     }
@@ -63,6 +65,7 @@ fn query_of_a_target_loses_its_secrets() {
         ("/v3/user/login?username=ada&password=pw", "/v3/user/login?username=ada&password=REDACTED"),
         ("/v3/user/login?password=", "/v3/user/login?password=REDACTED"),
         ("/a?p%61ssword=x&PassWord=y&a+b=c", "/a?p%61ssword=REDACTED&PassWord=REDACTED&a+b=c"),
+        ("/a?key=1&Key=2&monkey=3", "/a?key=REDACTED&Key=REDACTED&monkey=3"),
         ("/a?api_key=1&api_key=2", "/a?api_key=REDACTED&api_key=REDACTED"),
         ("/a?next=/b?code=1", "/a?next=/b?code=REDACTED"),
         ("/password=1/token", "/password=1/token"),

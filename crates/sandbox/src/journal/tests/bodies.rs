@@ -70,16 +70,20 @@ pub(super) fn compressed(body: &[u8]) -> Vec<u8> {
 
 /// The body of an answer with this compressed body, of which the observer had only the beginning.
 fn shown_compressed(body: &[u8], length: u64) -> RecordedBody {
+    shown_with_encoding("gzip", body, length)
+}
+
+fn shown_with_encoding(encoding: &str, body: &[u8], length: u64) -> RecordedBody {
     let journal = journal();
     let number = with_call(|call| {
-        let headers = headers(&[("content-type", "application/json"), ("content-encoding", "gzip")]);
+        let headers = headers(&[("content-type", "application/json"), ("content-encoding", encoding)]);
         journal.record(NewCall { answer: Message { headers: headers.clone(), body, length }, ..call })
     });
     journal.get(number).unwrap().call(vec![]).answer.body.unwrap()
 }
 
 #[test]
-pub(super) fn compressed_body_is_shown_as_text() {
+fn compressed_body_is_shown_as_text() {
     let text = format!("[{}\"doggie\"]", "1,".repeat(2000));
     let bytes = compressed(text.as_bytes());
     let shown = shown_compressed(&bytes, bytes.len() as u64);
@@ -99,4 +103,15 @@ fn long_or_cut_compressed_body_is_shown_up_to_the_limit() {
     assert!(text.starts_with(&shown.text) && shown.text.len() == MOST_BODY_BYTES && shown.truncated);
     let broken = RecordedBody { text: String::new(), base64: false, length: 8, truncated: true };
     assert_eq!(shown_compressed(b"not gzip", 8), broken);
+}
+
+#[test]
+fn body_of_another_encoding_has_only_its_length() {
+    for encoding in ["br", "deflate", "gzip, gzip", "gzip, br"] {
+        let unread = RecordedBody { text: String::new(), base64: false, length: 5, truncated: true };
+        assert_eq!(shown_with_encoding(encoding, b"plain", 5), unread, "{encoding}");
+    }
+    for encoding in ["", "identity", " Identity "] {
+        assert_eq!(shown_with_encoding(encoding, b"plain", 5).text, "plain", "{encoding}");
+    }
 }
