@@ -96,6 +96,8 @@ impl Sandboxes {
         // Opening adds the demo data. It is closed at the end of this function, since it must not be open when it is copied.
         let opened = setup.service.open(instance).await.map_err(text)?;
         drop(opened);
+        // Each sandbox makes its own.
+        description.delete_keys(&db).await.map_err(text)?;
         db.save_copy(SEED, description.data_tables).await.map_err(text)
     }
 

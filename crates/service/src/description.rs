@@ -1,6 +1,6 @@
 //! The properties that all instances of a service share.
 
-use db::Migrations;
+use db::{Db, Migrations};
 use identity::{
     Accounts, ChangeError,
     oauth::{self, AuthorizationServer, OldKeys, Scope},
@@ -63,6 +63,12 @@ impl Description {
             oauth::rotate_keys(db, clock, instance.controls_in_effect(), old).await?;
         }
         Ok(())
+    }
+
+    /// Deletes the signing keys of a database that no instance has open, if the service has signing keys. The next instance makes a
+    /// key of its own.
+    pub async fn delete_keys(&self, db: &Db) -> Result<(), db::Error> {
+        if self.oauth.is_some() { oauth::delete_keys(db).await } else { Ok(()) }
     }
 
     pub(crate) fn server_settings(

@@ -25,7 +25,7 @@ pub use resource::{
 pub use scope::Scope;
 pub use server::{
     client::{Client, ClientError, DEMO as DEMO_CLIENT, NewClient},
-    keys::{KeyError, OldKeys, rotate_keys},
+    keys::{KeyError, OldKeys, delete_keys, rotate_keys},
     signer::Signer,
     state::{AuthorizationServer, Settings},
     store::{is_demo_subject, last_address},

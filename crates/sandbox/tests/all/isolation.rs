@@ -1,5 +1,7 @@
 //! Fifty sandboxes that are used at the same time see nothing of each other.
 
+use std::collections::HashSet;
+
 use futures_util::{StreamExt, stream};
 use sandbox::Limits;
 use serde_json::{Value, json};
@@ -51,6 +53,8 @@ struct Visited {
     ticket: String,
     event: String,
     webhook: String,
+    /// The ids of the keys that sign its tokens.
+    keys: Vec<String>,
 }
 
 /// A text that only this sandbox knows.
@@ -109,6 +113,12 @@ impl Visitor<'_> {
         format!("Bearer {}", token["access_token"].as_str().unwrap())
     }
 
+    async fn keys(&self, client: &Client, visited: &mut Visited) {
+        let set = self.call(client, "GET", "/oauth/jwks.json", "", None).await.has_status(200).json();
+        let ids = set["keys"].as_array().unwrap().iter().map(|key| key["kid"].as_str().unwrap().to_owned());
+        visited.keys.extend(ids);
+    }
+
     /// Uses every part of the sandbox, the services in an order that depends on the number.
     async fn visit(&self, number: usize, sandbox: Value) -> Visited {
         let process = &self.crowd.process;
@@ -128,6 +138,7 @@ impl Visitor<'_> {
             ticket: String::new(),
             event: String::new(),
             webhook: String::new(),
+            keys: Vec::new(),
         };
         for step in 0..3 {
             match (step + number) % 3 {
@@ -142,6 +153,7 @@ impl Visitor<'_> {
     async fn visit_petstore(&self, visited: &mut Visited) {
         let client = &self.crowd.process.petstore;
         visited.pet_token = self.token(client).await;
+        self.keys(client, visited).await;
         let by = visited.pet_token.clone();
         let marker = marker(&self.name);
         let pet = json!({"name": marker, "photoUrls": [], "status": "available"});
@@ -173,6 +185,7 @@ impl Visitor<'_> {
     async fn visit_train(&self, visited: &mut Visited) {
         let client = &self.crowd.process.train;
         visited.train_token = self.token(client).await;
+        self.keys(client, visited).await;
         let by = visited.train_token.clone();
         let hook = json!({"url": self.crowd.receiver.url(&self.name).as_str()});
         let hook = self.call(client, "POST", "/webhooks", &by, Some(hook)).await.has_status(201).json();
@@ -291,6 +304,8 @@ on_both_engines! {
             }
         });
         checks.buffered(AT_ONCE).collect::<Vec<_>>().await;
+        let keys: HashSet<_> = visited.iter().flat_map(|visited| &visited.keys).collect();
+        assert_eq!(keys.len(), 2 * SANDBOXES);
         let list = crowd.process.petstore.get("/sandboxes?limit=200").header("authorization", &format!("Bearer {OPERATOR}"));
         assert_eq!(list.send().await.json()["sandboxes"].as_array().unwrap().len(), SANDBOXES);
     }

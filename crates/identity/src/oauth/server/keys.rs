@@ -259,6 +259,11 @@ impl Keys {
     }
 }
 
+/// Deletes all signing keys of a database that no instance has open: the next one makes a key of its own.
+pub async fn delete_keys(db: &Db) -> Result<(), Error> {
+    db.write(|tx| tx.execute("DELETE FROM signing_key", &[]).map(drop)).await
+}
+
 /// Makes a new signing key in a database at once. Instances with these controls use it from the next call on.
 pub async fn rotate_keys(db: Db, clock: Clock, controls: Controls, old: OldKeys) -> Result<(), KeyError> {
     Keys::open(db, clock, controls).await?.rotate(old).await
