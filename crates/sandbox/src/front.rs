@@ -55,6 +55,9 @@ impl Answer for Front {
             return self.api.answer(request).boxed();
         }
         match self.sandboxes.0.root.get() {
+            Some(root) if self.sandboxes.is_fresh() && !is_control(root, &request) => {
+                answered(self.call(root, request))
+            }
             Some(root) => answered(self.at_root(root, request)),
             None => self.root.answer(request).boxed(),
         }
@@ -68,7 +71,11 @@ fn answered<'a>(call: impl Future<Output = Result<Response>> + Send + 'a) -> Box
 impl Front {
     async fn in_sandbox(&self, name: Option<Name>, request: Request) -> Result<Response> {
         let name = name.ok_or_else(unknown)?;
-        let sandbox = self.sandboxes.get(&name).await?;
+        let sandbox = match self.sandboxes.find_fresh(&name) {
+            Some(sandbox) => sandbox,
+            // Boxed, here and below: otherwise the future of every call would have room for this rare one.
+            None => Box::pin(self.sandboxes.get(&name)).await?,
+        };
         if is_control(&sandbox, &request) {
             let control = self.control(&sandbox).await;
             let request = without_prefix(request, &name);
@@ -77,7 +84,7 @@ impl Front {
             let is_waited_for = is_waited_for && !request.uri().path().ends_with("/events");
             let _permit = is_waited_for.then(|| sandbox.enter_control()).transpose()?;
             drop(sandbox);
-            return Ok(control.answer(request).await);
+            return Ok(Box::pin(control.answer(request)).await);
         }
         let permit = sandbox.enter()?;
         let response = self.call(&sandbox, request).await?;
@@ -99,13 +106,20 @@ impl Front {
         if !sandbox.path.is_empty() {
             web::strip_prefix(&mut request, &sandbox.path);
         }
-        let service = self.sandboxes.service(sandbox, self.at).await?;
-        let name = self.sandboxes.0.setup.services[self.at].service.description().name;
-        let Some(gate) = FaultGate::of(&self.sandboxes, sandbox, name, &request) else {
-            return Ok(service.app.answer(request).await);
+        let service = match sandbox.open_service(self.at) {
+            Some(service) => service,
+            None => Box::pin(self.sandboxes.service(sandbox, self.at)).await?,
         };
-        RequestContext::set_gate(request.extensions(), gate.clone());
-        Ok(gate.finish(service.app.answer(request).await))
+        let name = self.sandboxes.0.setup.services[self.at].service.description().name;
+        let gate = FaultGate::of(&self.sandboxes, sandbox, name, &request);
+        if let Some(gate) = &gate {
+            RequestContext::set_gate(request.extensions(), gate.clone());
+        }
+        let answer = service.app.answer(request).await;
+        Ok(match gate {
+            Some(gate) => gate.finish(answer),
+            None => answer,
+        })
     }
 
     async fn control(&self, sandbox: &OpenSandbox) -> App {

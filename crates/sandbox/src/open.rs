@@ -236,6 +236,11 @@ impl OpenSandbox {
             && self.control_calls.available_permits() == CONTROL_CALLS as usize
     }
 
+    /// A service, if it is open.
+    pub(crate) fn open_service(&self, at: usize) -> Option<&OpenService> {
+        self.services[at].get()
+    }
+
     /// The services that are open.
     pub(crate) fn open_services(&self) -> impl Iterator<Item = &OpenService> {
         self.services.iter().filter_map(OnceCell::get)
@@ -347,6 +352,13 @@ impl Sandboxes {
     /// A sandbox that is open, or the root.
     pub(crate) fn find(&self, name: &Name) -> Option<Arc<OpenSandbox>> {
         if name.is_root() { self.0.root.get().cloned() } else { self.0.opened.find(name) }
+    }
+
+    /// A sandbox that is open, if the view of the registry is not too old to use it.
+    pub(crate) fn find_fresh(&self, name: &Name) -> Option<Arc<OpenSandbox>> {
+        let sandbox = self.0.opened.find(name).filter(|_| self.is_fresh())?;
+        self.note_use(&sandbox);
+        Some(sandbox)
     }
 
     /// Notes the use of a sandbox, in the registry at most once a minute.

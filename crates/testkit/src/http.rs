@@ -1,6 +1,6 @@
 //! Calls a service over a real socket.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use reqwest::{Method, RequestBuilder, header::HeaderMap};
 use serde_json::Value;
@@ -24,6 +24,8 @@ impl Client {
             .redirect(reqwest::redirect::Policy::none())
             // It does not use TLS; reading the certificates of the machine would slow down every test.
             .tls_certs_only([])
+            // Less than the server waits for the next request: a connection that it closes at the same moment would fail a test.
+            .pool_idle_timeout(Duration::from_secs(5))
             .build()
             .expect("a client");
         Client { http, address, credentials: None }

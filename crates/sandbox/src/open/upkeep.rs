@@ -33,12 +33,14 @@ impl Opened {
 }
 
 impl Sandboxes {
+    /// Whether the view of the registry is not too old to answer a call.
+    pub(crate) fn is_fresh(&self) -> bool {
+        !self.0.registry.is_shared() || self.0.opened.is_fresh()
+    }
+
     /// Sees the changes of other processes, if the last look was too long ago.
     pub(crate) async fn refresh(&self) -> Result<(), db::Error> {
-        if !self.0.registry.is_shared() {
-            return Ok(());
-        }
-        if self.0.opened.is_fresh() {
+        if self.is_fresh() {
             return Ok(());
         }
         let mut view = self.0.opened.view.lock().await;
