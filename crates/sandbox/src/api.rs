@@ -17,7 +17,7 @@ use web::{
 
 use crate::{
     Sandboxes,
-    name::Name,
+    name::{self, Name},
     problem::{KINDS, NAME_TAKEN},
     registry::CreateError,
     service_app::{Api, service_app},
@@ -114,10 +114,10 @@ pub(crate) fn unauthorized(detail: &'static str) -> Problem {
 #[derive(Debug, Clone, Input)]
 struct NewSandbox {
     /// Lower-case letters, digits and dashes. The server chooses a name if there is none.
-    #[field(rule = text(1..=32).pattern("^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"), example = "ada")]
+    #[field(rule = name::rule(), example = "ada")]
     name: Option<String>,
     /// A class that the sandbox belongs to.
-    #[field(rule = text(1..=32).pattern("^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"), example = "monday")]
+    #[field(rule = name::rule(), example = "monday")]
     class: Option<String>,
 }
 

@@ -2,6 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
+use web::input::rules::{Rule, text};
+
 /// The longest name in characters.
 pub(crate) const LONGEST: usize = 32;
 
@@ -15,12 +17,7 @@ pub struct Name(Arc<str>);
 impl Name {
     /// The name, if it is valid.
     pub fn new(text: &str) -> Option<Self> {
-        let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let valid = (1..=LONGEST).contains(&text.len())
-            && text.bytes().all(allowed)
-            && !text.starts_with('-')
-            && !text.ends_with('-')
-            && !text.starts_with(TEMPLATE);
+        let valid = db::is_name(text) && !text.starts_with(TEMPLATE);
         valid.then(|| Name(text.into()))
     }
 
@@ -41,6 +38,17 @@ impl Name {
     pub fn path(&self) -> String {
         if self.is_root() { String::new() } else { format!("/sandbox/{self}") }
     }
+}
+
+/// The name of a sandbox, a class or a snapshot as a client sends it.
+pub(crate) fn rule() -> impl Rule<Value = String> {
+    text(1..=LONGEST).pattern("^[a-z0-9]([a-z0-9-]*[a-z0-9])?$").then(|field, name: String| {
+        if db::is_name(&name) {
+            Some(name)
+        } else {
+            field.fail("must be 1 to 32 lower-case letters, digits and dashes, without a dash at either end")
+        }
+    })
 }
 
 impl fmt::Display for Name {

@@ -8,7 +8,7 @@ use model::Resource;
 use web::{Body, Created, Path, Problem, Reply, Result, problem::NOT_FOUND};
 
 use super::{Control, Controller};
-use crate::{Sandboxes, open::OpenSandbox, template::SEED};
+use crate::{Sandboxes, name, open::OpenSandbox, template::SEED};
 
 /// Reset the data
 ///
@@ -59,7 +59,7 @@ fn no_snapshot() -> Problem {
 #[derive(Debug, Clone, Resource)]
 #[resource(new = NewSnapshot)]
 pub(super) struct Snapshot {
-    #[field(rule = text(1..=32).pattern("^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"), example = "before-payment")]
+    #[field(rule = name::rule(), example = "before-payment")]
     name: String,
 }
 
