@@ -1,7 +1,9 @@
 //! The operations on `/sandboxes`: create and list.
 
+use std::net::IpAddr;
+
 use axum::extract::{FromRequestParts, State};
-use http::{HeaderValue, header, request::Parts};
+use http::{HeaderValue, header, request::Parts, uri::Authority};
 use jiff::Timestamp;
 use model::{Input, Parameters, Resource};
 use utoipa::{
@@ -11,12 +13,12 @@ use utoipa::{
 use web::{
     App, Body, Created, Problem, Query, Reply, RequestContext, Result,
     openapi::ApiRoutes,
-    problem::{TOO_MANY_REQUESTS, UNAUTHORIZED},
+    problem::{FORBIDDEN, TOO_MANY_REQUESTS, UNAUTHORIZED},
     routes,
 };
 
 use crate::{
-    Sandboxes,
+    Sandboxes, ServiceSetup,
     name::{self, Name},
     problem::{KINDS, NAME_TAKEN},
     registry::CreateError,
@@ -75,8 +77,14 @@ impl Modify for TokenScheme {
 /// Who creates a sandbox.
 enum Creator {
     Operator,
-    /// A client of a demo, by its address.
+    /// A client of a demo, by the network of its address.
     Client(String),
+}
+
+impl Creator {
+    fn client(address: IpAddr) -> Self {
+        Creator::Client(web::network(address.to_canonical()).to_string())
+    }
 }
 
 impl FromRequestParts<Sandboxes> for Creator {
@@ -86,9 +94,25 @@ impl FromRequestParts<Sandboxes> for Creator {
         if parts.headers.contains_key(header::AUTHORIZATION) || !sandboxes.0.setup.demo {
             return Operator::from_request_parts(parts, sandboxes).await.map(|Operator| Creator::Operator);
         }
-        let address = RequestContext::of(&parts.extensions).map(|context| context.client_ip().to_string());
-        Ok(Creator::Client(address.unwrap_or_default()))
+        if is_from_another_site(parts, sandboxes) {
+            let detail = "A page of another site cannot create a sandbox without the operator's token.";
+            return Err(Problem::new(&FORBIDDEN, detail));
+        }
+        let context = RequestContext::of(&parts.extensions);
+        Ok(context.map_or(Creator::Client(String::new()), |context| Creator::client(context.client_ip())))
     }
+}
+
+/// Whether a browser reports that a page of another site sends the request. Otherwise any page could create sandboxes on the
+/// machine of its visitor, and read their tokens.
+fn is_from_another_site(parts: &Parts, sandboxes: &Sandboxes) -> bool {
+    let Some(origin) = parts.headers.get(header::ORIGIN) else { return false };
+    let Ok(origin) = origin.to_str() else { return true };
+    let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = host.or(parts.uri.authority().map(Authority::as_str));
+    let is_host = host.is_some() && origin.split_once("://").map(|(_, authority)| authority) == host;
+    let is_service = |setup: &ServiceSetup| web::origin_of(&setup.address) == origin;
+    !is_host && !sandboxes.0.setup.services.iter().any(is_service)
 }
 
 /// The operator, by the operator's token.
@@ -167,23 +191,24 @@ pub(crate) struct SandboxService {
 /// A sandbox.
 #[derive(Debug, Clone, Resource)]
 pub(crate) struct SandboxInfo {
-    #[field(rule = text(1..))]
+    /// Empty for the root services.
+    #[field(rule = text(..))]
     name: String,
     #[field(rule = text(1..))]
     class: Option<String>,
     created_at: Timestamp,
     used_at: Timestamp,
-    /// When the sandbox is deleted if it is not used.
-    expires_at: Timestamp,
+    /// When the sandbox is deleted if it is not used. The root services are not deleted.
+    expires_at: Option<Timestamp>,
     #[field(items = 0..=10)]
     services: Vec<SandboxService>,
 }
 
 impl Sandboxes {
-    fn services_of(&self, name: &str) -> Vec<SandboxService> {
-        let service = |setup: &crate::ServiceSetup| {
+    fn services_of(&self, name: &Name) -> Vec<SandboxService> {
+        let service = |setup: &ServiceSetup| {
             let description = setup.service.description();
-            let address = format!("{}/sandbox/{name}", setup.address);
+            let address = format!("{}{}", setup.address, name.path());
             let demo = setup.service.demo_credentials();
             SandboxService {
                 name: description.name.into(),
@@ -201,26 +226,28 @@ impl Sandboxes {
     }
 
     pub(crate) fn info(&self, row: &Sandbox) -> SandboxInfo {
+        let name = Name::new(&row.name).unwrap_or_else(Name::root);
         SandboxInfo {
             name: row.name.clone(),
             class: row.class.clone(),
             created_at: row.created_at,
             used_at: row.used_at,
-            expires_at: self.expires_at(row),
-            services: self.services_of(&row.name),
+            expires_at: (!name.is_root()).then(|| self.expires_at(row)),
+            services: self.services_of(&name),
         }
     }
 }
 
 /// Create a sandbox
 ///
-/// In a demo any client can create some. Otherwise the operator's token is needed.
+/// In a demo any client can create some, except the pages of other sites. Otherwise the operator's token is needed.
 #[utoipa::path(
     post, path = "/", operation_id = "createSandbox", tag = "Sandboxes",
     request_body = NewSandbox,
     responses(
         (status = 201, description = "The sandbox can be used.", body = CreatedSandbox,
             headers(("Location" = String, description = "Where its controls are."))),
+        (status = 403, description = "A page of another site sends this, without the operator's token."),
         (status = 409, description = "The name is taken."),
     ),
     security((), ("control_token" = [])),
@@ -248,11 +275,10 @@ async fn create(
             CreateError::TooManyOfAddress => Problem::new(
                 &TOO_MANY_REQUESTS,
                 "As many sandboxes as an address can create exist already. Delete one, or use it.",
-            )
-            .retry_after(600),
+            ),
             CreateError::Failed(problem) => problem,
         })?;
-    let services = sandboxes.services_of(name.as_str());
+    let services = sandboxes.services_of(&name);
     let control_url = control_url(&sandboxes, &name);
     let body = CreatedSandbox {
         name: name.to_string(),
@@ -310,4 +336,25 @@ async fn list(
         .read(move |tx| store::list(tx, class.as_deref(), after.as_deref().unwrap_or_default(), limit));
     let rows: Vec<Sandbox> = rows.await?;
     Ok(Reply(SandboxList { sandboxes: rows.iter().map(|row| sandboxes.info(row)).collect() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_one_network_are_one_client() {
+        for (address, counted) in [
+            ("192.0.2.7", "192.0.2.7"),
+            ("::ffff:192.0.2.7", "192.0.2.7"),
+            ("2001:db8:1:2::7", "2001:db8:1:2::"),
+            ("2001:db8:1:2:ffff::1", "2001:db8:1:2::"),
+            ("2001:db8:1:3::7", "2001:db8:1:3::"),
+        ] {
+            let Creator::Client(client) = Creator::client(address.parse().unwrap()) else {
+                panic!("{address}")
+            };
+            assert_eq!(client, counted, "{address}");
+        }
+    }
 }

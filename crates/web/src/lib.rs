@@ -65,6 +65,7 @@ pub use input::{Body, Both, Form, Path, Query, Upload, ValidationContext, WithBo
 pub use installation::InstallationSecret;
 pub use issued_by::IssuedBy;
 pub use limits::{ConnectionLimits, RequestLimits};
+pub use network::network;
 pub use paging::Paging;
 pub use panic::panic_message;
 pub use prefixes::{by_prefix, prefixed_part, strip_prefix};

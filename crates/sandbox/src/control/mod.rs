@@ -94,8 +94,12 @@ impl FromRequestParts<Control> for Controller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, control: &Control) -> Result<Self> {
-        let refused =
-            || unauthorized("This operation needs the control token of this sandbox, as a bearer token.");
+        let refused = || {
+            unauthorized(match control.name.is_root() {
+                true => "This operation needs the operator's token, as a bearer token.",
+                false => "This operation needs the control token of this sandbox, as a bearer token.",
+            })
+        };
         let sent = token::sent(&parts.headers).ok_or_else(refused)?;
         let sandbox = control.sandboxes.get(&control.name).await?;
         let is_valid = sent == sandbox.row().token_hash || sent == control.sandboxes.0.operator_hash;

@@ -2,7 +2,7 @@
 
 use sandbox::Limits;
 use serde_json::{Value, json};
-use testkit::{Engine, Store, on_both_engines};
+use testkit::{Answer, Engine, Store, on_both_engines};
 
 use crate::fixture::{OPERATOR, Process, World, is_problem};
 
@@ -35,9 +35,52 @@ on_both_engines! {
             let detail = process.petstore.get(path).send().await.is_problem(404, "not-found");
             assert_eq!(detail, "There is no sandbox with this name. Create it with POST /sandboxes.", "{path}");
         }
-        for name in ["", "Ada", "-a", "a_b", "template-x"] {
+    }
+
+    async fn invalid_names_are_rejected_with_the_rule(world: World) {
+        let process = &world.process;
+        let rule = "must be 1 to 32 lower-case letters, digits and dashes, without a dash at either end";
+        let long = "must be at most 32 characters long, not 33";
+        let rejected = |answer: &Answer, prefix: &str, pointer: &str, detail: &str| {
+            is_problem(answer, 400, prefix, "invalid-request");
+            assert_eq!(answer.json()["errors"], json!([{"pointer": pointer, "detail": detail}]));
+        };
+        let ada = process.create("ada").await;
+        for (name, detail) in [
+            ("", "must not be empty"), ("A", rule), ("Ada", rule), ("-a", rule), ("a-", rule), ("a_b", rule),
+            ("ä", rule), ("a b", rule), (&*"x".repeat(33), long),
+        ] {
+            let create = async |body: Value| process.petstore.post("/sandboxes").json(&body).send().await;
+            rejected(&create(json!({"name": name})).await, "/sandboxes", "#/name", detail);
+            rejected(&create(json!({"name": "bob", "class": name})).await, "/sandboxes", "#/class", detail);
+            let saved = process.control("POST", &ada, "/snapshots", Some(json!({"name": name}))).await;
+            rejected(&saved, "/sandbox/ada/_control", "#/name", detail);
+        }
+        for name in ["template", "template-x"] {
             let answer = process.petstore.post("/sandboxes").json(&json!({"name": name})).send().await;
-            is_problem(&answer, 400, "/sandboxes", "invalid-request");
+            rejected(&answer, "/sandboxes", "#/name", "must not begin with template");
+            process.control("POST", &ada, "/snapshots", Some(json!({"name": name}))).await.has_status(201);
+        }
+    }
+
+    async fn page_of_another_site_creates_no_sandbox(world: World) {
+        let process = &world.process;
+        let create = async |origin: &str, token: Option<&str>| {
+            let call = process.petstore.post("/sandboxes").header("origin", origin).json(&json!({}));
+            match token {
+                Some(token) => call.header("authorization", &format!("Bearer {token}")).send().await,
+                None => call.send().await,
+            }
+        };
+        for origin in ["https://pages.example.com", "http://127.0.0.1:1", "null", ""] {
+            let refused = create(origin, None).await;
+            let detail = is_problem(&refused, 403, "/sandboxes", "forbidden");
+            assert_eq!(detail, "A page of another site cannot create a sandbox without the operator's token.", "{origin}");
+            create(origin, Some(OPERATOR)).await.has_status(201);
+        }
+        // The pages of all services can.
+        for client in [&process.petstore, &process.museum] {
+            create(&format!("http://{}", client.address()), None).await.has_status(201);
         }
     }
 
@@ -92,11 +135,15 @@ async fn address_has_a_limit_and_other_callers_need_the_operators_token() {
     process.create("ada").await;
     let post = || process.petstore.post("/sandboxes");
     let create = async |call: testkit::Call| call.json(&json!({})).send().await;
-    is_problem(&create(post()).await, 429, "/sandboxes", "too-many-requests");
+    let refused = create(post()).await;
+    is_problem(&refused, 429, "/sandboxes", "too-many-requests");
+    // To wait does not help, unlike to delete a sandbox.
+    assert_eq!(refused.header("retry-after"), "");
     let operator = format!("Bearer {OPERATOR}");
     create(post().header("authorization", &operator)).await.has_status(201);
     let full = create(post().header("authorization", &operator)).await;
     is_problem(&full, 429, "/sandboxes", "too-many-requests");
+    assert_eq!(full.header("retry-after"), "600");
     let wrong = create(post().header("authorization", "Bearer x")).await;
     is_problem(&wrong, 401, "/sandboxes", "unauthorized");
     drop(process);

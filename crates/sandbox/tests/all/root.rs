@@ -47,7 +47,24 @@ on_both_engines! {
         assert_eq!(list.json()["sandboxes"].as_array().unwrap().len(), 1);
         let call = process.petstore.get("/_control/clock");
         is_problem(&call.header("authorization", "Bearer sandbox_").send().await, 401, "/_control", "unauthorized");
-        is_problem(&process.petstore.get("/_control/").send().await, 401, "/_control", "unauthorized");
+        let refused = process.petstore.get("/_control/").send().await;
+        let detail = is_problem(&refused, 401, "/_control", "unauthorized");
+        assert_eq!(detail, "This operation needs the operator's token, as a bearer token.");
+    }
+
+    async fn root_has_the_addresses_of_its_services_and_does_not_expire(root: Root) {
+        let process = &root.process;
+        let shown = process.root_control("GET", "", None).await.has_status(200).json();
+        let address = format!("http://{}", process.petstore.address());
+        let service = &shown["services"][0];
+        assert_eq!(service["base_url"], format!("{address}/v3"));
+        assert_eq!(service["docs"], format!("{address}/docs"));
+        assert_eq!(service["openapi"], format!("{address}/openapi.json"));
+        assert_eq!((&shown["name"], shown.get("expires_at")), (&json!(""), None));
+        let ada = process.create("ada").await;
+        let shown = process.control("GET", &ada, "", None).await.has_status(200).json();
+        assert_eq!(shown["services"][0]["base_url"], format!("{address}/sandbox/ada/v3"));
+        assert!(shown["expires_at"].is_string(), "{shown}");
     }
 
     async fn root_controls_stay_after_a_restart(root: Root) {

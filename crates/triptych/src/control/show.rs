@@ -28,7 +28,8 @@ pub(crate) struct Info {
     pub(crate) class: Option<String>,
     pub(crate) created_at: Timestamp,
     pub(crate) used_at: Timestamp,
-    pub(crate) expires_at: Timestamp,
+    /// Absent for the root services.
+    pub(crate) expires_at: Option<Timestamp>,
     pub(crate) services: Vec<SandboxService>,
 }
 
@@ -87,7 +88,9 @@ impl Info {
             let _ = writeln!(page, "Class:   {class}");
         }
         let _ = writeln!(page, "Created: {created_at:.0}\nUsed:    {used_at:.0}");
-        let _ = writeln!(page, "Deleted at {expires_at:.0}, if it is not used before.");
+        if let Some(expires_at) = expires_at {
+            let _ = writeln!(page, "Deleted at {expires_at:.0}, if it is not used before.");
+        }
         page
     }
 }
@@ -97,7 +100,8 @@ pub(super) fn list(sandboxes: &[Info]) -> String {
     rows.extend(sandboxes.iter().map(|one| {
         let class = one.class.as_deref().unwrap_or_default();
         let time = |time: Timestamp| format!("{time:.0}");
-        let [created, used, expires] = [one.created_at, one.used_at, one.expires_at].map(time);
+        let [created, used] = [one.created_at, one.used_at].map(time);
+        let expires = one.expires_at.map(time).unwrap_or_default();
         [one.name.clone(), class.to_owned(), created, used, expires]
     }));
     table(&rows)
