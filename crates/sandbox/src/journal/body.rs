@@ -62,6 +62,11 @@ impl KeptBody {
         self.length
     }
 
+    /// Whether it is compressed with gzip.
+    pub(super) fn is_compressed(&self) -> bool {
+        self.compressed
+    }
+
     /// The bytes that it takes.
     pub(super) fn size(&self) -> usize {
         self.bytes.len()

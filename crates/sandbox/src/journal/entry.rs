@@ -13,7 +13,7 @@ use super::{
 };
 
 /// How much of a path, of a query, or of another text of a call is kept, in bytes.
-const MOST_TEXT_BYTES: usize = 4 << 10;
+pub(super) const MOST_TEXT_BYTES: usize = 4 << 10;
 
 /// How many events an entry lists.
 const MOST_EVENTS: usize = 100;
@@ -38,6 +38,8 @@ pub struct NewCall<'a> {
     pub path: &'a str,
     pub query: Option<&'a str>,
     pub request: Message<'a>,
+    /// Whether the body of the request was read to its end.
+    pub read_to_end: bool,
     /// None if the head of the answer was not sent.
     pub status: Option<StatusCode>,
     pub answer: Message<'a>,
@@ -77,8 +79,11 @@ pub struct Entry {
     pub method: Method,
     pub path: Box<str>,
     query: Option<Box<str>>,
+    /// Whether the path or the query was cut.
+    pub(super) is_target_cut: bool,
     pub(super) headers: Headers,
     pub(super) body: KeptBody,
+    pub(super) read_to_end: bool,
     pub status: Option<StatusCode>,
     pub(super) answer_headers: Headers,
     pub(super) answer_body: KeptBody,
@@ -106,8 +111,10 @@ impl Entry {
             method: call.method.clone(),
             path: cut(call.path),
             query: call.query.map(cut),
+            is_target_cut: call.path.len().max(call.query.map_or(0, str::len)) > MOST_TEXT_BYTES,
             headers: Headers(call.request.headers),
             body,
+            read_to_end: call.read_to_end,
             status: call.status,
             answer_headers: Headers(call.answer.headers),
             answer_body,

@@ -40,6 +40,7 @@ impl Observer for Recorder {
             path: path.strip_prefix(&*self.path_prefix).unwrap_or(path),
             query: request.target.query(),
             request: message(request_headers, Some(&request.body)),
+            read_to_end: request.body.complete,
             status: answer.map(|answer| answer.status),
             answer: message(answer_headers.unwrap_or_default(), answer.map(|answer| &answer.body)),
             problem: call.problem.as_ref().map(|problem| problem.kind().name),

@@ -15,7 +15,7 @@ use axum::{
 use testkit::Server;
 use web::ConnectionLimits;
 
-use super::{super::curl, *};
+use super::{super::curl, bodies::compressed, *};
 
 /// What a server got: the method, the target, the headers that curl does not make itself, and the body.
 #[derive(Debug, Clone, PartialEq)]
@@ -142,4 +142,64 @@ async fn command_says_that_a_body_is_cut_and_sends_what_there_is() {
     run(command.clone()).await;
     assert_eq!(all.lock().unwrap().pop().unwrap().body, vec![b'x'; 16_384]);
     server.stop().await;
+}
+
+/// The comments in front of a command.
+fn comments(change: impl for<'a> FnOnce(NewCall<'a>) -> NewCall<'a>) -> Vec<String> {
+    let journal = journal();
+    let number = with_call(|call| journal.record(change(call)));
+    let command = curl(&journal.get(number).unwrap(), "http://localhost");
+    command.lines().take_while(|line| line.starts_with('#')).map(str::to_owned).collect()
+}
+
+#[test]
+fn command_says_that_a_body_was_not_read_to_its_end() {
+    fn sent<'a>(call: NewCall<'a>, body: &'a [u8], length: u64, headers: &CapturedHeaders) -> NewCall<'a> {
+        let request = Message { headers: headers.clone(), body, length };
+        NewCall { request, read_to_end: false, ..call }
+    }
+    let [declared, chunked, brotli] = [
+        headers(&[("content-length", "5")]),
+        headers(&[("transfer-encoding", "chunked")]),
+        headers(&[("content-length", "5"), ("content-encoding", "br")]),
+    ];
+    assert_eq!(comments(|call| call), [""; 0]);
+    let none = ["# The journal does not have the body of 5 bytes; this command sends none."];
+    assert_eq!(comments(|call| sent(call, b"", 5, &declared)), none);
+    assert_eq!(comments(|call| sent(call, b"plain", 5, &brotli)), none);
+    let first = ["# The body had 5 bytes; this command sends the first 2."];
+    assert_eq!(comments(|call| sent(call, b"pl", 5, &declared)), first);
+    // With all its bytes it is complete, though its end was not awaited.
+    assert_eq!(comments(|call| sent(call, b"plain", 5, &declared)), [""; 0]);
+    let unread = ["# The body was not read to its end; this command sends the first 0 bytes."];
+    assert_eq!(comments(|call| sent(call, b"", 0, &chunked)), unread);
+    let unread = ["# The body was not read to its end; this command sends the first 2 bytes."];
+    assert_eq!(comments(|call| sent(call, b"pl", 2, &chunked)), unread);
+}
+
+#[test]
+fn command_says_that_a_compressed_body_is_cut() {
+    let body = compressed(&[b'1'; 50_000]);
+    let headers = headers(&[("content-encoding", "gzip")]);
+    let message = Message { headers, body: &body, length: body.len() as u64 };
+    let journal = journal();
+    let number = with_call(|call| journal.record(NewCall { request: message.clone(), ..call }));
+    let command = curl(&journal.get(number).unwrap(), "http://localhost");
+    let (comment, _) = command.split_once('\n').unwrap();
+    assert_eq!(comment, "# Of the compressed body, this command sends the first 16384 bytes.");
+}
+
+#[test]
+fn command_says_that_a_path_or_a_query_is_cut() {
+    let long = format!("/{}", "a".repeat(4096));
+    let comment = ["# The path or the query had more than 4096 bytes; this command sends the first 4096."];
+    let of = |path: &str, query: &str| {
+        let journal = journal();
+        let number = with_call(|call| journal.record(NewCall { path, query: Some(query), ..call }));
+        let command = curl(&journal.get(number).unwrap(), "http://localhost");
+        command.lines().take_while(|line| line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&long, "a=b"), comment);
+    assert_eq!(of("/", &long), comment);
+    assert_eq!(of(&long[..4096], &long[..4096]), [""; 0]);
 }

@@ -41,6 +41,7 @@ fn with_call<R>(use_call: impl FnOnce(NewCall<'_>) -> R) -> R {
         path: "/v3/pet",
         query: Some("dry=1"),
         request: Message { headers: request, body: br#"{"name": "doggie"}"#, length: 18 },
+        read_to_end: true,
         status: Some(StatusCode::CONFLICT),
         answer: Message { headers: answer, body: b"{}", length: 2 },
         problem: Some("conflict"),
