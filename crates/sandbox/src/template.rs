@@ -77,8 +77,10 @@ impl Sandboxes {
         let (name, now) = (self.template_name(), self.0.clock.now());
         let used = name.clone();
         if !self.0.registry.write(move |tx| store::use_template(tx, &used, now)).await.map_err(text)? {
-            let made = self.0.setup.services.iter().map(|setup| self.make_template(&name, setup));
-            join_all(made).await.into_iter().collect::<Result<(), String>>()?;
+            // One after the other: this runs in the background, and takes less memory so.
+            for setup in &self.0.setup.services {
+                self.make_template(&name, setup).await?;
+            }
             self.0.registry.write(move |tx| store::add_template(tx, &name, now)).await.map_err(text)?;
         }
         template.is_ready.send_replace(true);

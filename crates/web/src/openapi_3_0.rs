@@ -4,7 +4,6 @@
 //! that the document accepts more, but is never wrong.
 
 use serde_json::{Map, Value, json};
-use utoipa::openapi::OpenApi;
 
 /// Keywords that 3.0 does not have.
 const UNKNOWN: &[&str] = &[
@@ -32,8 +31,7 @@ const UNKNOWN: &[&str] = &[
 ];
 
 /// The document as OpenAPI 3.0.
-pub(crate) fn as_3_0(document: &OpenApi) -> Value {
-    let mut document = serde_json::to_value(document).unwrap_or_default();
+pub(crate) fn as_3_0(mut document: Value) -> Value {
     document["openapi"] = "3.0.4".into();
     for (owner, members) in [
         ("", &["webhooks", "jsonSchemaDialect"][..]),

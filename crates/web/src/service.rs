@@ -1,6 +1,6 @@
 //! A complete service: its API, and the routes that every API has.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use askama::Template;
 use axum::{
@@ -81,7 +81,8 @@ struct Pages {
     prefix: &'static str,
     problems: Vec<&'static Kind>,
     openapi: Bytes,
-    openapi_3_0: Bytes,
+    /// Made when it is first asked for: most instances are never asked, and there can be hundreds.
+    openapi_3_0: Arc<OnceLock<Bytes>>,
     db: Db,
     background: Background,
 }
@@ -106,7 +107,7 @@ impl Service<'_> {
             prefix: self.prefix,
             problems: STANDARD.iter().chain(self.problems).copied().collect(),
             openapi: document_text(&self.openapi).into(),
-            openapi_3_0: document_text_3_0(&self.openapi).into(),
+            openapi_3_0: Arc::default(),
             db: self.db,
             background: self.background,
         };
@@ -172,6 +173,10 @@ pub fn document_text(document: &OpenApi) -> String {
 
 /// The same as OpenAPI 3.0, as `/openapi-3.0.json` gives it.
 pub fn document_text_3_0(document: &OpenApi) -> String {
+    text_3_0(serde_json::to_value(document).unwrap_or_default())
+}
+
+fn text_3_0(document: serde_json::Value) -> String {
     format!("{:#}\n", as_3_0(document))
 }
 
@@ -186,7 +191,8 @@ async fn openapi(State(pages): State<Pages>) -> Response {
 }
 
 async fn openapi_3_0(State(pages): State<Pages>) -> Response {
-    document(pages.openapi_3_0)
+    let text = || text_3_0(serde_json::from_slice(&pages.openapi).unwrap_or_default()).into();
+    document(pages.openapi_3_0.get_or_init(text).clone())
 }
 
 fn document(text: Bytes) -> Response {
