@@ -79,10 +79,7 @@ impl Front {
         if is_control(&sandbox, &request) {
             let control = self.control(&sandbox).await;
             let request = without_prefix(request, &name);
-            // A deletion waits for all other calls. A call that follows the journal ends when the sandbox is closed.
-            let is_waited_for = request.method() != Method::DELETE || request.uri().path().len() > 1;
-            let is_waited_for = is_waited_for && !request.uri().path().ends_with("/events");
-            let _permit = is_waited_for.then(|| sandbox.enter_control()).transpose()?;
+            let _permit = is_waited_for(&request).then(|| sandbox.enter_control()).transpose()?;
             drop(sandbox);
             return Ok(Box::pin(control.answer(request)).await);
         }
@@ -131,6 +128,14 @@ impl Front {
 fn is_control(sandbox: &OpenSandbox, request: &Request) -> bool {
     let inner = request.uri().path().strip_prefix(&*sandbox.path).unwrap_or_default();
     inner.strip_prefix(CONTROL).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Whether a deletion waits for this call of a control: not for itself, and not for a call that follows the journal, which ends when
+/// the sandbox is closed.
+fn is_waited_for(request: &Request) -> bool {
+    let path = request.uri().path();
+    let is_deletion = request.method() == Method::DELETE && matches!(path, "" | "/");
+    !is_deletion && !path.ends_with("/events")
 }
 
 fn without_prefix(mut request: Request, name: &Name) -> Request {

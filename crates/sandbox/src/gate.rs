@@ -101,7 +101,7 @@ impl FaultGate {
         if decision.is_nothing() { Ok(()) } else { self.apply(decision).await }
     }
 
-    /// Lets the call wait, and refuses it if its work is not to be done.
+    /// Lets the call wait, and rejects it if its work is not to be done.
     async fn apply(&self, decision: Decision) -> Result<()> {
         let (delay, status, does_work) = (decision.delay, decision.status.clone(), decision.does_work());
         *self.decision.lock().unwrap_or_else(PoisonError::into_inner) = Some(decision);

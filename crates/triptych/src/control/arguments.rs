@@ -218,10 +218,9 @@ pub(crate) enum FaultAction {
     },
 }
 
+/// Which calls a fault rule or a list of calls is about.
 #[derive(Args)]
-pub(crate) struct FaultArguments {
-    #[command(flatten)]
-    pub(crate) target: Target,
+pub(crate) struct CallFilter {
     /// Only calls to this service
     #[arg(long, value_parser = services())]
     pub(crate) service: Option<String>,
@@ -237,6 +236,14 @@ pub(crate) struct FaultArguments {
     /// Only calls of this user, OAuth client or address
     #[arg(long)]
     pub(crate) caller: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct FaultArguments {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    #[command(flatten)]
+    pub(crate) calls: CallFilter,
     /// Each nth call
     #[arg(long, value_name = "N")]
     pub(crate) every: Option<u64>,
@@ -303,24 +310,11 @@ pub(crate) struct JournalArguments {
     /// Print JSON; with --follow, a line for each call
     #[arg(long)]
     pub(crate) json: bool,
-    /// Only calls to this service
-    #[arg(long, value_parser = services())]
-    pub(crate) service: Option<String>,
-    /// Only calls of this operation, by its operationId
-    #[arg(long)]
-    pub(crate) operation: Option<String>,
-    /// Only calls with this method
-    #[arg(long)]
-    pub(crate) method: Option<String>,
-    /// Only calls to these paths: * is any part of a segment, ** is any number of segments
-    #[arg(long)]
-    pub(crate) path: Option<String>,
+    #[command(flatten)]
+    pub(crate) calls: CallFilter,
     /// Only calls with this status, such as 404, or a class of them, such as 4xx
     #[arg(long)]
     pub(crate) status: Option<String>,
-    /// Only calls of this user, OAuth client or address
-    #[arg(long)]
-    pub(crate) caller: Option<String>,
     /// At most this number of calls, from 1 to 1000 [default: 100; with --har, 1000]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) limit: Option<String>,

@@ -76,11 +76,11 @@ fn rule(arguments: &FaultArguments) -> Result<Value, Failure> {
     let text = |value: &Option<String>| value.as_ref().map(|value| json!(value));
     let number = |value: Option<u64>| value.map(|value| json!(value));
     let members = [
-        ("service", text(&arguments.service)),
-        ("operation", text(&arguments.operation)),
-        ("method", arguments.method.as_ref().map(|method| json!(method.to_uppercase()))),
-        ("path", text(&arguments.path)),
-        ("caller", text(&arguments.caller)),
+        ("service", text(&arguments.calls.service)),
+        ("operation", text(&arguments.calls.operation)),
+        ("method", arguments.calls.method.as_ref().map(|method| json!(method.to_uppercase()))),
+        ("path", text(&arguments.calls.path)),
+        ("caller", text(&arguments.calls.caller)),
         ("every", number(arguments.every)),
         ("first", number(arguments.first)),
         ("probability", arguments.probability.map(|share| json!(share))),

@@ -73,12 +73,12 @@ pub(super) async fn run(server: &Server, arguments: &JournalArguments) -> Result
 fn filter(arguments: &JournalArguments, limit: Option<&str>, since: Option<u64>) -> String {
     let since = since.map(|number| number.to_string());
     query(&[
-        ("service", arguments.service.as_deref()),
-        ("operation", arguments.operation.as_deref()),
-        ("method", arguments.method.as_ref().map(|method| method.to_uppercase()).as_deref()),
-        ("path", arguments.path.as_deref()),
+        ("service", arguments.calls.service.as_deref()),
+        ("operation", arguments.calls.operation.as_deref()),
+        ("method", arguments.calls.method.as_ref().map(|method| method.to_uppercase()).as_deref()),
+        ("path", arguments.calls.path.as_deref()),
         ("status", arguments.status.as_deref()),
-        ("caller", arguments.caller.as_deref()),
+        ("caller", arguments.calls.caller.as_deref()),
         ("limit", limit),
         ("since", since.as_deref()),
     ])
