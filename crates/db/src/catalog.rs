@@ -11,6 +11,9 @@ pub(crate) const SQLITE_REFERENCES: &str = "SELECT t.name, r.id, r.\"table\", r.
     FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) AS r
     WHERE t.type = 'table' ORDER BY t.name, r.id, r.seq";
 
+/// Each table and each index with its bytes, on SQLite.
+pub(crate) const SQLITE_SIZES: &str = "SELECT name, CAST(pgsize AS TEXT) FROM dbstat WHERE aggregate = TRUE";
+
 /// Lets PostgreSQL join tables in the order of the text until the end of the transaction: to find the best order for the seven tables
 /// of [`postgres_references`] takes it longer than to read them.
 pub(crate) const IN_WRITTEN_ORDER: &str = "SET LOCAL join_collapse_limit TO 1";
@@ -33,6 +36,11 @@ pub(crate) fn postgres_columns(schema: &str) -> String {
          WHERE c.attnum > 0 AND NOT c.attisdropped AND c.attgenerated = '' ORDER BY t.relname, c.attnum",
         postgres_tables(schema)
     )
+}
+
+/// Each table with its bytes, on PostgreSQL.
+pub(crate) fn postgres_sizes(schema: &str) -> String {
+    format!("SELECT t.relname, pg_catalog.pg_table_size(t.oid)::text FROM {}", postgres_tables(schema))
 }
 
 /// Each column of a foreign key, on PostgreSQL, as on SQLite.

@@ -5,8 +5,8 @@
 
 use crate::{
     catalog::{
-        Catalog, SQLITE_COLUMNS, SQLITE_REFERENCES, Table, postgres_columns, postgres_references,
-        postgres_triggers, qualified,
+        Catalog, SQLITE_COLUMNS, SQLITE_REFERENCES, SQLITE_SIZES, Table, postgres_columns,
+        postgres_references, postgres_sizes, postgres_triggers, qualified,
     },
     database::Db,
     error::Error,
@@ -67,9 +67,41 @@ impl Db {
         })
     }
 
+    /// How many bytes the copies take, except those of these names, and how many a new copy of these tables would take. On SQLite it
+    /// reads the whole file.
+    pub async fn copy_bytes(&self, except: &[&str], tables: &[&str]) -> Result<CopyBytes, Error> {
+        let (place, except, tables) = (self.place(), owned(except), owned(tables));
+        self.read_long(move |tx| {
+            let slots = if place.has_registry(tx)? { place.slots(tx)? } else { Vec::new() };
+            let counted = slots.into_iter().filter(|(_, name)| !except.contains(name));
+            let prefixes: Vec<_> = counted.map(|(slot, _)| copied(slot, "")).collect();
+            let mut bytes = CopyBytes::default();
+            for row in tx.texts(&place.sizes())? {
+                let [table, size] = row.as_slice() else { continue };
+                let size: u64 = size.parse().unwrap_or_default();
+                if prefixes.iter().any(|prefix| table.starts_with(prefix)) {
+                    bytes.copies += size;
+                } else if tables.contains(table) {
+                    bytes.tables += size;
+                }
+            }
+            Ok(bytes)
+        })
+        .await
+    }
+
     fn place(&self) -> Place {
         Place { schema: self.schema().map(str::to_owned) }
     }
+}
+
+/// The sizes of copies, without indexes: a copy has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CopyBytes {
+    /// The bytes of the copies.
+    pub copies: u64,
+    /// The bytes of the tables.
+    pub tables: u64,
 }
 
 fn checked(copy: &str) -> Result<String, Error> {
@@ -177,6 +209,14 @@ impl Place {
         self.lock(tx)?;
         let slot = self.slots(tx)?.into_iter().find(|(_, name)| name == copy);
         slot.map(|(slot, _)| Ok((self.catalog(tx)?, slot))).transpose()
+    }
+
+    /// Reads each table with its bytes.
+    fn sizes(&self) -> String {
+        match &self.schema {
+            Some(schema) => postgres_sizes(schema),
+            None => SQLITE_SIZES.into(),
+        }
     }
 
     fn lock(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {

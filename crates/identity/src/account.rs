@@ -129,6 +129,11 @@ pub(crate) fn check_password(password: &SecretString) -> Result<(), AccountError
     Ok(())
 }
 
+/// Whether there is an account of this name.
+pub async fn exists(db: &Db, name: &str) -> Result<bool, db::Error> {
+    Ok(by_name(db, name).await?.is_some())
+}
+
 pub(crate) async fn by_name(db: &Db, name: &str) -> Result<Option<Account>, db::Error> {
     let name = name.to_owned();
     db.read(move |tx| find(tx, &name)).await

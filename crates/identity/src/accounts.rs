@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use db::{Db, WriteTx};
+use db::{Db, Tx, WriteTx};
 use hmac::{Hmac, KeyInit, Mac};
 use moka::future::Cache;
 use secrecy::{ExposeSecret, SecretString};
@@ -24,7 +24,7 @@ const CACHED_FOR: Duration = Duration::from_secs(300);
 const CACHED: u64 = 10_000;
 
 /// The name of the account that calls act as while the controls do not enforce sign-in.
-const DEMO_USER: &str = "demo";
+pub const DEMO_USER: &str = "demo";
 
 /// The accounts of a service. Cloning it is cheap.
 #[derive(Clone)]
@@ -153,6 +153,14 @@ impl Accounts {
         let Ok(name) = Name::new(name) else { return Ok(None) };
         let found = account::by_name(&self.0.db, name.as_str()).await?;
         Ok(found.filter(|account| !account.demo || self.0.demo).map(|account| account.id))
+    }
+
+    /// The name of an account.
+    pub(crate) async fn name(&self, id: Uuid) -> Result<Option<String>, db::Error> {
+        let name = move |tx: &mut Tx<'_>| {
+            tx.row("SELECT name FROM account WHERE id = $1", &[id.into()], |row| row.get(0))
+        };
+        self.0.db.read(name).await
     }
 
     /// Adds an account.

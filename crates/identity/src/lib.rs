@@ -32,7 +32,7 @@ pub mod session;
 mod throttle;
 
 pub use account::AccountError;
-pub use accounts::Accounts;
+pub use accounts::{Accounts, DEMO_USER};
 pub use api_key::ApiKeys;
 pub use basic::{Caller, unauthorized};
 pub use error::{ChangeError, SignInError};

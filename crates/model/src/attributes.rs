@@ -39,6 +39,8 @@ pub(crate) struct Resource {
     /// Whether it is read in the form of its answer, as a part of another resource.
     #[darling(default)]
     pub(crate) readable: bool,
+    /// Whether a member that it does not have is a validation error.
+    pub(crate) closed: Flag,
 }
 
 #[derive(FromField)]

@@ -83,6 +83,11 @@ pub(crate) fn body(
             };
         }
     });
+    let closed = resource.closed.is_present().then(|| {
+        let read = members.iter().filter(|(_, reading)| !matches!(reading, Reading::Unread));
+        let names = read.map(|(member, _)| &member.name);
+        quote!(fields.closed(&[#(#names),*]);)
+    });
     let check = resource.check.as_ref().map(|check| {
         let values = members.iter().map(|(member, reading)| {
             let field = member.ident;
@@ -103,6 +108,7 @@ pub(crate) fn body(
         use ::web::input::rules::*;
         #(#read)*
         #(#missing)*
+        #closed
         #check
         #(let #names = #names?;)*
         Some(#make)

@@ -48,6 +48,7 @@
 //! | `replace = PetUpdate` | the same with the assigned member required: what a client sends to replace one |
 //! | `changes = PetChanges` | all members optional: what a client sends to change some |
 //! | `readable` | it is read in the form of its answer, as a part of another resource |
+//! | `closed` | a member that it does not have is a validation error; otherwise such a member is ignored |
 //! | `form` | a body may be a form |
 //! | `broken = UNPROCESSABLE` | the status of a body that is well formed and breaks a rule |
 //! | `check = function` | called with what was read of each member and the [`Fields`](../web/input/struct.Fields.html), for rules that concern several members. A member that a view of the resource can leave out is an `Option` there |

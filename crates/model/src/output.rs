@@ -131,6 +131,8 @@ pub(crate) fn schema(
         None => quote!(object.into()),
     };
     let finished = quote!(::utoipa::openapi::RefOr::T(#finished));
+    let closed = (resource.closed.is_present() && (side != Side::Answered || resource.readable))
+        .then(|| quote!(::web::schema::close(&mut object);));
     // Notes the formats of a body, or the element of a list, for the operations that name the type.
     let noted = match (side, &resource.list) {
         (Side::Read | Side::Changed, _) => quote!(::web::openapi::accepted_formats::<Self>(#finished)),
@@ -144,6 +146,7 @@ pub(crate) fn schema(
                 use ::web::input::rules::*;
                 let mut object = ::web::schema::object(#description, #root);
                 #(::web::schema::add(&mut object, &#rules, #described);)*
+                #closed
                 #noted
             }
         }

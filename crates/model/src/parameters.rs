@@ -1,6 +1,6 @@
 //! The parameters of a query string.
 
-use darling::Result;
+use darling::{Error, Result};
 use proc_macro2::TokenStream;
 use quote::quote;
 
@@ -11,6 +11,10 @@ use crate::{
 };
 
 pub(crate) fn derive(resource: &Resource) -> Result<TokenStream> {
+    if resource.closed.is_present() {
+        let text = "`closed` is for bodies: an unknown query parameter is always a validation error";
+        return Err(Error::custom(text).with_span(&resource.closed.span()));
+    }
     let all = members(resource)?;
     let reading = |optional| if optional { Reading::Optional } else { Reading::Required };
     let read: Vec<_> = all.iter().map(|member| (member, reading(member.is_optional()))).collect();

@@ -17,6 +17,11 @@ pub(crate) fn derive(resource: &Resource) -> Result<TokenStream> {
         let text = "`new_derive` needs `new`: it says what else is derived for that";
         return Err(Error::custom(text).with_span(derived));
     }
+    let views = [&resource.new, &resource.replace, &resource.changes];
+    if resource.closed.is_present() && !resource.readable && views.iter().all(|view| view.is_none()) {
+        let text = "`closed` is for a resource that is read: state `new`, `replace`, `changes` or `readable`";
+        return Err(Error::custom(text).with_span(&resource.closed.span()));
+    }
     let mut tokens = partial_struct(resource, all.iter().filter(|member| member.is_read()));
     tokens.extend(new(resource, &all));
     tokens.extend(replace(resource, &all)?);

@@ -2,9 +2,10 @@
 
 use std::iter;
 
+use ::service::Instance;
 use db::{Error, WriteTx};
 use identity::{
-    PasswordHash,
+    Accounts, ApiKeys, ChangeError, PasswordHash,
     account::{self, Name},
 };
 use jiff::Timestamp;
@@ -14,6 +15,7 @@ use crate::{
     OpenError, Petstore, ids,
     order::{self, Order, OrderStatus},
     pet::{self, Category, Pet, Status, Tag},
+    service::SERVICE,
     user::{self, User},
 };
 
@@ -22,6 +24,8 @@ pub const USERS: &[(&str, &str)] = &[("demo", "demo"), ("theUser", "12345"), ("u
 
 /// The demo's API key.
 pub const API_KEY: &str = "special-key";
+
+const KEY_NAME: &str = "demo";
 
 struct DemoPet {
     id: i64,
@@ -62,15 +66,10 @@ impl Petstore {
         if brought.is_some() {
             return Ok(());
         }
-        self.keys.add_demo("demo", API_KEY).await?;
+        self.keys.add_demo(KEY_NAME, API_KEY).await?;
         let mut users = Vec::new();
-        for ((name, password), user) in USERS.iter().zip(profiles()) {
-            let user = DemoUser {
-                name: Name::new(name).map_err(identity::ChangeError::from)?,
-                hash: self.accounts.hash_any(&(*password).into()).await?,
-                user,
-            };
-            users.push(user);
+        for (sign_in, user) in USERS.iter().zip(profiles()) {
+            users.push(DemoUser::new(*sign_in, user, &self.accounts).await?);
         }
         let (now, random) = (self.clock.now(), self.random.clone());
         let ship_date = now.round(jiff::Unit::Second).ok();
@@ -103,6 +102,23 @@ impl Petstore {
     }
 }
 
+/// Adds the users of the demo and its API key where they are missing.
+pub(crate) async fn add_sign_in(instance: &Instance) -> Result<(), OpenError> {
+    let Instance { db, clock, random, demo, .. } = instance;
+    let keys = ApiKeys::new(*demo, db.clone(), clock.clone(), random.clone());
+    if !keys.is_valid(API_KEY).await? {
+        keys.add_demo(KEY_NAME, API_KEY).await?;
+    }
+    for (sign_in, user) in USERS.iter().zip(profiles()) {
+        if !account::exists(db, sign_in.0).await? {
+            let user = DemoUser::new(*sign_in, user, &SERVICE.accounts(instance)?).await?;
+            let (now, random) = (clock.now(), random.clone());
+            db.write(move |tx| user.insert(tx, now, &random)).await?;
+        }
+    }
+    Ok(())
+}
+
 /// A user of the demo, before it is added.
 struct DemoUser {
     name: Name,
@@ -111,6 +127,15 @@ struct DemoUser {
 }
 
 impl DemoUser {
+    async fn new(
+        (name, password): (&str, &str),
+        user: User,
+        accounts: &Accounts,
+    ) -> Result<Self, ChangeError> {
+        let hash = accounts.hash_any(&password.into()).await?;
+        Ok(DemoUser { name: Name::new(name)?, hash, user })
+    }
+
     /// Adds the user, unless the name is taken.
     fn insert(&self, tx: &mut WriteTx<'_>, now: Timestamp, random: &Random) -> Result<(), Error> {
         let account = random.uuid(now);

@@ -84,6 +84,17 @@ fn plain_text(status: StatusCode, text: impl Into<Body>) -> Response {
     (status, [(header::CONTENT_TYPE, plain)], text.into()).into_response()
 }
 
+/// The text of a problem. A text has no list of validation errors, so that it names the first of several.
+fn message(problem: &Problem) -> String {
+    match problem.errors() {
+        [first, _, ..] => {
+            let count = problem.errors().len();
+            format!("{} {}. This is the first of {count} errors.", first.pointer, first.detail)
+        }
+        _ => problem.detail().to_owned(),
+    }
+}
+
 /// The habits that hold for every request: where the API is, and the format of its errors.
 impl Adapter for Petstore {
     fn request(&self, request: &mut Request) {
@@ -105,7 +116,7 @@ impl Adapter for Petstore {
             return;
         }
         let Some(problem) = response.extensions_mut().remove::<Arc<Problem>>() else { return };
-        let text = problem.detail().to_owned();
+        let text = message(&problem);
         response.headers_mut().insert(header::CONTENT_LENGTH, text.len().into());
         let (parts, body) = plain_text(problem.status(), text).into_parts();
         response.headers_mut().extend(parts.headers);

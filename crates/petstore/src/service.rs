@@ -20,7 +20,7 @@ use utoipa::openapi::OpenApi;
 use web::App;
 
 use crate::{
-    DEMO_API_KEY, DEMO_USERS, Petstore, examples,
+    DEMO_API_KEY, DEMO_USERS, Petstore, demo, examples,
     ids::Ids,
     routes_and_document,
     user::{
@@ -152,6 +152,17 @@ impl Service for Settings {
         password: SecretString,
     ) -> BoxFuture<'a, Result<(), ChangeError>> {
         add_user(instance, name, password).boxed()
+    }
+
+    fn add_demo_sign_in<'a>(&'a self, instance: &'a Instance) -> BoxFuture<'a, Result<(), Error>> {
+        async move {
+            demo::add_sign_in(instance).await?;
+            match self.oauth.issuer.is_empty() {
+                true => SERVICE.add_demo_client(instance).await,
+                false => Ok(()),
+            }
+        }
+        .boxed()
     }
 
     /// Removes a user with all data about the user: sessions, grants and the profile are deleted with the account, and pets and

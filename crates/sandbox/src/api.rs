@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use axum::extract::{FromRequestParts, State};
-use http::{HeaderValue, header, request::Parts, uri::Authority};
+use http::{HeaderValue, header, request::Parts};
 use jiff::Timestamp;
 use model::{Input, Parameters, Resource};
 use utoipa::{
@@ -106,13 +106,7 @@ impl FromRequestParts<Sandboxes> for Creator {
 /// Whether a browser reports that a page of another site sends the request. Otherwise any page could create sandboxes on the
 /// machine of its visitor, and read their tokens.
 fn is_from_another_site(parts: &Parts, sandboxes: &Sandboxes) -> bool {
-    let Some(origin) = parts.headers.get(header::ORIGIN) else { return false };
-    let Ok(origin) = origin.to_str() else { return true };
-    let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let host = host.or(parts.uri.authority().map(Authority::as_str));
-    let is_host = host.is_some() && origin.split_once("://").map(|(_, authority)| authority) == host;
-    let is_service = |setup: &ServiceSetup| web::origin_of(&setup.address) == origin;
-    !is_host && !sandboxes.0.setup.services.iter().any(is_service)
+    web::is_from_another_origin(parts, sandboxes.0.setup.services.iter().map(|setup| setup.address.as_str()))
 }
 
 /// The operator, by the operator's token.
@@ -136,6 +130,7 @@ pub(crate) fn unauthorized(detail: &'static str) -> Problem {
 
 /// A sandbox to be.
 #[derive(Debug, Clone, Input)]
+#[resource(closed)]
 struct NewSandbox {
     /// Lower-case letters, digits and dashes. The server chooses a name if there is none.
     #[field(rule = name::rule(), example = "ada")]

@@ -56,7 +56,7 @@ impl Answer for Front {
         }
         match self.sandboxes.0.root.get() {
             Some(root) if self.sandboxes.is_fresh() && !is_control(root, &request) => {
-                answered(self.call(root, request))
+                self.root_call(root, request)
             }
             Some(root) => answered(self.at_root(root, request)),
             None => self.root.answer(request).boxed(),
@@ -94,29 +94,45 @@ impl Front {
             let control = self.control(root).await;
             return Ok(control.answer(without_prefix(request, &root.name)).await);
         }
-        self.call(root, request).await
+        Ok(self.root_call(root, request).await)
     }
 
-    /// A call to a service of a sandbox, or of the root.
-    async fn call(&self, sandbox: &Arc<OpenSandbox>, mut request: Request) -> Result<Response> {
-        RequestContext::observe(&mut request, sandbox.recorders[self.at].clone(), sandbox.clock.now());
-        if !sandbox.path.is_empty() {
-            web::strip_prefix(&mut request, &sandbox.path);
+    /// A call to the service of the root. A call without faults needs no future of its own, as the root is always open.
+    fn root_call(&self, root: &Arc<OpenSandbox>, mut request: Request) -> BoxFuture<'_, Response> {
+        self.observe(root, &mut request);
+        match self.gate(root, &request) {
+            Some(gate) => async move { gate.finish(self.root.answer(request).await) }.boxed(),
+            None => self.root.answer(request).boxed(),
         }
+    }
+
+    /// A call to a service of a sandbox.
+    async fn call(&self, sandbox: &Arc<OpenSandbox>, mut request: Request) -> Result<Response> {
+        self.observe(sandbox, &mut request);
+        web::strip_prefix(&mut request, &sandbox.path);
         let service = match sandbox.open_service(self.at) {
             Some(service) => service,
             None => Box::pin(self.sandboxes.service(sandbox, self.at)).await?,
         };
-        let name = self.sandboxes.0.setup.services[self.at].service.description().name;
-        let gate = FaultGate::of(&self.sandboxes, sandbox, name, &request);
-        if let Some(gate) = &gate {
-            RequestContext::set_gate(request.extensions(), gate.clone());
-        }
+        let gate = self.gate(sandbox, &request);
         let answer = service.app.answer(request).await;
         Ok(match gate {
             Some(gate) => gate.finish(answer),
             None => answer,
         })
+    }
+
+    /// Lets the journal of a sandbox record a call.
+    fn observe(&self, sandbox: &OpenSandbox, request: &mut Request) {
+        RequestContext::observe(request, sandbox.recorders[self.at].clone(), sandbox.clock.now());
+    }
+
+    /// Lets the faults of a sandbox decide about a call, if there are any.
+    fn gate(&self, sandbox: &Arc<OpenSandbox>, request: &Request) -> Option<Arc<FaultGate>> {
+        let name = self.sandboxes.0.setup.services[self.at].service.description().name;
+        let gate = FaultGate::of(&self.sandboxes, sandbox, name, request)?;
+        RequestContext::set_gate(request.extensions(), gate.clone());
+        Some(gate)
     }
 
     async fn control(&self, sandbox: &OpenSandbox) -> App {

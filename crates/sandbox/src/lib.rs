@@ -5,6 +5,7 @@
 //! first used ([`open`]), and closed when it is idle. The registry ([`store`]) is shared by all processes on one database.
 
 mod api;
+mod busy;
 mod caller;
 mod control;
 pub mod fault;
@@ -29,6 +30,7 @@ use std::{
     time::Duration,
 };
 
+use busy::Busy;
 use db::{Databases, Db, Migrations};
 use futures_util::future::BoxFuture;
 use identity::Hashing;
@@ -36,11 +38,12 @@ use jiff::SignedDuration;
 use journals::Journals;
 pub use method::Method;
 pub use name::Name;
+pub use open::UNKNOWN;
 use open::{OpenSandbox, Opened};
 pub use root::{Root, root_clock};
 use service::Service;
 use template::Template;
-pub use token::{is_control_token, operator_token};
+pub use token::operator_token;
 use web::{App, Clock, InstallationSecret, Random, RequestLimits};
 
 /// The tables of the registry.
@@ -62,6 +65,8 @@ pub struct Limits {
     pub lifetime: SignedDuration,
     /// After this time without a call, a sandbox is closed.
     pub idle: Duration,
+    /// How many bytes the snapshots of a sandbox can take, over all services.
+    pub snapshot_bytes: u64,
 }
 
 impl Default for Limits {
@@ -72,6 +77,7 @@ impl Default for Limits {
             open: 100,
             lifetime: SignedDuration::from_hours(24),
             idle: Duration::from_secs(300),
+            snapshot_bytes: 256 * 1024 * 1024,
         }
     }
 }
@@ -128,6 +134,10 @@ struct Inner {
     root: OnceLock<Arc<OpenSandbox>>,
     template: Template,
     operator_hash: Vec<u8>,
+    /// Held while demo accounts that are missing are added.
+    demo_sign_in: tokio::sync::Mutex<()>,
+    /// What sandboxes do once at a time.
+    busy: Busy,
     /// Held while keys are rotated.
     key_rotation: tokio::sync::Mutex<()>,
     /// Held while a journal is exported, as an archive takes much memory.
@@ -149,9 +159,12 @@ impl Sandboxes {
             registry,
             clock: Clock::system(),
             template: Template::default(),
+            busy: Busy::default(),
+            demo_sign_in: tokio::sync::Mutex::default(),
             key_rotation: tokio::sync::Mutex::default(),
             exports: Arc::default(),
         }));
+        sandboxes.finish_interrupted().await?;
         sandboxes.open_root().await?;
         Ok(sandboxes)
     }

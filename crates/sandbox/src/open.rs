@@ -1,5 +1,6 @@
 //! The sandboxes that are open in this process.
 
+mod faults;
 mod upkeep;
 
 use std::{
@@ -11,6 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use faults::Faults;
 use futures_util::FutureExt;
 use service::Instance;
 use tokio::{
@@ -68,8 +70,7 @@ pub(crate) struct OpenSandbox {
     pub(crate) path: Box<str>,
     pub(crate) clock: Clock,
     pub(crate) controls: Controls,
-    /// The fault rules, if there are any.
-    faults: RwLock<Option<Arc<Rules>>>,
+    faults: Faults,
     pub(crate) journal: Arc<Journal>,
     /// Record the calls of each service in the journal.
     pub(crate) recorders: Vec<Arc<Recorder>>,
@@ -166,7 +167,7 @@ impl OpenSandbox {
             name: name.clone(),
             clock: parts.clock,
             controls: parts.controls,
-            faults: RwLock::new(fault_rules(&row)),
+            faults: Faults::new(&row),
             recorders: parts.services.iter().map(|name| recorder(name)).collect(),
             journal: parts.journal,
             closing: watch::Sender::new(false),
@@ -184,7 +185,7 @@ impl OpenSandbox {
 
     /// The fault rules, if there are any.
     pub(crate) fn faults(&self) -> Option<Arc<Rules>> {
-        self.faults.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.faults.get()
     }
 
     /// Ends when the sandbox is closed.
@@ -211,7 +212,7 @@ impl OpenSandbox {
         if controls != self.controls.get() {
             self.controls.set(controls);
         }
-        *self.faults.write().unwrap_or_else(PoisonError::into_inner) = fault_rules(&row);
+        self.faults.set(&row);
         *self.row.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(row);
     }
 
@@ -288,17 +289,12 @@ pub(crate) fn control_state(row: &Sandbox) -> ControlState {
     serde_json::from_str(&row.controls).unwrap_or_default()
 }
 
-fn fault_rules(row: &Sandbox) -> Option<Arc<Rules>> {
-    let rules = Rules::from_stored(&row.faults).unwrap_or_else(|error| {
-        tracing::warn!(sandbox = row.name, %error, "the fault rules of a sandbox cannot be read");
-        Rules::default()
-    });
-    (!rules.is_empty()).then(|| Arc::new(rules))
-}
+/// The first sentence of the problem for a name that no sandbox has.
+pub const UNKNOWN: &str = "There is no sandbox with this name.";
 
 /// The problem for a name that no sandbox has.
 pub(crate) fn unknown() -> Problem {
-    Problem::new(&NOT_FOUND, "There is no sandbox with this name. Create it with POST /sandboxes.")
+    Problem::new(&NOT_FOUND, format!("{UNKNOWN} Create it with POST /sandboxes."))
 }
 
 impl Sandboxes {

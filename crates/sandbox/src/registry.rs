@@ -129,6 +129,19 @@ impl Sandboxes {
         self.0.registry.write(move |tx| store::set_deleted(tx, &deleted)).await.map_err(text)
     }
 
+    /// Deletes the data of sandboxes whose creation or deletion a process did not finish before it stopped. On a shared database another
+    /// process may still be working on them, so that they are deleted later.
+    pub(crate) async fn finish_interrupted(&self) -> Result<(), db::Error> {
+        if self.0.registry.is_shared() {
+            return Ok(());
+        }
+        let (now, most) = (self.0.clock.now(), self.0.setup.limits.most.into());
+        for key in self.0.registry.read(move |tx| store::unfinished(tx, now, most)).await? {
+            self.finish_removal(&key).await;
+        }
+        Ok(())
+    }
+
     /// Deletes the sandboxes that were not used for their lifetime, and finishes what a stopped process has left.
     pub(crate) async fn delete_expired(&self) -> Result<(), db::Error> {
         let now = self.0.clock.now();

@@ -5,12 +5,9 @@ use http::{HeaderMap, header};
 use sha2::{Digest, Sha256};
 use web::{InstallationSecret, Random};
 
-/// The beginning of control tokens.
-const PREFIX: &str = "sandbox_";
-
 /// A new control token.
 pub(crate) fn new(random: &Random) -> String {
-    format!("{PREFIX}{}", BASE64_URL_SAFE_NO_PAD.encode(random.bytes::<32>()))
+    format!("sandbox_{}", BASE64_URL_SAFE_NO_PAD.encode(random.bytes::<32>()))
 }
 
 /// The stored hash. A token has too many bits to be guessed, so that a plain hash is enough.
@@ -21,11 +18,6 @@ pub(crate) fn hash(token: &str) -> Vec<u8> {
 /// The operator's token: every process with the secret of the installation knows it.
 pub fn operator_token(secret: &InstallationSecret) -> String {
     format!("operator_{}", BASE64_URL_SAFE_NO_PAD.encode(secret.key_for("sandbox operator")))
-}
-
-/// Whether a token is the control token of a sandbox, rather than the operator's.
-pub fn is_control_token(token: &str) -> bool {
-    token.starts_with(PREFIX)
 }
 
 /// The hash of the bearer token of a request.

@@ -2,7 +2,7 @@
 
 use db::{Db, Migrations};
 use identity::{
-    Accounts, ChangeError,
+    Accounts, ChangeError, account,
     oauth::{self, AuthorizationServer, OldKeys, Scope},
 };
 use secrecy::SecretString;
@@ -53,6 +53,30 @@ impl Description {
         let settings = self.server_settings(instance, None);
         let Instance { db, clock, random, .. } = instance.clone();
         Ok(AuthorizationServer::open(settings, accounts, db, clock, random).await?)
+    }
+
+    /// Adds these accounts of a demo to an instance where they are missing.
+    pub async fn add_demo_accounts(
+        &self,
+        instance: &Instance,
+        users: &[(&str, &str)],
+    ) -> Result<(), ChangeError> {
+        for (name, password) in users {
+            // An instance of accounts is made only for a missing one: it has a hasher of its own.
+            if !account::exists(&instance.db, name).await? {
+                self.accounts(instance)?.add_demo(name, password).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the OAuth client of a demo to an instance if it is missing.
+    pub async fn add_demo_client(&self, instance: &Instance) -> Result<(), Error> {
+        if !oauth::has_demo_client(&instance.db).await? {
+            // It adds the client when it is opened.
+            self.authorization_server(instance).await?;
+        }
+        Ok(())
     }
 
     /// Makes a new signing key for an instance at once, if the service has signing keys. A running instance with the same controls

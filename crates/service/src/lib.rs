@@ -101,6 +101,10 @@ pub trait Service: Debug + Send + Sync {
         std::future::ready(Ok(Vec::new())).boxed()
     }
 
+    /// Adds the accounts of a demo, its API key and its OAuth client to an instance, where they are missing: users can delete their
+    /// accounts, and the operator the others.
+    fn add_demo_sign_in<'a>(&'a self, instance: &'a Instance) -> BoxFuture<'a, Result<(), Error>>;
+
     /// Removes a user of an instance, with the user's data.
     fn remove_user<'a>(
         &'a self,

@@ -147,7 +147,10 @@ fn start() -> io::Result<Cluster> {
         // From an earlier run with the same process number.
         fs::remove_dir_all(&folder)?;
     }
-    let cluster = boot(&folder, run, &["--auth=trust"], &["listen_addresses=127.0.0.1"])?;
+    // Each test has a database of its own: autovacuum would start a process for one after the other, all the time. The database
+    // of a test is small and not copied to a replica.
+    let settings = ["listen_addresses=127.0.0.1", "autovacuum=off", "wal_level=minimal", "max_wal_senders=0"];
+    let cluster = boot(&folder, run, &["--auth=trust"], &settings)?;
     fs::write(folder.join("port"), cluster.port.to_string())?;
     Ok(cluster)
 }

@@ -141,7 +141,7 @@ impl Train {
             resolver: webhooks::system_resolver(),
             test_events_per_hour: settings.test_events_per_hour,
             may_send: (!demo).then(|| webhook::send::outside_a_demo(db.clone())),
-            token_for: Some(webhook::send::token_for(sign_in.signer.clone(), db.clone(), clock.clone())),
+            token_for: Some(webhook::send::token_for(sign_in.signer.clone(), db.clone(), &clock)),
             gate: delivery_gate.filter(|_| demo),
             lease: SignedDuration::from_secs(settings.webhook_lease_seconds.into()),
         };

@@ -208,6 +208,17 @@ impl Service for Settings {
         db.read(read).boxed()
     }
 
+    fn add_demo_sign_in<'a>(&'a self, instance: &'a Instance) -> BoxFuture<'a, Result<(), Error>> {
+        async move {
+            SERVICE.add_demo_accounts(instance, DEMO_USERS).await?;
+            match self.oauth.issuer.is_empty() {
+                true => SERVICE.add_demo_client(instance).await,
+                false => Ok(()),
+            }
+        }
+        .boxed()
+    }
+
     fn remove_user<'a>(
         &'a self,
         instance: &'a Instance,

@@ -1,14 +1,11 @@
 //! `triptych token` and `triptych client …`: access through OAuth, without a browser.
 
 use identity::{
-    Accounts,
+    Accounts, DEMO_USER,
     oauth::{self, AuthorizationServer, NewClient},
 };
 
 use crate::{Failure, cli::ClientAction, print, serve, settings::Settings};
-
-/// The user of a token, in a demo, if none is named.
-const DEMO_USER: &str = "demo";
 
 pub(crate) fn print_token(
     service: &str,

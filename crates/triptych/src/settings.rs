@@ -106,6 +106,7 @@ pub(crate) struct Sandboxes {
     open: usize,
     lifetime_hours: u32,
     idle_seconds: u32,
+    snapshot_bytes: u64,
 }
 
 /// The minimum length of the installation secret in characters.
@@ -188,6 +189,7 @@ impl Settings {
             ("open", u32::try_from(sandboxes.open).unwrap_or(u32::MAX)),
             ("lifetime_hours", sandboxes.lifetime_hours),
             ("idle_seconds", sandboxes.idle_seconds),
+            ("snapshot_bytes", u32::try_from(sandboxes.snapshot_bytes).unwrap_or(u32::MAX)),
         ] {
             if value == 0 {
                 return Err(SettingsError(format!("sandboxes.{name} must be at least 1")));
@@ -278,6 +280,7 @@ impl Sandboxes {
             open: self.open,
             lifetime: SignedDuration::from_hours(self.lifetime_hours.into()),
             idle: Duration::from_secs(self.idle_seconds.into()),
+            snapshot_bytes: self.snapshot_bytes,
         }
     }
 }

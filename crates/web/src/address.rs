@@ -1,5 +1,7 @@
 //! The public address of a service instance: scheme, host, and the path in front of all its paths.
 
+use http::{header, request::Parts, uri::Authority};
+
 /// The path of an address: `/x/ada` for `https://pets.example.com/x/ada`; empty if the service is at the root.
 pub fn path_of(address: &str) -> &str {
     match address.split_once("://") {
@@ -17,6 +19,17 @@ pub fn origin_of(address: &str) -> &str {
 /// `https://pets.example.com/.well-known/name/x/ada`.
 pub fn well_known(address: &str, name: &str) -> String {
     format!("{}/.well-known/{name}{}", origin_of(address), path_of(address))
+}
+
+/// Whether a browser reports that a page of another origin sends the request: neither the host of the request nor one of these
+/// addresses is its origin.
+pub fn is_from_another_origin<'a>(parts: &Parts, own: impl IntoIterator<Item = &'a str>) -> bool {
+    let Some(origin) = parts.headers.get(header::ORIGIN) else { return false };
+    let Ok(origin) = origin.to_str() else { return true };
+    let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = host.or(parts.uri.authority().map(Authority::as_str));
+    let is_host = host.is_some() && origin.split_once("://").map(|(_, authority)| authority) == host;
+    !is_host && !own.into_iter().any(|address| !address.is_empty() && origin_of(address) == origin)
 }
 
 #[cfg(test)]

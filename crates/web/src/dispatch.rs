@@ -77,6 +77,9 @@ impl Dispatch {
             Err(problem) => Err(problem),
         };
         let mut response = answer.unwrap_or_else(IntoResponse::into_response);
+        if context.gate().is_some() {
+            self.complete(&mut response, route, operation);
+        }
         if response.extensions_mut().remove::<Page>().is_some() || !in_api {
             return response;
         }
@@ -137,6 +140,22 @@ impl Dispatch {
             spend()?;
         }
         Ok(response)
+    }
+
+    /// Adds the header that an error status needs (RFC 9110, 15.5) to an answer that a gate gave. The answers of services have it.
+    fn complete(&self, response: &mut Response, route: Option<&Route>, operation: Option<&Operation>) {
+        let status = response.status();
+        let headers = response.headers_mut();
+        if status == StatusCode::UNAUTHORIZED && !headers.contains_key(header::WWW_AUTHENTICATE) {
+            for challenge in self.operations.challenges(operation) {
+                headers.append(header::WWW_AUTHENTICATE, challenge.clone());
+            }
+        }
+        if status == StatusCode::METHOD_NOT_ALLOWED && !headers.contains_key(header::ALLOW) {
+            // Most pages and documents can only be read.
+            let allow = route.map_or(HeaderValue::from_static("GET,HEAD"), |route| route.allow.clone());
+            headers.insert(header::ALLOW, allow);
+        }
     }
 
     fn is_in_api(&self, path: &str) -> bool {

@@ -7,6 +7,7 @@
 //! - [`Service`]: an API together with the routes that every API has: pages, `/healthz`, `/docs`.
 //! - [`serve`]: the accept loop, with the edge that gives each request its id and its line in the log.
 //! - [`observe`]: calls with their answers, for a journal; [`redact`] removes their secrets.
+//! - [`qr`]: QR codes as images.
 //! - [`fault`]: faults of an answer, for tests of clients.
 //! - [`Background`]: tasks beside the requests, started again when they fail.
 //! - [`Controls`]: how an instance in demo mode behaves, replaceable while it runs.
@@ -18,6 +19,7 @@ mod anonymous;
 mod app;
 mod background;
 mod body_memory;
+mod challenge;
 mod clock;
 mod compression;
 mod controls;
@@ -41,6 +43,7 @@ mod paging;
 mod panic;
 mod prefixes;
 pub mod problem;
+pub mod qr;
 mod random;
 pub mod redact;
 pub mod reply;
@@ -54,7 +57,7 @@ mod times;
 pub mod xml;
 
 pub use adapter::Adapter;
-pub use address::{origin_of, path_of, well_known};
+pub use address::{is_from_another_origin, origin_of, path_of, well_known};
 pub use app::{Answer, App};
 pub use background::Background;
 pub use clock::{Clock, ClockError, ClockState};

@@ -8,7 +8,7 @@ use crate::{
     sentence::any_of,
 };
 
-pub(crate) const JSON: &str = "application/json";
+pub const JSON: &str = "application/json";
 pub(crate) const XML: &str = "application/xml";
 pub(crate) const TEXT_XML: &str = "text/xml";
 const HTML: &str = "text/html";

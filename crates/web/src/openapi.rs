@@ -22,6 +22,7 @@ use utoipa::{
     },
 };
 
+use crate::negotiate::JSON;
 use crate::problem::{
     FORBIDDEN, INVALID_REQUEST, Invalid, Kind, NAMESPACE, NOT_ACCEPTABLE, PROBLEM_JSON, PROBLEM_XML,
     ProblemDocument, TOO_LARGE, TOO_MANY_REQUESTS, TOO_SLOW, UNAUTHORIZED, UNAVAILABLE,
@@ -145,19 +146,21 @@ pub(crate) fn needs_no_credentials(operation: &Operation, document: &OpenApi) ->
 }
 
 /// Whether a successful answer of an operation has a body.
-pub(crate) fn has_response_body(operation: &Operation) -> bool {
+fn has_response_body(operation: &Operation) -> bool {
     operation.responses.responses.iter().any(|(status, response)| match response {
         RefOr::T(response) => status.starts_with('2') && !response.content.is_empty(),
         RefOr::Ref(_) => status.starts_with('2'),
     })
 }
 
-/// Whether an operation can answer in XML when it succeeds.
-pub(crate) fn has_xml_answer(operation: &Operation) -> bool {
-    operation.responses.responses.iter().any(|(status, response)| match response {
-        RefOr::T(response) => status.starts_with('2') && response.content.contains_key("application/xml"),
-        RefOr::Ref(_) => false,
-    })
+/// Whether a successful answer of an operation has a body, and every one that has is in JSON. An operation with another media
+/// type chooses it by the `Accept` header itself.
+pub(crate) fn answers_only_in_json(operation: &Operation) -> bool {
+    has_response_body(operation)
+        && operation.responses.responses.iter().all(|(status, response)| match response {
+            RefOr::T(response) => !status.starts_with('2') || response.content.keys().all(|one| one == JSON),
+            RefOr::Ref(_) => true,
+        })
 }
 
 fn problem_response(description: &str, problem_formats: ProblemFormats) -> Response {

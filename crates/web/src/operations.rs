@@ -11,15 +11,20 @@ use utoipa::openapi::{
 };
 
 use crate::{
+    challenge,
     input::{UnknownParameters, unknown_parameters},
     negotiate::{JSON, choose},
-    openapi::{Answer, Call, Handlers, has_response_body, has_xml_answer, methods, needs_no_credentials},
+    openapi::{Answer, Call, Handlers, answers_only_in_json, methods, needs_no_credentials},
     problem::Problem,
     times::Times,
 };
 
 /// The operations of a service, by their routes.
-pub(crate) struct Operations(matchit::Router<Arc<Route>>);
+pub(crate) struct Operations {
+    routes: matchit::Router<Arc<Route>>,
+    /// The challenges of a 401 answer to a call that is of no operation, or of one that needs no credentials.
+    challenges: Vec<HeaderValue>,
+}
 
 /// A path of the API with its operations.
 pub(crate) struct Route {
@@ -42,6 +47,8 @@ pub(crate) struct Operation {
     /// Whether its answers can be kept by a cache and depend on an API key: caches know that an answer to `Authorization` is
     /// not for others, but do not know the headers of a key.
     pub(crate) varies_by_key: bool,
+    /// The challenges of a 401 answer.
+    challenges: Vec<HeaderValue>,
     /// What is read of a request besides the query, if anything is.
     read: Read,
     times: Times,
@@ -56,13 +63,13 @@ enum Read {
 }
 
 impl Operations {
-    /// The handlers, with what a document says about them, whose paths begin at `prefix`.
-    pub(crate) fn new(handlers: Handlers, document: &OpenApi, prefix: &str) -> Self {
+    /// The handlers, with what a document says about them, whose paths begin at `prefix`. The realm is that of challenges.
+    pub(crate) fn new(handlers: Handlers, document: &OpenApi, prefix: &str, realm: &str) -> Self {
         let mut by_pattern = BTreeMap::<_, Vec<_>>::new();
         for (method, pattern, call) in handlers.into_vec() {
             let item = pattern.strip_prefix(prefix).and_then(|path| document.paths.paths.get(path));
             let described = item.and_then(|item| methods(item).find(|(one, _)| *one == method));
-            let operation = Operation::new(call, described, document);
+            let operation = Operation::new(call, described, document, realm);
             by_pattern.entry(pattern).or_default().push((method, operation));
         }
         let mut routes = matchit::Router::new();
@@ -71,12 +78,18 @@ impl Operations {
             let inserted = routes.insert(pattern, Arc::new(route));
             debug_assert!(inserted.is_ok(), "two patterns match the same paths");
         }
-        Operations(routes)
+        Operations { routes, challenges: challenge::of_service(document, realm) }
+    }
+
+    /// The challenges of a 401 answer to a call.
+    pub(crate) fn challenges<'a>(&'a self, operation: Option<&'a Operation>) -> &'a [HeaderValue] {
+        let own = operation.map(|operation| &*operation.challenges).filter(|own| !own.is_empty());
+        own.unwrap_or(&self.challenges)
     }
 
     /// The route of a path, and its last parameter as it is in the path.
     pub(crate) fn at<'p>(&self, path: &'p str) -> Option<(&Arc<Route>, Option<&'p str>)> {
-        let found = self.0.at(path).ok()?;
+        let found = self.routes.at(path).ok()?;
         Some((found.value, found.params.iter().last().map(|(_, value)| value)))
     }
 }
@@ -124,7 +137,12 @@ impl Operation {
         Ok(())
     }
 
-    fn new(call: Call<()>, described: Option<(Method, &path::Operation)>, document: &OpenApi) -> Self {
+    fn new(
+        call: Call<()>,
+        described: Option<(Method, &path::Operation)>,
+        document: &OpenApi,
+        realm: &str,
+    ) -> Self {
         let undocumented = Operation {
             id: None,
             call,
@@ -132,6 +150,7 @@ impl Operation {
             has_parameters: false,
             is_open: false,
             varies_by_key: false,
+            challenges: Vec::new(),
             read: Read::default(),
             times: Times::default(),
         };
@@ -149,10 +168,11 @@ impl Operation {
         };
         Operation {
             id: operation.operation_id.as_deref().map(Arc::from),
-            json_only: has_response_body(operation) && !has_xml_answer(operation),
+            json_only: answers_only_in_json(operation),
             has_parameters: has(ParameterIn::Query),
             is_open: needs_no_credentials(operation, document),
             varies_by_key: method == Method::GET && takes_a_key(operation, document),
+            challenges: challenge::of_operation(operation, document, realm),
             read,
             ..undocumented
         }
@@ -196,7 +216,7 @@ mod tests {
             "/v3/pet/{petId}",
             async || "",
         );
-        let operations = Operations::new(handlers, &document, "/v3");
+        let operations = Operations::new(handlers, &document, "/v3", "Pet store");
         let (route, parameter) = operations.at("/v3/pet/7").unwrap();
         assert_eq!(parameter, Some("7"));
         assert_eq!((&*route.pattern, route.allow.to_str().unwrap()), ("/v3/pet/{petId}", "GET,HEAD,DELETE"));

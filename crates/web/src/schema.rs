@@ -5,7 +5,7 @@ use serde_json::Value;
 use utoipa::openapi::{
     RefOr, Required,
     path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle},
-    schema::{Object, ObjectBuilder, Schema, Type},
+    schema::{AdditionalProperties, Object, ObjectBuilder, Schema, Type},
     xml::XmlBuilder,
 };
 
@@ -43,6 +43,11 @@ pub fn add(object: &mut Object, rule: &impl Describe, member: Member) {
     }
     let name = member.name.into();
     object.properties.insert(name, member.schema(rule));
+}
+
+/// Says that an object has no other members.
+pub fn close(object: &mut Object) {
+    object.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
 }
 
 /// A parameter of a query string.

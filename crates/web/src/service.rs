@@ -143,7 +143,7 @@ impl Service<'_> {
         App::from(Dispatch {
             context: Arc::new(context),
             prefix: self.prefix,
-            operations: Operations::new(self.api, &self.openapi, self.prefix),
+            operations: Operations::new(self.api, &self.openapi, self.prefix, self.title),
             other,
             anonymous,
             cors: Cors::new(self.exposed),
@@ -207,12 +207,25 @@ fn document(text: Bytes) -> Response {
 struct FrontPage<'a> {
     path: &'a str,
     title: &'static str,
+    sandbox: Option<&'a str>,
     about: &'static str,
     prefix: &'static str,
 }
 
 async fn front_page(State(pages): State<Pages>) -> Result<Response> {
-    page(&FrontPage { path: &pages.path, title: pages.title, about: pages.about, prefix: pages.prefix })
+    page(&FrontPage {
+        path: &pages.path,
+        title: pages.title,
+        sandbox: sandbox_of(&pages.path),
+        about: pages.about,
+        prefix: pages.prefix,
+    })
+}
+
+/// The name of the sandbox in the path of an instance: `ada` of `/sandbox/ada`.
+fn sandbox_of(path: &str) -> Option<&str> {
+    let (_, name) = path.rsplit_once("/sandbox/")?;
+    name.split('/').next()
 }
 
 #[derive(Template)]

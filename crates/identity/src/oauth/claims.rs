@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 use web::{ControlState, Problem, Random, RequestContext, problem::UNAVAILABLE};
 
-use crate::quota;
+use crate::{accounts::DEMO_USER, quota};
 
 /// The `typ` header of an access token.
 pub(super) const TYPE: &str = "at+jwt";
@@ -20,6 +20,8 @@ pub(super) const SKEW: SignedDuration = SignedDuration::from_secs(60);
 pub struct Claims {
     /// The subject: an account, or the client itself.
     pub subject: String,
+    /// The name of the account in logs, journals and fault rules.
+    pub(super) user: Option<String>,
     /// The client that the token was issued to; empty if an external issuer does not say.
     pub client: String,
     pub scopes: Vec<String>,
@@ -56,7 +58,7 @@ impl Claims {
     /// Adds the user and the client to the request's log line.
     pub fn leave_for_log(&self, extensions: &Extensions) {
         if self.subject != self.client {
-            RequestContext::set_user(extensions, &self.subject);
+            RequestContext::set_user(extensions, self.user.as_ref().unwrap_or(&self.subject));
         }
         if !self.client.is_empty() {
             RequestContext::set_client(extensions, &self.client);
@@ -67,6 +69,7 @@ impl Claims {
     pub(super) fn of_demo_user(account: Uuid, scopes: &[&str]) -> Self {
         Claims {
             subject: account.to_string(),
+            user: Some(DEMO_USER.into()),
             client: "demo".into(),
             scopes: scopes.iter().map(|&scope| scope.to_owned()).collect(),
             audience: Vec::new(),
@@ -171,6 +174,7 @@ mod tests {
         let id = "019e0000-0000-7000-8000-000000000001";
         let claims = |subject: &str, client: &str, own| Claims {
             subject: subject.into(),
+            user: None,
             client: client.into(),
             scopes: Vec::new(),
             audience: Vec::new(),

@@ -215,6 +215,9 @@ testkit::on_both_engines! {
         is_text(&open.anyone.get("/v3/pet/4711").send().await, 404, "There is no pet with this id.");
         let message = "{petId} must be a whole number from -9223372036854775808 to 9223372036854775807.";
         is_text(&open.anyone.get("/v3/pet/x").send().await, 400, message);
+        let many = json!({"name": "", "photoUrls": 5, "status": "lost"});
+        let message = "#/name must not be empty. This is the first of 3 errors.";
+        is_text(&open.anyone.post("/v3/pet").json(&many).send().await, 422, message);
         let xml = open.anyone.with("accept", "application/xml").get("/v3/pet/4711").send().await;
         is_text(&xml, 404, "There is no pet with this id.");
         is_text(&open.anyone.delete("/v3/pet/4").send().await, 200, "The pet is deleted.");

@@ -65,6 +65,15 @@ testkit::on_both_engines! {
         assert!(xml.contains(&format!("<photoUrl>{}{path}</photoUrl>", open.address)), "{xml}");
     }
 
+    async fn client_that_accepts_only_images_gets_the_image(open: Open) {
+        open.add(&pet_with("Rex", "id", 5)).await;
+        let path = open.upload(PNG).await;
+        for accept in ["image/png", "image/*", "image/avif,image/webp,*/*;q=0.8"] {
+            let image = open.anyone.get(&path).header("accept", accept).send().await;
+            assert_eq!((image.status, image.body.as_slice()), (200, PNG), "{accept}");
+        }
+    }
+
     async fn media_type_of_an_image_comes_from_its_bytes(open: Open) {
         open.add(&pet_with("Rex", "id", 5)).await;
         for (content_type, bytes, media_type, disposition) in [

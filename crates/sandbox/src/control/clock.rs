@@ -7,6 +7,13 @@ use web::{Body, Clock, ClockError, ClockState, ControlState, Problem, Reply, Res
 
 use super::{Control, Controller};
 
+/// The times that a clock can be set to, up to the second one. In a far year all tokens have expired, which looks like an error.
+const EARLIEST: Timestamp = Timestamp::constant(946_684_800, 0);
+const LATEST: Timestamp = Timestamp::constant(4_133_980_800, 0);
+
+const DURATION: &str = "must be a duration in seconds, minutes, hours, days or weeks, such as 90s, 1h 30m, 2 days or PT1H, with a \
+                        minus sign to move the clock back";
+
 /// The clock of a sandbox.
 #[derive(Debug, Clone, Resource)]
 pub(super) struct SandboxClock {
@@ -18,8 +25,9 @@ pub(super) struct SandboxClock {
 
 /// What is to change about the clock; what is absent stays.
 #[derive(Debug, Clone, Input)]
+#[resource(closed)]
 pub(super) struct ClockChange {
-    /// The time to set.
+    /// The time to set, in the years 2000 to 2100.
     time: Option<Timestamp>,
     /// By how much to move the clock: `1h`, `90m`, `2 days`, `PT1H`; with a minus sign, back.
     #[field(rule = text(1..=50), example = "1h")]
@@ -71,17 +79,18 @@ pub(super) async fn set_clock(
 
 impl ClockChange {
     fn of(&self, mut state: ClockState, machine: Timestamp) -> Result<ClockState> {
-        let out_of_range = |pointer: &'static str| {
-            move |error: ClockError| Problem::invalid_at(pointer, format!("cannot be used: {error}"))
+        let in_range = |changed: Result<ClockState, ClockError>| {
+            changed.ok().filter(|state| (EARLIEST..LATEST).contains(&state.now(machine)))
         };
         if let Some(time) = self.time {
-            state = state.set(machine, time).map_err(out_of_range("#/time"))?;
+            state = in_range(state.set(machine, time))
+                .ok_or_else(|| Problem::invalid_at("#/time", "must be in the years 2000 to 2100"))?;
         }
         if let Some(text) = &self.advance {
-            let by: SignedDuration = duration(text).ok_or_else(|| {
-                Problem::invalid_at("#/advance", "must be a duration like 1h, 90m, 2 days or PT1H")
-            })?;
-            state = state.advance(machine, by).map_err(out_of_range("#/advance"))?;
+            let by = duration(text).ok_or_else(|| Problem::invalid_at("#/advance", DURATION))?;
+            let detail = "must lead to a time in the years 2000 to 2100";
+            state = in_range(state.advance(machine, by))
+                .ok_or_else(|| Problem::invalid_at("#/advance", detail))?;
         }
         Ok(match self.frozen {
             Some(true) => state.freeze(machine),

@@ -18,7 +18,7 @@ pub(super) enum Habits {
 
 /// The compatibility of a sandbox.
 #[derive(Debug, Clone, Resource)]
-#[resource(new = NewCompatibility)]
+#[resource(new = NewCompatibility, closed)]
 pub(super) struct Compatibility {
     petstore: Habits,
 }

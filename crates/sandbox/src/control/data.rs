@@ -8,11 +8,12 @@ use model::Resource;
 use web::{Body, Created, Path, Problem, Reply, Result, problem::NOT_FOUND};
 
 use super::{Control, Controller};
-use crate::{Sandboxes, name, open::OpenSandbox, template::SEED};
+use crate::{Sandboxes, busy::Work, name, open::OpenSandbox, template::SEED};
 
 /// Reset the data
 ///
-/// The data is as it was when the sandbox was created. Accounts, keys, tokens and addresses stay valid.
+/// The data is as it was when the sandbox was created. Accounts, keys, tokens and addresses stay valid. The demo accounts, the demo's
+/// API key and its OAuth client are added again if they were deleted.
 #[utoipa::path(
     post, path = "/reset", operation_id = "resetSandbox", tag = "Data",
     responses((status = 204, description = "The data was reset.")),
@@ -30,7 +31,23 @@ impl Control {
         let data = self.sandboxes.data(sandbox).await?;
         let restored = data.iter().map(|(db, tables)| db.restore_copy(snapshot, tables));
         let found = all_of(restored).await?;
-        if found.into_iter().all(|found| found) { Ok(StatusCode::NO_CONTENT) } else { Err(no_snapshot()) }
+        if !found.into_iter().all(|found| found) {
+            return Err(no_snapshot());
+        }
+        self.add_demo_sign_in(sandbox).await?;
+        Ok(StatusCode::NO_CONTENT)
+    }
+
+    /// Adds the demo accounts, the API key and the client where they are missing, since the documented sign-in has to work after a
+    /// reset.
+    async fn add_demo_sign_in(&self, sandbox: &OpenSandbox) -> Result<()> {
+        // Hashing a password takes some time of a core, so that accounts are added one after the other.
+        let _one_at_a_time = self.sandboxes.0.demo_sign_in.lock().await;
+        for (at, setup) in self.sandboxes.0.setup.services.iter().enumerate() {
+            let service = self.sandboxes.service_of(sandbox, at).await?;
+            setup.service.add_demo_sign_in(&service.instance).await.map_err(Problem::internal)?;
+        }
+        Ok(())
     }
 }
 
@@ -57,7 +74,7 @@ fn no_snapshot() -> Problem {
 
 /// A snapshot of the data.
 #[derive(Debug, Clone, Resource)]
-#[resource(new = NewSnapshot)]
+#[resource(new = NewSnapshot, closed)]
 pub(super) struct Snapshot {
     #[field(rule = name::rule(), example = "before-payment")]
     name: String,
@@ -87,11 +104,14 @@ pub(super) async fn list_snapshots(
 
 /// Save a snapshot
 ///
-/// A snapshot of the same name is replaced.
+/// A snapshot of the same name is replaced. The snapshots of a sandbox are limited in number and in bytes.
 #[utoipa::path(
     post, path = "/snapshots", operation_id = "saveSnapshot", tag = "Data",
     request_body = NewSnapshot,
-    responses((status = 201, description = "The data was saved.", body = Snapshot)),
+    responses(
+        (status = 201, description = "The data was saved.", body = Snapshot),
+        (status = 429, description = "Another snapshot of this sandbox is being saved."),
+    ),
 )]
 pub(super) async fn save_snapshot(
     Controller(sandbox): Controller,
@@ -102,7 +122,9 @@ pub(super) async fn save_snapshot(
     if name == SEED {
         return Err(Problem::invalid_at("#/name", "must not be seed, which is the state at the creation"));
     }
+    let _once_at_a_time = control.sandboxes.0.busy.begin(Work::Snapshot, &control.name)?;
     let data = control.sandboxes.data(&sandbox).await?;
+    control.check_size(&data, &name).await?;
     let saved = all_of(data.iter().map(|(db, tables)| db.save_copy(&name, tables))).await;
     saved.map_err(|error| match error {
         db::Error::Constraint(_) => {
@@ -113,7 +135,35 @@ pub(super) async fn save_snapshot(
     Ok(Created { location: None, body: Snapshot { name } })
 }
 
+impl Control {
+    /// Rejects a snapshot with which the snapshots of the sandbox would take more bytes than they can. One that it replaces, and the
+    /// seed, are not counted.
+    async fn check_size(&self, data: &[(Db, &'static [&'static str])], name: &str) -> Result<()> {
+        let except = [SEED, name];
+        let sizes = all_of(data.iter().map(|(db, tables)| db.copy_bytes(&except, tables))).await?;
+        let (others, new) =
+            sizes.iter().fold((0, 0), |(others, new), size| (others + size.copies, new + size.tables));
+        let most = self.sandboxes.0.setup.limits.snapshot_bytes;
+        if others + new <= most {
+            return Ok(());
+        }
+        Err(Problem::invalid_at(
+            "#",
+            match others {
+                0 => format!(
+                    "would take more than the {most} bytes that snapshots can have; delete some of the data first"
+                ),
+                _ => format!(
+                    "would take more bytes than are left of the {most} for all snapshots; delete one first"
+                ),
+            },
+        ))
+    }
+}
+
 /// Restore a snapshot
+///
+/// Accounts, keys and tokens are treated as by a reset.
 #[utoipa::path(
     post, path = "/snapshots/{name}/restore", operation_id = "restoreSnapshot", tag = "Data",
     params(("name" = String, Path, description = "The snapshot's name.")),

@@ -98,7 +98,7 @@ pub(super) async fn get_curl(
     Path(number): Path<i64>,
 ) -> Result<Response> {
     let entry = entry(&sandbox, number)?;
-    let base_url = control.base_url(entry.service);
+    let base_url = control.base_url(&entry.service);
     let command = blocking(move || format!("{}\n", curl(&entry, &base_url))).await?;
     Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], command).into_response())
 }
@@ -122,7 +122,7 @@ pub(super) async fn export_har(
     blocking(move || {
         let _one_at_a_time = one_at_a_time;
         let calls = sandbox.journal.list(&query.into());
-        Reply(har(calls.iter().map(|entry| &**entry), |service| control.base_url(service))).into_response()
+        Reply(har(&calls, |service| control.base_url(service))).into_response()
     })
     .await
 }
@@ -172,7 +172,7 @@ fn events(follower: Follower) -> impl Stream<Item = Result<Event, Infallible>> {
     })
 }
 
-fn entry(sandbox: &OpenSandbox, number: i64) -> Result<std::sync::Arc<Entry>> {
+fn entry(sandbox: &OpenSandbox, number: i64) -> Result<Entry> {
     let entry = u64::try_from(number).ok().and_then(|number| sandbox.journal.get(number));
     entry.ok_or_else(|| {
         Problem::new(&NOT_FOUND, "The journal does not have a call with this number, or not any more.")
@@ -189,7 +189,7 @@ impl Control {
 
     /// The deliveries of the events of a call.
     async fn deliveries(&self, sandbox: &OpenSandbox, entry: &Entry) -> Result<Vec<RecordedDelivery>> {
-        let at = self.sandboxes.position(entry.service);
+        let at = self.sandboxes.position(&entry.service);
         let Some(at) = at.filter(|_| !entry.events.is_empty()) else { return Ok(Vec::new()) };
         let db = &self.sandboxes.service_of(sandbox, at).await?.instance.db;
         let found = self.sandboxes.0.setup.services[at].service.deliveries(db, &entry.events).await?;

@@ -8,6 +8,7 @@ use model::{Input, Resource, Words};
 use web::{Body, Clock, ClockState, ControlState, Problem, Reply, Result, SignInMode};
 
 use super::{Control, Controller};
+use crate::busy::Work;
 
 /// How credentials are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Words)]
@@ -22,7 +23,7 @@ pub(super) enum Mode {
 
 /// The sign-in of a sandbox.
 #[derive(Debug, Clone, Resource)]
-#[resource(new = NewSignIn)]
+#[resource(new = NewSignIn, closed)]
 pub(super) struct SignIn {
     mode: Mode,
     /// The lifetime of new access tokens, if it is not the usual one.
@@ -51,6 +52,7 @@ pub(super) enum Old {
 
 /// A rotation of the signing keys.
 #[derive(Debug, Clone, Input)]
+#[resource(closed)]
 pub(super) struct KeyRotation {
     #[field(default = Old::Keep)]
     old: Old,
@@ -132,11 +134,14 @@ pub(super) async fn expire_tokens(
 /// Rotate the signing keys
 ///
 /// Each service that issues tokens signs with a new key from now on. With `old` as `remove`, the tokens of the old keys are not
-/// valid any more, and the old keys are not in the key set.
+/// valid any more, and the old keys are not in the key set. A sandbox does one rotation at a time.
 #[utoipa::path(
     post, path = "/sign-in/rotate-keys", operation_id = "rotateKeys", tag = "Sign-in",
     request_body = KeyRotation,
-    responses((status = 204, description = "There are new keys.")),
+    responses(
+        (status = 204, description = "There are new keys."),
+        (status = 429, description = "The keys of this sandbox are being rotated."),
+    ),
 )]
 pub(super) async fn rotate_keys(
     Controller(sandbox): Controller,
@@ -147,6 +152,7 @@ pub(super) async fn rotate_keys(
         Old::Keep => OldKeys::Keep,
         Old::Remove => OldKeys::Drop,
     };
+    let _once_at_a_time = control.sandboxes.0.busy.begin(Work::KeyRotation, &control.name)?;
     // Making a key takes some time of a core, so that keys are made one after the other.
     let _one_at_a_time = control.sandboxes.0.key_rotation.lock().await;
     for (at, setup) in control.sandboxes.0.setup.services.iter().enumerate() {

@@ -56,7 +56,7 @@ impl Decision {
 pub struct StatusFault {
     pub status: StatusCode,
     pub detail: Cow<'static, str>,
-    /// The header `Retry-After`, in seconds.
+    /// The header `Retry-After`, in seconds. The statuses for which services have it get 1 without it.
     pub retry_after: Option<u32>,
 }
 
@@ -65,7 +65,9 @@ impl StatusFault {
     /// theirs.
     pub fn problem(&self) -> Problem {
         let problem = Problem::new(kind(self.status), self.detail.clone());
-        match self.retry_after {
+        let says_when =
+            [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE].contains(&self.status);
+        match self.retry_after.or(says_when.then_some(1)) {
             Some(seconds) => problem.retry_after(seconds.into()),
             None => problem,
         }

@@ -27,7 +27,7 @@ pub enum Delay {
 /// A random delay in milliseconds: uniform, with `from` and `to`, or normal, with `mean` and `deviation`. No delay is negative, or
 /// longer than 60,000.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize, Resource)]
-#[resource(readable, check = is_one_distribution)]
+#[resource(readable, closed, check = is_one_distribution)]
 pub struct DelayDistribution {
     /// The shortest delay.
     #[field(rule = integer(0..=LONGEST_MS), example = 100)]
@@ -81,7 +81,9 @@ pub(super) fn rule() -> impl Rule<Value = Delay> {
     let fixed = integer(0..=LONGEST_MS).then(|_, ms| Some(Delay::Fixed(ms)));
     let random =
         nested::<DelayDistribution>().then(|_, distribution| Some(Delay::Distribution(distribution)));
-    either(fixed, random)
+    either(fixed, random).or_fail(
+        "must be milliseconds from 0 to 60000, or an object with from and to, or with mean and deviation",
+    )
 }
 
 impl Delay {

@@ -38,7 +38,7 @@ const LARGEST_SEED: i64 = (1 << 53) - 1;
 /// call that matches. If several rules apply to a call, the first of them decides.
 #[derive(Debug, Clone, PartialEq, Deserialize, Resource)]
 #[resource(new = NewFaultRule, new_doc = "A rule to be added. It needs at least one effect.", check = check)]
-#[resource(new_derive(Debug))]
+#[resource(new_derive(Debug), closed)]
 pub struct FaultRule {
     #[field(read_only)]
     pub id: Uuid,
@@ -75,7 +75,7 @@ pub struct FaultRule {
     /// The detail of the problem.
     #[field(rule = text(1..=1000))]
     pub detail: Option<String>,
-    /// The header `Retry-After` of the problem, in seconds.
+    /// The header `Retry-After` of the problem, in seconds. Without it, 429 and 503 have 1, and other statuses have none.
     #[field(rule = integer(0_i64..=86_400))]
     pub retry_after: Option<i64>,
     /// Milliseconds before the call is done: a number, or a distribution.

@@ -111,14 +111,28 @@ async fn all_validation_errors_of_a_rule_are_reported_at_once() {
             ("#/probability", "must be a number from 0 to 1"),
             ("#/status", "must be a whole number from 400 to 599"),
             ("#/retry_after", "must be a whole number from 0 to 86400"),
-            ("#/delay_ms", "must be a whole number from 0 to 60000, or must be a JSON object"),
+            (
+                "#/delay_ms",
+                "must be milliseconds from 0 to 60000, or an object with from and to, or with mean and deviation",
+            ),
             ("#/drop", "must be one of: before, after, middle"),
             ("#/bytes_per_second", "must be a whole number from 1 to 1000000"),
             ("#/malformed", "must be true or false"),
-            ("#/webhook", "must be a whole number from 400 to 599, or must be one of: timeout"),
+            ("#/webhook", "must be a status from 400 to 599, or timeout"),
         ],
     )
     .await;
+}
+
+#[tokio::test]
+async fn value_of_the_wrong_type_gets_a_full_sentence() {
+    for webhook in [json!(200), json!(true), json!(null), json!({})] {
+        is_invalid(
+            json!({"webhook": webhook}),
+            &[("#/webhook", "must be a status from 400 to 599, or timeout")],
+        )
+        .await;
+    }
 }
 
 #[tokio::test]

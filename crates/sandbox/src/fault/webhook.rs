@@ -16,6 +16,7 @@ const TIMEOUT: &str = "timeout";
 pub(super) fn rule() -> impl Rule<Value = WebhookFault> {
     let status = integer(400..=599).then(|_, status| Some(WebhookFault::Status(status)));
     either(status, one_of(&[(TIMEOUT, WebhookFault::Timeout)]))
+        .or_fail("must be a status from 400 to 599, or timeout")
 }
 
 impl Serialize for WebhookFault {

@@ -5,9 +5,9 @@ use std::{borrow::Cow, io::Read};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use flate2::read::GzDecoder;
 use http::header;
-use web::{observe::CapturedHeaders, redact};
+use web::redact;
 
-use super::{MOST_BODY_BYTES, Message, RecordedBody, headers::Headers};
+use super::{MOST_BODY_BYTES, RecordedBody, headers::Headers};
 
 /// The beginning of a body as it was sent. It is decompressed and redacted when it is shown, as that takes longer than to record
 /// a call may take.
@@ -16,7 +16,6 @@ pub(super) struct KeptBody {
     bytes: Box<[u8]>,
     /// The length of the whole body.
     length: u64,
-    compressed: bool,
 }
 
 /// The compression of a body.
@@ -29,8 +28,8 @@ enum Encoding {
 }
 
 impl Encoding {
-    fn of(headers: &CapturedHeaders) -> Self {
-        let values = headers.iter().filter(|(name, _)| *name == header::CONTENT_ENCODING.as_str());
+    fn of(headers: &Headers) -> Self {
+        let values = headers.0.iter().filter(|(name, _)| *name == header::CONTENT_ENCODING.as_str());
         let codings = values.flat_map(|(_, value)| value.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
         let mut codings =
             codings.filter(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case(b"identity"));
@@ -42,19 +41,19 @@ impl Encoding {
     }
 }
 
+/// Whether a body with these headers is compressed with gzip.
+pub(super) fn is_compressed(headers: &Headers) -> bool {
+    Encoding::of(headers) == Encoding::Gzip
+}
+
 /// Whether a content coding is gzip.
 pub(super) fn is_gzip(coding: &[u8]) -> bool {
     coding.eq_ignore_ascii_case(b"gzip") || coding.eq_ignore_ascii_case(b"x-gzip")
 }
 
 impl KeptBody {
-    /// Keeps the beginning of a body, of which at least the first [`MOST_BODY_BYTES`] are passed. Of a body that cannot be
-    /// decompressed only the length is kept, as secrets cannot be found in it.
-    pub(super) fn new(message: &Message<'_>) -> Self {
-        let length = message.length.max(message.body.len() as u64);
-        let encoding = Encoding::of(&message.headers);
-        let kept = if encoding == Encoding::Other { &[] } else { first(message.body) };
-        KeptBody { bytes: kept.into(), length, compressed: encoding == Encoding::Gzip }
+    pub(super) fn new(bytes: &[u8], length: u64) -> Self {
+        KeptBody { bytes: bytes.into(), length: length.max(bytes.len() as u64) }
     }
 
     /// The length of the whole body as it was sent.
@@ -62,23 +61,15 @@ impl KeptBody {
         self.length
     }
 
-    /// Whether it is compressed with gzip.
-    pub(super) fn is_compressed(&self) -> bool {
-        self.compressed
-    }
-
-    /// The bytes that it takes.
-    pub(super) fn size(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// The body without its compression and without secrets. `headers` are those of its message.
+    /// The body without its compression and without secrets. `headers` are those of its message. Of a body that cannot be
+    /// decompressed only the length is shown, as secrets cannot be found in it.
     pub(super) fn plain(&self, headers: &Headers) -> PlainBody {
         let media_type = headers.get(&header::CONTENT_TYPE);
         let media_type = media_type.as_deref();
-        let (bytes, length, truncated) = match self.compressed {
-            true => self.decompressed(),
-            false => (Cow::from(&*self.bytes), self.length, self.length > self.bytes.len() as u64),
+        let (bytes, length, truncated) = match Encoding::of(headers) {
+            Encoding::None => (Cow::from(&*self.bytes), self.length, self.length > self.bytes.len() as u64),
+            Encoding::Gzip => self.decompressed(),
+            Encoding::Other => (Cow::default(), self.length, self.length > 0),
         };
         let mut bytes = redacted(media_type, first(&bytes), truncated).into_owned();
         // Redaction may make a body longer.
@@ -159,6 +150,7 @@ fn as_text(bytes: &[u8], truncated: bool) -> Option<&str> {
     }
 }
 
-fn first(bytes: &[u8]) -> &[u8] {
+/// The part of a body that is kept.
+pub(super) fn first(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.len().min(MOST_BODY_BYTES)]
 }

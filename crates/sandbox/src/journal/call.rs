@@ -131,14 +131,14 @@ impl Entry {
             number: self.number_in_json(),
             time: self.time,
             duration_ms: self.duration_ms(),
-            service: self.service.into(),
+            service: self.service.to_string(),
             operation: text(self.operation.as_deref()),
             caller: self.caller(),
             method: self.method.to_string(),
             path: self.target(),
             status: self.status.map(|status| status.as_u16()),
-            problem: text(self.problem),
-            fault: text(self.fault),
+            problem: text(self.problem.as_deref()),
+            fault: text(self.fault.as_deref()),
             aborted: self.aborted,
         }
     }

@@ -4,7 +4,7 @@ use http::{Method, header};
 
 use super::{
     Entry,
-    body::{PlainBody, is_gzip},
+    body::{PlainBody, is_compressed, is_gzip},
     entry::MOST_TEXT_BYTES,
 };
 
@@ -47,7 +47,7 @@ fn body_comment(entry: &Entry, body: &PlainBody) -> Option<String> {
         () if kept == 0 => {
             Some(format!("# The journal does not have the body of {length} bytes; this command sends none."))
         }
-        () if entry.body.is_compressed() => {
+        () if is_compressed(&entry.headers) => {
             Some(format!("# Of the compressed body, this command sends the first {kept} bytes."))
         }
         () => Some(format!("# The body had {length} bytes; this command sends the first {kept}.")),

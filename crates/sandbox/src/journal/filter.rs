@@ -127,7 +127,7 @@ impl Filter {
 
     pub(super) fn passes(&self, entry: &Entry) -> bool {
         self.since.is_none_or(|since| entry.number > since)
-            && self.service.is_none_or(|service| service.word() == entry.service)
+            && self.service.is_none_or(|service| service.word() == &*entry.service)
             && self.method.is_none_or(|method| method.is(&entry.method))
             && self.status.is_none_or(|wanted| entry.status.is_some_and(|status| wanted.passes(status)))
             && self.operation.as_deref().is_none_or(|operation| entry.operation.as_deref() == Some(operation))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::{Entry, Filter, Journal, ring::Next};
+use super::{Entry, Filter, Journal, packed::unpack, ring::Next};
 
 /// The most followers of a journal.
 pub const MOST_FOLLOWERS: usize = 16;
@@ -22,7 +22,7 @@ pub struct Follower {
 /// What a follower reads.
 #[derive(Debug)]
 pub enum Followed {
-    Call(Arc<Entry>),
+    Call(Box<Entry>),
     /// So many entries were dropped before they were read; it is not known which of them the filter would have passed.
     Skipped(u64),
 }
@@ -47,10 +47,11 @@ impl Follower {
             self.last.borrow_and_update();
             let next = self.journal.ring().next(self.next);
             match next {
-                Next::Entry(entry) => {
+                Next::Entry(packed) => {
+                    let entry = unpack(self.next, &packed).filter(|entry| self.filter.passes(entry));
                     self.next += 1;
-                    if self.filter.passes(&entry) {
-                        return Some(Followed::Call(entry));
+                    if let Some(entry) = entry {
+                        return Some(Followed::Call(Box::new(entry)));
                     }
                 }
                 Next::Skipped(entries) => {

@@ -158,7 +158,7 @@ pub fn har<'e>(entries: impl IntoIterator<Item = &'e Entry>, base_url: impl Fn(&
     entries.sort_by_key(|entry| entry.number);
     let mut bodies = Bodies { left: MOST_BODIES };
     let entries =
-        entries.into_iter().map(|entry| archived(entry, &base_url(entry.service), &mut bodies)).collect();
+        entries.into_iter().map(|entry| archived(entry, &base_url(&entry.service), &mut bodies)).collect();
     let creator = HarCreator { name: "Triptych".into(), version: env!("CARGO_PKG_VERSION").into() };
     Har { log: HarLog { version: "1.2".into(), creator, entries } }
 }

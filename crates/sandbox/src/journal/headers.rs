@@ -10,18 +10,17 @@ pub(super) struct Headers(pub(super) CapturedHeaders);
 impl Headers {
     /// The names and values, with secrets redacted.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, String)> {
-        self.0.iter().filter_map(|(name, value)| {
-            let value = String::from_utf8_lossy(value);
-            let (header, value) = (HeaderName::try_from(name).ok()?, HeaderValue::try_from(&*value).ok()?);
-            Some((name, redact::header_value(&header, &value).into_owned()))
-        })
+        self.0
+            .iter()
+            .filter_map(|(name, value)| Some((name, redacted(&HeaderName::try_from(name).ok()?, value)?)))
     }
 
     pub(super) fn get(&self, wanted: &HeaderName) -> Option<String> {
-        self.iter().find(|(name, _)| wanted == *name).map(|(_, value)| value)
+        redacted(wanted, self.0.get(wanted)?)
     }
+}
 
-    pub(super) fn size(&self) -> usize {
-        self.0.size()
-    }
+fn redacted(name: &HeaderName, value: &[u8]) -> Option<String> {
+    let value = HeaderValue::try_from(&*String::from_utf8_lossy(value)).ok()?;
+    Some(redact::header_value(name, &value).into_owned())
 }

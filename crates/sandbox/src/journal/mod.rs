@@ -18,12 +18,14 @@ mod har;
 mod headers;
 mod memory;
 mod observed;
+mod packed;
 mod ring;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
+use packed::{pack, unpack};
 use ring::Ring;
 
 pub use call::{CallSummary, Caller, Header, JournalCall, RecordedBody, RecordedDelivery, RecordedMessage};
@@ -56,11 +58,11 @@ impl Journal {
         Journal { ring: Mutex::new(Ring::new(memory.clone())), last: watch::Sender::new(0) }
     }
 
-    /// Adds a call, and returns its number. The lock is held for a few pointer operations, here and by readers, so that a call
+    /// Adds a call, and returns its number. The lock is held while a few kilobytes are copied, here and by readers, so that a call
     /// does not wait.
-    pub fn record(&self, call: NewCall<'_>) -> u64 {
-        let entry = Entry::new(call);
-        let (number, dropped) = self.ring().push(entry);
+    pub fn record(&self, call: &NewCall<'_>) -> u64 {
+        let packed = pack(call);
+        let number = self.ring().push(&packed);
         // A follower that comes after this check finds the entry in the ring.
         if self.last.receiver_count() > 0 {
             self.last.send_if_modified(|last| {
@@ -69,19 +71,28 @@ impl Journal {
                 is_newer
             });
         }
-        // Freed after the lock is released.
-        drop(dropped);
         number
     }
 
     /// The entries that pass a filter, the newest first.
-    pub fn list(&self, filter: &Filter) -> Vec<Arc<Entry>> {
-        let entries = self.ring().newest_first(filter.since);
-        entries.into_iter().filter(|entry| filter.passes(entry)).take(filter.limit).collect()
+    pub fn list(&self, filter: &Filter) -> Vec<Entry> {
+        let mut before = u64::MAX;
+        let mut found = Vec::new();
+        loop {
+            let batch = self.ring().newest_between(filter.since.unwrap_or_default(), before);
+            let Some((oldest, _)) = batch.last() else { return found };
+            before = *oldest;
+            let entries = batch.iter().filter_map(|(number, packed)| unpack(*number, packed));
+            found.extend(entries.filter(|entry| filter.passes(entry)).take(filter.limit - found.len()));
+            if found.len() == filter.limit {
+                return found;
+            }
+        }
     }
 
-    pub fn get(&self, number: u64) -> Option<Arc<Entry>> {
-        self.ring().get(number)
+    pub fn get(&self, number: u64) -> Option<Entry> {
+        let packed = self.ring().get(number)?;
+        unpack(number, &packed)
     }
 
     /// Drops all entries. The numbers go on.

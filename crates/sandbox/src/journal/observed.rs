@@ -26,15 +26,15 @@ impl Observer for Recorder {
         let answer_headers = call.answer.as_mut().map(|answer| std::mem::take(&mut answer.headers));
         let (request, answer) = (&call.request, call.answer.as_ref());
         let path = request.target.path();
-        self.journal.record(NewCall {
+        self.journal.record(&NewCall {
             service: self.service,
-            operation: call.operation_id.as_ref(),
-            request_id: &call.id,
+            operation: call.operation_id(),
+            request_id: call.id(),
             time: call.started_at,
             duration: call.duration,
-            user: call.user.as_deref(),
-            client: call.client.as_deref(),
-            address: call.client_ip,
+            user: call.user(),
+            client: call.client(),
+            address: call.client_ip(),
             version: request.version,
             method: &request.method,
             path: path.strip_prefix(&*self.path_prefix).unwrap_or(path),
@@ -46,7 +46,7 @@ impl Observer for Recorder {
             problem: call.problem.as_ref().map(|problem| problem.kind().name),
             fault: call.fault,
             aborted: call.aborted,
-            events: &call.events,
+            events: &call.take_events(),
         });
     }
 }

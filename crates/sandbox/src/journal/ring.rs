@@ -1,33 +1,50 @@
 //! The entries of a journal, bounded by number and by bytes.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::collections::VecDeque;
 
 use super::{
-    Entry, MOST_BYTES, MOST_ENTRIES,
+    MOST_BYTES, MOST_ENTRIES,
     memory::{GUARANTEED, JournalMemory},
 };
 
-/// Entries with consecutive numbers, the oldest first.
+/// The bytes of a chunk. An entry that does not fit has a chunk of its own.
+const CHUNK: usize = 16 << 10;
+
+/// How many entries are copied at once, and about how many bytes of them, so that no call waits long for the lock.
+const BATCH: usize = 32;
+const BATCH_BYTES: usize = 64 << 10;
+
+/// Packed entries with consecutive numbers, the oldest first.
 pub(super) struct Ring {
+    chunks: VecDeque<Vec<u8>>,
+    /// How many chunks were dropped.
+    dropped_chunks: u64,
     slots: VecDeque<Slot>,
     /// The number of the last entry that was added.
     last: u64,
+    /// The memory of all chunks.
     bytes: usize,
     closed: bool,
     memory: JournalMemory,
 }
 
+/// Where an entry is.
 struct Slot {
-    entry: Arc<Entry>,
-    size: usize,
+    /// Counted from the first chunk that the ring ever had.
+    chunk: u64,
+    start: u32,
+    length: u32,
 }
 
-/// Entries that are freed when this is dropped, which must not happen while the ring is locked.
-pub(super) type Dropped = Vec<Arc<Entry>>;
+/// An entry as bytes, with its number.
+pub(super) type Packed = (u64, Vec<u8>);
+
+/// Memory that is freed when this is dropped, which must not happen while the ring is locked.
+pub(super) type Dropped = VecDeque<Vec<u8>>;
 
 /// What a follower finds at its position.
 pub(super) enum Next {
-    Entry(Arc<Entry>),
+    Entry(Vec<u8>),
     /// So many entries were dropped.
     Skipped(u64),
     Nothing,
@@ -36,49 +53,81 @@ pub(super) enum Next {
 
 impl Ring {
     pub(super) fn new(memory: JournalMemory) -> Self {
-        Ring { slots: VecDeque::new(), last: 0, bytes: 0, closed: false, memory }
+        Ring {
+            chunks: VecDeque::new(),
+            dropped_chunks: 0,
+            slots: VecDeque::new(),
+            last: 0,
+            bytes: 0,
+            closed: false,
+            memory,
+        }
     }
 
     pub(super) fn last(&self) -> u64 {
         self.last
     }
 
-    /// Gives an entry its number and adds it.
-    pub(super) fn push(&mut self, mut entry: Entry) -> (u64, Dropped) {
+    /// Adds an entry, and returns its number.
+    pub(super) fn push(&mut self, packed: &[u8]) -> u64 {
         self.last += 1;
-        entry.number = self.last;
         if self.closed {
-            return (self.last, vec![Arc::new(entry)]);
+            return self.last;
         }
-        let size = entry.size();
-        self.slots.push_back(Slot { entry: Arc::new(entry), size });
-        self.bytes += size;
-        self.memory.add(size);
-        (self.last, self.drop_oldest())
+        let has_room = |chunk: &Vec<u8>| chunk.capacity() - chunk.len() >= packed.len();
+        if !self.chunks.back().is_some_and(has_room) {
+            let chunk = Vec::with_capacity(packed.len().max(CHUNK));
+            self.bytes += chunk.capacity();
+            self.memory.add(chunk.capacity());
+            self.chunks.push_back(chunk);
+        }
+        let chunk = self.dropped_chunks + self.chunks.len() as u64 - 1;
+        if let Some(last) = self.chunks.back_mut() {
+            self.slots.push_back(Slot { chunk, start: last.len() as u32, length: packed.len() as u32 });
+            last.extend_from_slice(packed);
+        }
+        self.drop_oldest();
+        self.last
     }
 
-    fn drop_oldest(&mut self) -> Dropped {
-        let mut dropped = Vec::new();
+    fn drop_oldest(&mut self) {
         while self.slots.len() > MOST_ENTRIES
             || self.bytes > MOST_BYTES
             || (self.bytes > GUARANTEED && self.memory.is_exceeded())
         {
-            let Some(oldest) = self.slots.pop_front() else { break };
-            self.bytes -= oldest.size;
-            self.memory.release(oldest.size);
-            dropped.push(oldest.entry);
+            if self.slots.pop_front().is_none() {
+                break;
+            }
+            let oldest = self.slots.front().map(|slot| slot.chunk);
+            while oldest.is_none_or(|oldest| self.dropped_chunks < oldest) {
+                let Some(chunk) = self.chunks.pop_front() else { break };
+                self.dropped_chunks += 1;
+                self.bytes -= chunk.capacity();
+                self.memory.release(chunk.capacity());
+            }
         }
-        dropped
     }
 
-    pub(super) fn get(&self, number: u64) -> Option<Arc<Entry>> {
-        self.slots.get(self.position(number)?).map(|slot| slot.entry.clone())
+    pub(super) fn get(&self, number: u64) -> Option<Vec<u8>> {
+        let slot = self.slots.get(self.position(number)?)?;
+        let chunk = self.chunks.get(usize::try_from(slot.chunk - self.dropped_chunks).ok()?)?;
+        chunk.get(slot.start as usize..)?.get(..slot.length as usize).map(<[u8]>::to_vec)
     }
 
-    /// The entries after a number.
-    pub(super) fn newest_first(&self, since: Option<u64>) -> Vec<Arc<Entry>> {
-        let newest = self.slots.iter().rev().map(|slot| &slot.entry);
-        newest.take_while(|entry| since.is_none_or(|since| entry.number > since)).cloned().collect()
+    /// Some of the entries with numbers between these two, the newest first; none if there are no more.
+    pub(super) fn newest_between(&self, after: u64, before: u64) -> Vec<Packed> {
+        let newest = before.saturating_sub(1).min(self.last);
+        let oldest = self.oldest().max(after.saturating_add(1));
+        let mut bytes = 0;
+        let numbers = (oldest..=newest).rev().take(BATCH);
+        let entries = numbers.map_while(|number| Some((number, self.get(number)?)));
+        entries
+            .take_while(|(_, packed)| {
+                let fits = bytes < BATCH_BYTES;
+                bytes += packed.len();
+                fits
+            })
+            .collect()
     }
 
     /// What a follower reads next, from this number on.
@@ -89,17 +138,18 @@ impl Ring {
         if number > self.last {
             return Next::Nothing;
         }
-        let oldest = self.slots.front().map_or(self.last + 1, |slot| slot.entry.number);
         match self.get(number) {
             Some(entry) => Next::Entry(entry),
-            None => Next::Skipped(oldest.saturating_sub(number)),
+            None => Next::Skipped(self.oldest().saturating_sub(number)),
         }
     }
 
     pub(super) fn clear(&mut self) -> Dropped {
         self.memory.release(self.bytes);
         self.bytes = 0;
-        self.slots.drain(..).map(|slot| slot.entry).collect()
+        self.slots.clear();
+        self.dropped_chunks += self.chunks.len() as u64;
+        std::mem::take(&mut self.chunks)
     }
 
     pub(super) fn close(&mut self) -> Dropped {
@@ -107,9 +157,13 @@ impl Ring {
         self.clear()
     }
 
+    /// The number of the oldest entry, or of the next one if there is none.
+    fn oldest(&self) -> u64 {
+        self.last + 1 - self.slots.len() as u64
+    }
+
     fn position(&self, number: u64) -> Option<usize> {
-        let oldest = self.slots.front()?.entry.number;
-        usize::try_from(number.checked_sub(oldest)?).ok()
+        usize::try_from(number.checked_sub(self.oldest())?).ok()
     }
 
     #[cfg(test)]

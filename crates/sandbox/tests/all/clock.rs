@@ -1,7 +1,8 @@
 //! Everything in a sandbox lives by its clock.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use futures_util::future::join_all;
 use sandbox::Limits;
 use serde_json::{Value, json};
@@ -15,10 +16,24 @@ use crate::{
     user::{START, User},
 };
 
-/// Subscribes a receiver to the bookings of the user.
-async fn subscribe(user: &User, receiver: &Receiver) {
+/// Subscribes a receiver to the bookings of the user, and returns the path of the subscription.
+async fn subscribe(user: &User, receiver: &Receiver) -> String {
     let url = receiver.url("a").to_string();
-    user.post("/webhooks", &json!({"url": url})).await.has_status(201);
+    let hook = user.post("/webhooks", &json!({"url": url})).await.has_status(201).json();
+    format!("/webhooks/{}", hook["id"].as_str().unwrap())
+}
+
+/// Waits for the attempt with this number to arrive and to be recorded, which sets the time of the next one.
+async fn attempt_fails(user: &User, hook: &str, receiver: &Receiver, number: usize) {
+    receiver.wait_for("a", number).await;
+    let recorded = async {
+        // The program tells no client when it has recorded an attempt.
+        let mut looks = tokio::time::interval(Duration::from_millis(20));
+        while user.get(hook).await.has_status(200).json()["deliveries"].as_array().unwrap().len() < number {
+            looks.tick().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), recorded).await.expect("the attempt is recorded");
 }
 
 on_both_engines! {
@@ -90,14 +105,30 @@ on_both_engines! {
         let ada = process.create_frozen("ada").await;
         let user = User::sign_in(process, &ada).await;
         receiver.script("a", &[reply(500), reply(500)], reply(204));
-        subscribe(&user, &receiver).await;
+        let hook = subscribe(&user, &receiver).await;
         user.book("2030-06-04", None).await;
-        receiver.wait_for("a", 1).await;
+        attempt_fails(&user, &hook, &receiver, 1).await;
         process.advance(&ada, "6s").await;
-        receiver.wait_for("a", 2).await;
+        attempt_fails(&user, &hook, &receiver, 2).await;
         process.advance(&ada, "6m").await;
         let got = receiver.wait_for("a", 3).await;
         assert!(got.iter().all(|one| one.id() == got[0].id()));
+    }
+
+    async fn token_of_a_delivery_is_valid_at_its_timestamp(world: World) {
+        let process = &world.process;
+        let receiver = Receiver::start().await;
+        let ada = process.create_frozen("ada").await;
+        let user = User::sign_in(process, &ada).await;
+        subscribe(&user, &receiver).await;
+        user.book("2030-06-04", None).await;
+        let got = receiver.wait_for("a", 1).await;
+        let sent_at: i64 = got[0].header("webhook-timestamp").parse().unwrap();
+        let claims = got[0].header("authorization").split('.').nth(1).unwrap();
+        let claims: Value = serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(claims).unwrap()).unwrap();
+        let (issued_at, expires_at) = (claims["iat"].as_i64().unwrap(), claims["exp"].as_i64().unwrap());
+        assert!((issued_at..expires_at).contains(&sent_at), "{sent_at} {claims}");
+        assert_eq!(expires_at - issued_at, 300);
     }
 
     /// No call has opened the train service when the clock is moved.
@@ -107,9 +138,9 @@ on_both_engines! {
         let ada = process.create_frozen("ada").await;
         let user = User::sign_in(&process, &ada).await;
         receiver.script("a", &[reply(500)], reply(204));
-        subscribe(&user, &receiver).await;
+        let hook = subscribe(&user, &receiver).await;
         user.book("2030-06-04", None).await;
-        receiver.wait_for("a", 1).await;
+        attempt_fails(&user, &hook, &receiver, 1).await;
         process.stop().await;
         let again = Process::start(&store, true, Limits::default()).await;
         again.advance(&ada, "6s").await;
@@ -208,9 +239,9 @@ fn clock_that_one_process_moves_holds_in_another() {
         one.control("PUT", &ada, "/sign-in", Some(lifetimes)).await.has_status(200);
         let user = User::sign_in(&other, &ada).await;
         receiver.script("a", &[reply(500)], reply(204));
-        subscribe(&user, &receiver).await;
+        let hook = subscribe(&user, &receiver).await;
         let booking = user.book("2030-06-04", None).await;
-        receiver.wait_for("a", 1).await;
+        attempt_fails(&user, &hook, &receiver, 1).await;
         assert_eq!(user.status(&booking).await, "held");
         one.advance(&ada, "1h").await;
         assert_eq!(user.status(&booking).await, "expired");

@@ -1,5 +1,7 @@
 //! Calls and deliveries that fail on purpose.
 
+use std::collections::BTreeSet;
+
 use sandbox::Limits;
 use serde_json::{Value, json};
 use testkit::{Answer, Engine, on_both_engines, receiver::Receiver};
@@ -145,6 +147,47 @@ on_both_engines! {
         add(process, &ada, json!({"status": 500})).await;
         prefer("code=404").send().await.has_status(404);
         prefer("").send().await.has_status(500);
+    }
+
+    async fn fault_has_the_headers_that_the_answer_of_the_service_has(world: World) {
+        let process = &world.process;
+        let ada = process.create("ada").await;
+        let challenges = |answer: &Answer| {
+            let all = answer.headers.get_all("www-authenticate").iter();
+            let schemes = all.map(|one| one.to_str().unwrap().split(", resource_metadata").next().unwrap().to_owned());
+            schemes.collect::<BTreeSet<_>>()
+        };
+        for (client, path, count) in [
+            (&process.petstore, "/v3/pet/1", 2),
+            (&process.petstore, "/v3/store/inventory", 1),
+            (&process.petstore, "/v3/pet/findByStatus?status=sold", 1),
+            (&process.train, "/stations", 1),
+            (&process.museum, "/v1.1/special-events", 1),
+        ] {
+            let path = format!("/sandbox/ada{path}");
+            let of_service = client.get(&path).send().await;
+            let of_fault = client.get(&path).header("prefer", "code=401").send().await;
+            assert_eq!((of_service.status, of_fault.status), (401, 401), "{path}");
+            assert_eq!(challenges(&of_fault), challenges(&of_service), "{path}");
+            assert_eq!(challenges(&of_fault).len(), count, "{path}");
+        }
+        // An operation without credentials, and a page.
+        for path in ["/v1.1/museum-hours", "/docs"] {
+            let answer = process.museum.get(&format!("/sandbox/ada{path}")).header("prefer", "code=401").send().await;
+            assert_eq!(answer.has_status(401).header("www-authenticate"), "Basic realm=\"Museum\", charset=\"UTF-8\"");
+        }
+        let of_service = process.petstore.call(http::Method::PATCH, "/sandbox/ada/v3/pet/1").send().await;
+        let of_fault = process.petstore.get("/sandbox/ada/v3/pet/1").header("prefer", "code=405").send().await;
+        assert_eq!(of_service.has_status(405).header("allow"), "GET,HEAD,POST,DELETE");
+        assert_eq!(of_fault.has_status(405).header("allow"), "GET,HEAD,POST,DELETE");
+        for (code, seconds) in [("429", "1"), ("503", "1"), ("500", ""), ("404", "")] {
+            let answer = process.petstore.get("/sandbox/ada/v3/pet/1").header("prefer", &format!("code={code}")).send().await;
+            assert_eq!(answer.header("retry-after"), seconds, "{code}");
+        }
+        // A rule about a caller decides after the sign-in.
+        add(process, &ada, json!({"caller": "demo", "status": 401})).await;
+        let refused = process.museum.signed_in("demo", "demo").get("/sandbox/ada/v1.1/special-events").send().await;
+        assert_eq!(refused.has_status(401).header("www-authenticate"), "Basic realm=\"Museum\", charset=\"UTF-8\"");
     }
 
     async fn delivery_fails_on_purpose_and_is_sent_again(world: World) {

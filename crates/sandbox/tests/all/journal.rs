@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use testkit::{on_both_engines, receiver::Receiver};
 
 use crate::fixture::{Process, World, is_problem};
+use crate::user::User;
 
 async fn calls(process: &Process, sandbox: &Value, query: &str) -> Vec<Value> {
     let list = process.control("GET", sandbox, &format!("/journal{query}"), None).await;
@@ -63,6 +64,24 @@ on_both_engines! {
         assert_eq!(har["log"]["entries"][0]["request"]["url"], format!("{url}/tickets"));
         for path in ["/journal/2", "/journal/0", "/journal/-1", "/journal/2/curl"] {
             is_problem(&process.control("GET", &ada, path, None).await, 404, "/sandbox/ada/_control", "not-found");
+        }
+    }
+
+    async fn caller_has_the_name_of_the_user_with_every_sign_in(world: World) {
+        let process = &world.process;
+        let ada = process.create("ada").await;
+        let user = User::sign_in(process, &ada).await;
+        user.get("/bookings").await.has_status(200);
+        let named = json!({"user": "demo", "client": "demo", "address": "127.0.0.1"});
+        assert_eq!(calls(process, &ada, "?operation=get-bookings").await[0]["caller"], named);
+        process.control("PUT", &ada, "/sign-in", Some(json!({"mode": "off"}))).await.has_status(200);
+        process.train.get("/sandbox/ada/bookings").send().await.has_status(200);
+        assert_eq!(calls(process, &ada, "?operation=get-bookings").await[0]["caller"], named);
+        process.petstore.get("/sandbox/ada/v3/pet/1").send().await.has_status(200);
+        process.museum.delete("/sandbox/ada/v1.1/special-events/none").send().await;
+        for (service, operation) in [("petstore", "getPetById"), ("museum", "deleteSpecialEvent")] {
+            let found = calls(process, &ada, &format!("?service={service}&operation={operation}")).await;
+            assert_eq!(found[0]["caller"]["user"], "demo", "{operation}");
         }
     }
 

@@ -29,6 +29,18 @@ on_both_engines! {
         assert_ne!(ada["control_token"], bob["control_token"]);
     }
 
+    async fn start_page_names_the_sandbox(world: World) {
+        let process = &world.process;
+        process.create("ada").await;
+        for (client, title) in
+            [(&process.petstore, "Pet store"), (&process.train, "Train travel"), (&process.museum, "Museum")]
+        {
+            let page = client.get("/sandbox/ada/").send().await.has_status(200).text();
+            assert!(page.contains(&format!("<title>{title}: sandbox ada</title>")), "{page}");
+            assert!(page.contains(&format!("<h1>{title}: sandbox ada</h1>")), "{page}");
+        }
+    }
+
     async fn unknown_and_invalid_names_are_not_found(world: World) {
         let process = &world.process;
         for path in ["/sandbox/ada/v3/pet/1", "/sandbox/Ada/", "/sandbox/", "/sandbox/a..b/v3", "/sandbox/template/"] {
@@ -149,4 +161,39 @@ async fn address_has_a_limit_and_other_callers_need_the_operators_token() {
     drop(process);
     let closed = Process::start(&store, false, Limits::default()).await;
     is_problem(&create(closed.petstore.post("/sandboxes")).await, 401, "/sandboxes", "unauthorized");
+}
+
+/// A process was killed while it created or deleted a sandbox: the registry and the files are as it left them.
+#[tokio::test]
+async fn interrupted_creation_or_deletion_is_finished_at_the_next_start_on_sqlite() {
+    let store = Store::new(Engine::Sqlite);
+    let process = Process::start(&store, true, Limits::default()).await;
+    for name in ["ada", "bob", "eve"] {
+        process.create(name).await;
+    }
+    process.stop().await;
+    let databases = store.connect();
+    let registry = databases.open(sandbox::DATABASE, sandbox::MIGRATIONS).unwrap();
+    for (name, status) in [("ada", "deleting"), ("bob", "creating")] {
+        let set = move |tx: &mut db::WriteTx<'_>| {
+            tx.execute("UPDATE sandbox SET status = $2 WHERE name = $1", &[name.into(), status.into()])
+        };
+        assert_eq!(registry.write(set).await.unwrap(), 1);
+    }
+    drop((registry, databases));
+    let process = Process::start(&store, true, Limits::default()).await;
+    let databases = process.databases.clone();
+    let groups = tokio::task::spawn_blocking(move || databases.groups()).await.unwrap().unwrap();
+    let sandboxes: Vec<_> = groups.iter().filter(|group| !group.starts_with("template")).collect();
+    assert_eq!(sandboxes, ["eve"]);
+    for name in ["ada", "bob"] {
+        process.create(name).await;
+    }
+    process
+        .petstore
+        .get("/sandbox/eve/v3/pet/1")
+        .header("api_key", "special-key")
+        .send()
+        .await
+        .has_status(200);
 }

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod bodies;
 mod clock;
+mod demo_accounts;
 mod faults;
 mod fixture;
 mod held;

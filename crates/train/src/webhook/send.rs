@@ -15,9 +15,11 @@ const TOKENS: u64 = 10_000;
 const TOKEN_KEPT: Duration = Duration::from_secs(60);
 
 /// Signs the bearer tokens of deliveries. A token is valid for five minutes and reused for one.
-pub(crate) fn token_for(signer: Signer, db: Db, clock: Clock) -> TokenFor {
+pub(crate) fn token_for(signer: Signer, db: Db, clock: &Clock) -> TokenFor {
     let made: Cache<(String, String, i64), String> =
         Cache::builder().max_capacity(TOKENS).time_to_live(TOKEN_KEPT).build();
+    // A token has the time of the machine.
+    let clock = clock.of_machine();
     Arc::new(move |owner, subscriber| {
         let minute = clock.now().as_second().div_euclid(60);
         let key = (owner, subscriber, minute);

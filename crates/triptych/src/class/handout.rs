@@ -10,11 +10,10 @@ use std::{
 use askama::Template;
 use sandbox::Name;
 
-use super::qr;
 use crate::{
     Failure,
     control::{Created, SandboxService},
-    settings::Settings,
+    settings::{Settings, is_local},
 };
 
 /// A new file that only its owner can read: it has control tokens.
@@ -39,7 +38,7 @@ impl Handout {
 
     pub(super) fn write(mut self, text: &str) -> Result<(), Failure> {
         let written = self.file.write_all(text.as_bytes());
-        self.is_written = true;
+        self.is_written = written.is_ok();
         written.map_err(|error| format!("cannot write {}: {error}", self.path.display()).into())
     }
 }
@@ -78,6 +77,8 @@ fn line<'v>(values: impl Iterator<Item = &'v str>) -> String {
 #[template(path = "class.html")]
 struct Page<'p> {
     class: &'p Name,
+    /// The settings of the addresses that only the server's machine can reach.
+    local: Vec<String>,
     cards: Vec<Card<'p>>,
 }
 
@@ -94,7 +95,7 @@ impl<'p> Card<'p> {
     fn new(sandbox: &'p Created) -> Result<Self, Failure> {
         let link = sandbox.link();
         let services = sandbox.services.iter().map(CardService::new).collect();
-        Ok(Card { sandbox, link, code: qr::svg(link)?, services })
+        Ok(Card { sandbox, link, code: web::qr::svg(link)?, services })
     }
 }
 
@@ -121,7 +122,10 @@ impl<'p> CardService<'p> {
 /// The page to print.
 pub(super) fn page(class: &Name, sandboxes: &[Created]) -> Result<String, Failure> {
     let cards = sandboxes.iter().map(Card::new).collect::<Result<_, _>>()?;
-    Ok(Page { class, cards }.render()?)
+    let services = sandboxes.iter().take(1).flat_map(|sandbox| &sandbox.services);
+    let local = services.filter(|service| is_local(&service.base_url));
+    let local = local.map(|service| format!("{}.address", service.name)).collect();
+    Ok(Page { class, local, cards }.render()?)
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 pub(crate) mod arguments;
 mod handout;
-mod qr;
 
 use std::fmt::Write;
 
@@ -80,21 +79,20 @@ async fn create(server: &Server, arguments: &CreateArguments) -> Result<(), Fail
     if let Some(failure) = failed.as_ref().filter(|_| created.is_empty()) {
         return Err(CallError::failure(failure.to_string()));
     }
-    if let Some(file) = csv {
-        file.write(&handout::csv(&created))?;
-    }
-    if let Some(file) = page {
-        file.write(&handout::page(class, &created)?)?;
-    }
+    // The table comes first: it has the tokens, also if a file cannot be written.
     print(&students_table(&created))?;
-    match failed {
-        None => Ok(()),
-        Some(failure) => Err(CallError::failure(format!(
+    let csv = csv.map(|file| file.write(&handout::csv(&created)));
+    let page = page.map(|file| handout::page(class, &created).and_then(|text| file.write(&text)));
+    let failed = failed.map(|failure| {
+        format!(
             "{} of {students} sandboxes were created, as listed; then: {failure}. To start again, delete them with triptych class \
              delete {class}",
             created.len()
-        ))),
-    }
+        )
+    });
+    let unwritten = [csv, page].into_iter().flatten().filter_map(Result::err).map(|error| error.to_string());
+    let errors: Vec<_> = failed.into_iter().chain(unwritten).collect();
+    if errors.is_empty() { Ok(()) } else { Err(CallError::failure(errors.join("; "))) }
 }
 
 fn students_table(created: &[Created]) -> String {

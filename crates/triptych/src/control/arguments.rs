@@ -15,7 +15,8 @@ pub(crate) struct ServerFlags {
     /// The address of a service of the server [default: that of the first service in the settings that answers]
     #[arg(long, value_name = "URL", env = "TRIPTYCH_SERVER", global = true)]
     pub(crate) server: Option<String>,
-    /// The operator's token or a control token [default: TRIPTYCH_CONTROL_TOKEN; else made from the secret in --data]
+    /// The operator's token or a control token [default: TRIPTYCH_CONTROL_TOKEN for the sandbox TRIPTYCH_SANDBOX; else
+    /// TRIPTYCH_OPERATOR_TOKEN; else made from the secret in --data]
     #[arg(long, value_name = "TOKEN", global = true)]
     pub(crate) token: Option<String>,
 }

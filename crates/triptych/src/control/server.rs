@@ -93,10 +93,11 @@ impl Server {
         let without_token = match is_own {
             true => format!(
                 "there is no secret in {}: check --data, start triptych there once, or pass the token that triptych sandbox \
-                 token prints on the server's machine, with --token",
+                 token prints on the server's machine, with --token or TRIPTYCH_OPERATOR_TOKEN",
                 settings.data.display()
             ),
-            false => "pass the token for this server with --token: triptych sandbox token prints it on the server's machine"
+            false => "pass the token for this server with --token or TRIPTYCH_OPERATOR_TOKEN: triptych sandbox token prints it on \
+                      the server's machine"
                 .into(),
         };
         Ok(Server {
@@ -119,16 +120,16 @@ impl Server {
         self.operator_token.as_deref().ok_or_else(|| self.without_token.clone().into())
     }
 
-    /// The token for a call: a control token in the environment is only for its sandbox.
+    /// The token for a call: the control token in the environment is only for its sandbox.
     fn token(&self, about: About<'_>) -> Option<&str> {
-        let ControlVariables { token, sandbox } = &self.variables;
-        let is_valid = |token: &&str| match about {
-            _ if !sandbox::is_control_token(token) => true,
+        let ControlVariables { operator, control, sandbox } = &self.variables;
+        let is_its_sandbox = match about {
             About::Sandbox(name) => sandbox.as_ref().is_none_or(|sandbox| sandbox == name.as_str()),
             About::All | About::Root => false,
         };
-        let of_variable = || token.as_deref().filter(is_valid);
-        self.token.as_deref().or_else(of_variable).or(self.operator_token.as_deref())
+        let control = control.as_deref().filter(|_| is_its_sandbox);
+        let operator = operator.as_deref().or(self.operator_token.as_deref());
+        self.token.as_deref().or(control).or(operator)
     }
 
     /// Calls the server, and gives the answer if it is a success. The path begins with a slash, or is empty.
@@ -151,7 +152,7 @@ impl Server {
                 request = request.timeout(CALL_TIME);
             }
             match request.send().await {
-                Ok(response) => return checked(response).await,
+                Ok(response) => return checked(response, about).await,
                 Err(error) if error.is_connect() => failed = Some(error),
                 Err(error) => return Err(CallError::failure(format!("{address}: {}", causes(&error)))),
             }
@@ -244,7 +245,7 @@ pub(crate) async fn text(mut response: Response) -> Result<String, Failure> {
 }
 
 /// The answer, if it is a success; else the problem in one line.
-async fn checked(response: Response) -> Result<Response, Failure> {
+async fn checked(response: Response, about: About<'_>) -> Result<Response, Failure> {
     let (status, url) = (response.status(), response.url().clone());
     if status.is_success() {
         return Ok(response);
@@ -261,7 +262,13 @@ async fn checked(response: Response) -> Result<Response, Failure> {
         Some(format!("{} {}", place.trim_start_matches(['#', '/', '?']), said(&error["detail"])?))
     });
     let errors: Vec<_> = errors.collect();
-    let line = if errors.is_empty() { detail } else { errors.join("; ") };
+    let line = match about {
+        About::Sandbox(name) if detail.starts_with(sandbox::UNKNOWN) => {
+            format!("{} Create it with triptych sandbox create {name}.", sandbox::UNKNOWN)
+        }
+        _ if errors.is_empty() => detail,
+        _ => errors.join("; "),
+    };
     Err(CallError(format!("{line} ({status})")).into())
 }
 

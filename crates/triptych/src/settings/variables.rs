@@ -3,8 +3,16 @@
 use figment::providers::Env;
 
 /// Variables that are no settings: the command line reads them itself, or `triptych sandbox create --env` sets them.
-const NOT_SETTINGS: [&str; 7] =
-    ["config", "webhook_secret", "ready_file", "server", "sandbox", "control_token", "control_url"];
+const NOT_SETTINGS: [&str; 8] = [
+    "config",
+    "webhook_secret",
+    "ready_file",
+    "server",
+    "operator_token",
+    "sandbox",
+    "control_token",
+    "control_url",
+];
 
 /// `TRIPTYCH_MUSEUM_LISTEN` is `museum.listen`: the sections are those of the default settings.
 pub(super) fn variables(defaults: &str) -> Env {
@@ -29,9 +37,10 @@ fn is_base_url(name: &str) -> bool {
     name.strip_suffix("_url").is_some_and(|name| services.iter().any(|one| one.description().name == name))
 }
 
-/// The control token in the environment, and the sandbox that it is for.
+/// The tokens in the environment: the operator's, and that of a sandbox with the name of the sandbox.
 pub(crate) struct ControlVariables {
-    pub(crate) token: Option<String>,
+    pub(crate) operator: Option<String>,
+    pub(crate) control: Option<String>,
     pub(crate) sandbox: Option<String>,
 }
 
@@ -39,7 +48,11 @@ impl ControlVariables {
     pub(crate) fn read() -> Self {
         #[expect(clippy::disallowed_methods, reason = "settings are read here")]
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        ControlVariables { token: variable("TRIPTYCH_CONTROL_TOKEN"), sandbox: variable("TRIPTYCH_SANDBOX") }
+        ControlVariables {
+            operator: variable("TRIPTYCH_OPERATOR_TOKEN"),
+            control: variable("TRIPTYCH_CONTROL_TOKEN"),
+            sandbox: variable("TRIPTYCH_SANDBOX"),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `triptych class …`, while the server runs in another process.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
 use crate::{
     common::{Workspace, failed_with, refused},
@@ -88,14 +88,49 @@ testkit::on_one_engine! {
             format!("<code>{museum}/v1.1</code>"),
             "HTTP Basic, demo / demo".to_owned(),
             format!("Control token: <code>{token}</code>"),
+            format!("Controls: <code>{store}/_control</code>"),
+            format!("<code>curl -X POST -H 'Authorization: Bearer {token}' {store}/_control/reset</code>"),
         ] {
             assert!(card.contains(&text), "{text} is not in {card}");
         }
+        let warning = "Set\npetstore.address, train.address, museum.address in the settings of the server";
+        assert!(page.contains(warning), "{page}");
         // The tokens in it are shown nowhere else.
         sandboxes.run(&["class", "delete", "monday"]);
         let again = sandboxes.command(&create).output().unwrap();
         assert_eq!(refused(&again), "triptych: there is a file monday.csv already; choose another name");
         assert_eq!(rows(&sandboxes.run(&["sandbox", "list"])).len(), 0);
+    }
+
+    async fn page_of_a_server_with_public_addresses_has_no_warning(workspace: Workspace) {
+        let mut command = workspace.serving();
+        for service in ["PETSTORE", "TRAIN", "MUSEUM"] {
+            command.env(format!("TRIPTYCH_{service}_ADDRESS"), format!("https://{}.example.com", service.to_lowercase()));
+        }
+        let sandboxes = Sandboxes::of(&workspace, Program::start(&mut command));
+        sandboxes.run(&["class", "create", "--students", "1", "--name", "monday", "--page", "monday.html"]);
+        let page = fs::read_to_string(workspace.folder.path().join("monday.html")).unwrap();
+        assert!(page.contains("https://train.example.com/sandbox/monday-01"), "{page}");
+        assert!(!page.contains("other machines"), "{page}");
+    }
+
+    async fn table_is_printed_if_a_file_cannot_be_written(workspace: Workspace) {
+        let sandboxes = Sandboxes::start(&workspace);
+        let create = sandboxes.command(&[&CREATE[..], &["--csv", "monday.csv", "--page", "monday.html"]].concat());
+        // No file can have more than 0 bytes, as on a full disk.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"]).arg(create.get_program()).args(create.get_args());
+        shell.current_dir(workspace.folder.path());
+        let output = shell.output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert_eq!(rows(&String::from_utf8(output.stdout).unwrap()).len(), 6);
+        assert_eq!(
+            String::from_utf8(output.stderr).unwrap(),
+            "triptych: cannot write monday.csv: File too large (os error 27); cannot write monday.html: File too large (os error 27)\n"
+        );
+        for file in ["monday.csv", "monday.html"] {
+            assert!(!workspace.folder.path().join(file).exists(), "{file}");
+        }
     }
 
     async fn list_has_all_pages(workspace: Workspace) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::Workspace;
 use serde_json::{Value, json};
-use testkit::{Answer, Client, Engine, Store};
+use testkit::{Answer, Client, Engine, Program, Store};
 
 /// A service of a new demo, and the values for its requests.
 struct Sender {
@@ -125,7 +125,8 @@ fn plain(value: &Value) -> String {
 
 async fn with_fresh_demo(service: &'static str, test: impl AsyncFnOnce(&mut Sender, &Workspace)) {
     let workspace = Workspace { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
-    let program = workspace.serve();
+    // On every day a ticket for the same day can be bought.
+    let program = Program::start(workspace.serving().env("TRIPTYCH_MUSEUM_CLOSED_ON", "[]"));
     let client = Client::new(program.address(service));
     let document = client.get("/openapi.json").send().await.has_status(200).json();
     let mut sender = Sender {
@@ -159,6 +160,15 @@ async fn examples_of_the_museum_work() {
         let ticket = museum.send("buyMuseumTickets").await;
         museum.learnt.insert("ticketId", member(&ticket, "ticketId"));
         museum.send("getTicketPass").await;
+        museum.send("getTicketQrCode").await;
+        museum.send("getTicketAdmissions").await;
+        let hours = museum.client.get("/v1.1/museum-hours?limit=1").send().await.json();
+        let today =
+            json!({"ticketType": "general", "ticketDate": hours[0]["date"], "email": "todd@example.com"});
+        let call = museum.client.post("/v1.1/tickets").header("authorization", "Basic ZGVtbzpkZW1v");
+        let ticket = call.json(&today).send().await;
+        museum.learnt.insert("ticketId", member(&ticket, "ticketId"));
+        museum.send("admitTicket").await;
         museum.send("deleteSpecialEvent").await;
     })
     .await;

@@ -76,7 +76,7 @@ testkit::on_both_engines! {
         for child in [child, without_calls] {
             assert_eq!(
                 failed_with(1, &child.wait_with_output().unwrap()),
-                "triptych: There is no sandbox with this name. Create it with POST /sandboxes. (404 Not Found)"
+                "triptych: There is no sandbox with this name. Create it with triptych sandbox create ada. (404 Not Found)"
             );
         }
     }

@@ -1,6 +1,6 @@
 //! `triptych sandbox …`, while the server runs in another process.
 
-use std::{collections::BTreeSet, fs, process::Command};
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 use crate::common::{Workspace, bare, failed_with, output_of, refused};
 use serde_json::{Value, json};
@@ -100,7 +100,7 @@ testkit::on_both_engines! {
         assert_eq!(sandboxes.status_of_pet_1("ada").await, 404);
         assert_eq!(
             sandboxes.fails(&["sandbox", "show", "ada"]),
-            "triptych: There is no sandbox with this name. Create it with POST /sandboxes. (404 Not Found)"
+            "triptych: There is no sandbox with this name. Create it with triptych sandbox create ada. (404 Not Found)"
         );
         assert_eq!(
             sandboxes.fails(&["sandbox", "create", "bob"]),
@@ -138,7 +138,8 @@ testkit::on_both_engines! {
         assert!(clock(&["--resume"]).starts_with("2030-06-01T10:"));
         assert_eq!(
             sandboxes.fails(&["sandbox", "clock", "ada", "--advance", "soon"]),
-            "triptych: advance must be a duration like 1h, 90m, 2 days or PT1H (400 Bad Request)"
+            "triptych: advance must be a duration in seconds, minutes, hours, days or weeks, such as 90s, 1h 30m, 2 days or PT1H, \
+             with a minus sign to move the clock back (400 Bad Request)"
         );
     }
 
@@ -187,7 +188,7 @@ testkit::on_both_engines! {
 
     async fn variables_of_a_new_sandbox_are_enough_for_its_commands(workspace: Workspace) {
         let sandboxes = Sandboxes::start(&workspace);
-        let bin = std::path::Path::new(env!("CARGO_BIN_EXE_triptych")).parent().unwrap();
+        let bin = Path::new(env!("CARGO_BIN_EXE_triptych")).parent().unwrap();
         let path = format!("{}:{}", bin.display(), std::env::var_os("PATH").unwrap().display());
         let mut shell = Command::new("sh");
         let script = r#"eval "$(triptych sandbox create ada --env)"
@@ -224,6 +225,23 @@ testkit::on_one_engine! {
         );
     }
 
+    async fn operators_token_stays_in_effect_beside_the_control_token_of_a_sandbox(workspace: Workspace) {
+        let sandboxes = Sandboxes::start(&workspace);
+        let path = format!("{}:/usr/bin:/bin", Path::new(env!("CARGO_BIN_EXE_triptych")).parent().unwrap().display());
+        let script = r#"eval "$(triptych sandbox create ada --env)"
+            triptych sandbox reset ada
+            triptych sandbox create bob --json >/dev/null
+            triptych sandbox reset bob
+            triptych sandbox list | wc -l
+            TRIPTYCH_OPERATOR_TOKEN= triptych sandbox reset ada"#;
+        let folder = tempfile::tempdir().unwrap();
+        let mut shell = Command::new("sh");
+        shell.args(["-e", "-c", script]).current_dir(folder.path()).env_clear();
+        shell.env("PATH", path).env("TRIPTYCH_SERVER", sandboxes.url());
+        shell.env("TRIPTYCH_OPERATOR_TOKEN", sandboxes.run(&["sandbox", "token"]));
+        assert_eq!(output_of(&mut shell), "ada: reset\nbob: reset\n3\nada: reset");
+    }
+
     async fn token_command_prints_the_operators_token(workspace: Workspace) {
         let sandboxes = Sandboxes::start(&workspace);
         let token = sandboxes.run(&["sandbox", "token"]);
@@ -233,7 +251,7 @@ testkit::on_one_engine! {
         // A command that has only the token and the address.
         let folder = tempfile::tempdir().unwrap();
         let mut list = bare(folder.path(), &["sandbox", "list", "--server", &sandboxes.url()]);
-        list.env("TRIPTYCH_CONTROL_TOKEN", &token);
+        list.env("TRIPTYCH_OPERATOR_TOKEN", &token);
         assert_eq!(output_of(&mut list), "  name  class  created  used  expires");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "a command makes no data folder");
     }
@@ -275,7 +293,7 @@ fn command_without_a_token_says_where_it_is() {
     assert_eq!(
         list(&[]),
         "triptych: there is no secret in ./triptych-data: check --data, start triptych there once, or pass the token that \
-         triptych sandbox token prints on the server's machine, with --token"
+         triptych sandbox token prints on the server's machine, with --token or TRIPTYCH_OPERATOR_TOKEN"
     );
     // The token of this installation is not sent to a server that its settings do not name.
     let secret = "TRIPTYCH_SECRET";
@@ -283,7 +301,8 @@ fn command_without_a_token_says_where_it_is() {
     let said = refused(&command.env(secret, "unpredictable-unpredictable-unpredictable").output().unwrap());
     assert_eq!(
         said,
-        "triptych: pass the token for this server with --token: triptych sandbox token prints it on the server's machine"
+        "triptych: pass the token for this server with --token or TRIPTYCH_OPERATOR_TOKEN: triptych sandbox token prints it on the \
+         server's machine"
     );
     assert_eq!(
         list(&["--server", "localhost:8080"]),

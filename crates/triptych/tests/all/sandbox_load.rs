@@ -109,9 +109,11 @@ fn sockets(program: &Program) -> usize {
 
 /// Waits until the condition holds: the program closes files and connections some time after its answer.
 async fn until(what: &str, holds: impl Fn() -> bool) {
+    // Nothing tells when the kernel has closed them.
+    let mut looks = tokio::time::interval(Duration::from_millis(20));
     let waiting = async {
         while !holds() {
-            tokio::task::yield_now().await;
+            looks.tick().await;
         }
     };
     assert!(tokio::time::timeout(Duration::from_secs(60), waiting).await.is_ok(), "{what}");

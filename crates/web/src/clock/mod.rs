@@ -2,7 +2,13 @@
 
 mod state;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
@@ -19,8 +25,35 @@ pub struct Clock(Source);
 #[derive(Clone, Debug)]
 enum Source {
     System,
-    Adjustable(Arc<watch::Sender<ClockState>>),
+    Adjustable(Arc<Adjustable>),
     Manual(Arc<watch::Sender<Timestamp>>),
+}
+
+#[derive(Debug)]
+struct Adjustable {
+    state: watch::Sender<ClockState>,
+    /// Whether the state is not the default one, in which the clock is the machine's, and reading it needs no lock.
+    is_moved: AtomicBool,
+}
+
+impl Adjustable {
+    fn new(state: ClockState) -> Self {
+        let is_moved = AtomicBool::new(state != ClockState::default());
+        Adjustable { state: watch::Sender::new(state), is_moved }
+    }
+
+    fn now(&self) -> Timestamp {
+        let now = machine_time();
+        if self.is_moved.load(Ordering::Acquire) { self.state.borrow().now(now) } else { now }
+    }
+
+    fn set(&self, state: ClockState) {
+        self.state.send_modify(|current| {
+            *current = state;
+            // While the state is locked, so that the last change decides about both.
+            self.is_moved.store(state != ClockState::default(), Ordering::Release);
+        });
+    }
 }
 
 impl Clock {
@@ -31,7 +64,7 @@ impl Clock {
 
     /// A clock that follows the machine's clock at a distance, and can be moved and frozen: see [`Clock::set_state`].
     pub fn adjustable(state: ClockState) -> Self {
-        Clock(Source::Adjustable(Arc::new(watch::Sender::new(state))))
+        Clock(Source::Adjustable(Arc::new(Adjustable::new(state))))
     }
 
     /// A manual clock that starts at `start`.
@@ -52,7 +85,7 @@ impl Clock {
     pub fn now(&self) -> Timestamp {
         match &self.0 {
             Source::System => machine_time(),
-            Source::Adjustable(state) => state.borrow().now(machine_time()),
+            Source::Adjustable(clock) => clock.now(),
             Source::Manual(time) => *time.borrow(),
         }
     }
@@ -61,7 +94,7 @@ impl Clock {
     pub fn state(&self) -> ClockState {
         match &self.0 {
             Source::System => ClockState::default(),
-            Source::Adjustable(state) => *state.borrow(),
+            Source::Adjustable(clock) => *clock.state.borrow(),
             Source::Manual(time) => ClockState::default().freeze(*time.borrow()),
         }
     }
@@ -74,7 +107,7 @@ impl Clock {
     pub fn set_state(&self, state: ClockState) -> Result<(), ClockError> {
         let Source::Adjustable(current) = &self.0 else { return Err(ClockError::Fixed) };
         state.check(machine_time())?;
-        current.send_replace(state);
+        current.set(state);
         Ok(())
     }
 
@@ -99,7 +132,7 @@ impl Clock {
     pub async fn wait_until(&self, due: Timestamp) {
         match &self.0 {
             Source::System => while sleep_towards(due, machine_time()).await {},
-            Source::Adjustable(state) => wait_on(&mut state.subscribe(), due).await,
+            Source::Adjustable(clock) => wait_on(&mut clock.state.subscribe(), due).await,
             Source::Manual(time) => {
                 // This clock owns the sender, so the channel cannot close during the wait.
                 let _ = time.subscribe().wait_for(|now| *now >= due).await;

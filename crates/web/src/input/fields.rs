@@ -1,6 +1,6 @@
 //! The members of an object, read by name and rule.
 
-use std::{any::Any, borrow::Cow, sync::Arc};
+use std::{any::Any, borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use serde_json::Value;
 
@@ -8,6 +8,7 @@ use super::{
     field::{Field, RawValue, Validation},
     form::Pairs,
     rule::{Arity, MOST_VALUES, Rule},
+    unknown,
     xml::Element,
 };
 use crate::problem::Invalid;
@@ -108,6 +109,18 @@ impl<'a> Fields<'a> {
     pub fn malformed<T>(&mut self, name: &str, detail: impl Into<Cow<'static, str>>) -> Option<T> {
         self.validation.malformed = true;
         self.fail(name, detail)
+    }
+
+    /// Adds a validation error for each member that is not among these.
+    pub fn closed(&mut self, known: &[&str]) {
+        let sent: BTreeSet<&str> = match self.members {
+            Members::Json(members) => members.keys().map(String::as_str).collect(),
+            Members::Xml(elements) => elements.iter().map(|element| &*element.name).collect(),
+            Members::Form(pairs) | Members::Query(pairs) => pairs.iter().map(|(name, _)| &**name).collect(),
+        };
+        for (step, detail) in unknown::members(&sent, known) {
+            self.fail::<()>(&step, detail);
+        }
     }
 
     /// Whether a member is present, with any value.

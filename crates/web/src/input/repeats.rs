@@ -125,7 +125,7 @@ impl<'de> Visitor<'de> for Search<'_> {
 }
 
 /// A member's name in a JSON pointer, shortened for the answer.
-struct Step<'a>(&'a str);
+pub(super) struct Step<'a>(pub(super) &'a str);
 
 impl fmt::Display for Step<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,14 +1,17 @@
-//! Rejects query parameters that an operation does not have: if a mistyped name were ignored, the client would get a wrong
-//! answer without an error.
+//! Rejects query parameters that an operation does not have, and members that a closed object does not have: if a mistyped name were
+//! ignored, the client would get a wrong answer without an error.
 
 use std::collections::BTreeSet;
 
 use http::Extensions;
 
-use super::form::{self, Pairs};
+use super::{
+    form::{self, Pairs},
+    repeats::Step,
+};
 use crate::{
     problem::{Invalid, Problem},
-    sentence::{any_of, shortened},
+    sentence::{all_of, any_of, shortened},
 };
 
 /// How many unknown names are reported, and how many known names an error lists.
@@ -82,15 +85,32 @@ fn advice(name: &str, known: &[String]) -> String {
     }
 }
 
+/// The errors for members that are not among the known ones, each with its step of the pointer.
+pub(super) fn members(sent: &BTreeSet<&str>, known: &[&str]) -> Vec<(String, String)> {
+    let unknown = sent.iter().filter(|name| !known.contains(name)).take(MOST_UNKNOWN);
+    unknown.map(|name| (Step(name).to_string(), member_advice(name, known))).collect()
+}
+
+fn member_advice(name: &str, known: &[&str]) -> String {
+    let not_one = "is not a member of this object";
+    match (known, nearest(name, known)) {
+        ([], _) => format!("{not_one}, which has none"),
+        ([only], _) => format!("{not_one}; its only member is {only}"),
+        (_, Some(near)) => format!("{not_one}; did you mean `{near}`? The members are {}", all_of(known)),
+        (_, None) => format!("{not_one}; the members are {}", all_of(known)),
+    }
+}
+
 /// The known name that is most similar, if it is similar enough for a typing mistake.
-fn nearest<'k>(name: &str, known: &'k [String]) -> Option<&'k str> {
+fn nearest<'k, K: AsRef<str>>(name: &str, known: &'k [K]) -> Option<&'k str> {
     // The comparison of long names is slow, and a long name is not a typing mistake.
     if name.chars().count() > 60 {
         return None;
     }
     let lower = name.to_lowercase();
-    let distance = |one: &String| strsim::damerau_levenshtein(&lower, &one.to_lowercase());
-    let nearest = known.iter().map(|one| (distance(one), one)).min_by_key(|(distance, _)| *distance)?;
+    let distance = |one: &str| strsim::damerau_levenshtein(&lower, &one.to_lowercase());
+    let known = known.iter().map(AsRef::as_ref);
+    let nearest = known.map(|one| (distance(one), one)).min_by_key(|(distance, _)| *distance)?;
     (nearest.0 <= (name.chars().count() / 3).max(1)).then_some(nearest.1)
 }
 

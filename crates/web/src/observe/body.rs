@@ -8,14 +8,14 @@ use std::{
 
 use axum::body::Body;
 use bytes::Bytes;
-use http_body::{Body as _, Frame, SizeHint};
+use http_body::{Frame, SizeHint};
 
 use super::{Ended, Observation, capture::CapturedBody};
 use crate::request::RequestContext;
 
 type Next = Option<Result<Frame<Bytes>, axum::Error>>;
 
-/// Captures what a poll of a body gave.
+/// Captures what a poll of the body of a request gave.
 fn capture(captured: &mut CapturedBody, next: &Next, is_end: bool) {
     match next {
         Some(Ok(frame)) => {
@@ -61,48 +61,42 @@ impl http_body::Body for RequestBody {
     }
 }
 
-/// The body of the answer to an observed request. The connection drops it when it is sent, or when the client has disconnected:
-/// then the call has ended.
-pub(super) struct AnswerBody {
-    body: Body,
+/// The answer to an observed request while it is sent. The connection drops it when the answer is sent, or when the client has
+/// disconnected: then the call has ended.
+pub(crate) struct ObservedSending {
     context: RequestContext,
     ended: Option<Ended>,
 }
 
-impl AnswerBody {
-    pub(super) fn new(body: Body, context: RequestContext, ended: Ended) -> Self {
-        AnswerBody { body, context, ended: Some(ended) }
+impl ObservedSending {
+    pub(super) fn new(context: RequestContext, ended: Ended) -> Self {
+        ObservedSending { context, ended: Some(ended) }
     }
-}
 
-impl http_body::Body for AnswerBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Next> {
-        let next = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        let is_end = self.body.is_end_stream();
-        if let Some(answer) = self.ended.as_mut().and_then(|ended| ended.answer.as_mut()) {
-            capture(&mut answer.body, &next, is_end);
+    /// Captures a part of the body.
+    pub(crate) fn sent(&mut self, part: &Bytes) {
+        if let Some(body) = self.body() {
+            body.add(part);
         }
-        Poll::Ready(next)
     }
 
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+    /// Notes that there is no further part.
+    pub(crate) fn ended(&mut self) {
+        if let Some(body) = self.body() {
+            body.complete = true;
+        }
     }
 
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+    fn body(&mut self) -> Option<&mut CapturedBody> {
+        Some(&mut self.ended.as_mut()?.answer.as_mut()?.body)
     }
 }
 
-impl Drop for AnswerBody {
+impl Drop for ObservedSending {
     fn drop(&mut self) {
         let Some(mut ended) = self.ended.take() else { return };
         if let Some(answer) = &mut ended.answer {
             answer.body.join();
-            answer.body.complete |= self.body.is_end_stream();
             ended.aborted = !answer.body.complete;
         }
         self.context.observed(ended);

@@ -26,6 +26,12 @@ impl CapturedBody {
         CapturedBody { length, complete: declared == Some(0), ..CapturedBody::default() }
     }
 
+    /// The body of an answer before it is sent. A body without any part is never polled.
+    pub(super) fn of_answer(body: &impl http_body::Body) -> Self {
+        let captured = CapturedBody::of_length(body.size_hint().exact());
+        CapturedBody { complete: captured.complete || body.is_end_stream(), ..captured }
+    }
+
     /// The same with a copy of each part, for a body that waits until its parts are dropped.
     pub(super) fn copied(self) -> Self {
         CapturedBody { copied: true, ..self }

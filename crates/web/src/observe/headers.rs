@@ -5,29 +5,30 @@ use http::{HeaderMap, HeaderName};
 /// How much of the headers of a message is copied, in bytes; further headers are left out.
 const MOST: usize = 16 << 10;
 
+/// The usual length of a header with its name, in bytes.
+const USUAL: usize = 40;
+
 /// Headers in one allocation: for each header the length of its name and of its value, in two bytes each, then both. A copy of the
 /// map would take several allocations, and keep the buffer of the connection in memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CapturedHeaders(Box<[u8]>);
+pub struct CapturedHeaders(Vec<u8>);
 
 impl CapturedHeaders {
     pub fn new(headers: &HeaderMap) -> Self {
-        let size = |(name, value): (&HeaderName, &http::HeaderValue)| 4 + name.as_str().len() + value.len();
-        let needed: usize = headers.iter().map(size).sum();
-        let mut bytes = Vec::with_capacity(needed.min(MOST));
+        let mut bytes = Vec::with_capacity((headers.len() * USUAL).min(MOST));
         for (name, value) in headers {
             let (name, value) = (name.as_str().as_bytes(), value.as_bytes());
-            let lengths = (u16::try_from(name.len()), u16::try_from(value.len()));
-            let (Ok(name_length), Ok(value_length)) = lengths else { break };
+            let (name_length, value_length) = (name.len() as u16, value.len() as u16);
             if bytes.len() + 4 + name.len() + value.len() > MOST {
                 break;
             }
-            bytes.extend_from_slice(&name_length.to_le_bytes());
-            bytes.extend_from_slice(&value_length.to_le_bytes());
+            let ([a, b], [c, d]) = (name_length.to_le_bytes(), value_length.to_le_bytes());
+            bytes.reserve(4 + name.len() + value.len());
+            bytes.extend_from_slice(&[a, b, c, d]);
             bytes.extend_from_slice(name);
             bytes.extend_from_slice(value);
         }
-        CapturedHeaders(bytes.into())
+        CapturedHeaders(bytes)
     }
 
     /// The names and values, in order.
@@ -52,9 +53,14 @@ impl CapturedHeaders {
         self.parts().find(|(name, _)| *name == wanted).map(|(_, value)| value)
     }
 
-    /// The bytes that they take.
-    pub fn size(&self) -> usize {
-        self.0.len()
+    /// The headers as bytes, for [`CapturedHeaders::from_bytes`].
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The headers whose bytes these are.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        CapturedHeaders(bytes.to_vec())
     }
 }
 
@@ -90,6 +96,7 @@ mod tests {
         headers.append("x-longer", http::HeaderValue::from_bytes(&[b'x'; 70_000]).unwrap());
         let copied = CapturedHeaders::new(&headers);
         assert_eq!(copied.iter().count(), 4);
-        assert!(copied.size() <= MOST);
+        assert!(copied.as_bytes().len() <= MOST);
+        assert_eq!(CapturedHeaders::from_bytes(copied.as_bytes()), copied);
     }
 }

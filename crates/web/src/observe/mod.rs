@@ -23,7 +23,8 @@ use http::{Method, StatusCode, Uri, Version};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use body::{AnswerBody, RequestBody};
+pub(crate) use body::ObservedSending;
+use body::RequestBody;
 pub use capture::CapturedBody;
 pub use headers::CapturedHeaders;
 
@@ -43,19 +44,7 @@ pub trait Observer: Send + Sync {
 /// A call: a request with its answer.
 #[derive(Debug)]
 pub struct Observed {
-    /// The id of the request.
-    pub id: Arc<str>,
-    /// The name of the listener in logs and metrics.
-    pub service: &'static str,
-    pub client_ip: IpAddr,
-    /// The user that a valid credential names.
-    pub user: Option<String>,
-    /// The OAuth client of a valid token, or the name of a valid API key.
-    pub client: Option<String>,
-    /// The pattern of the route that matched, such as `/v3/pet/{petId}`.
-    pub route: Option<Arc<str>>,
-    /// The operation that was called, by its id in the OpenAPI document.
-    pub operation_id: Option<Arc<str>>,
+    context: RequestContext,
     pub request: ObservedRequest,
     /// The answer, if its head was sent.
     pub answer: Option<ObservedAnswer>,
@@ -63,14 +52,59 @@ pub struct Observed {
     pub problem: Option<Arc<Problem>>,
     /// The fault that was applied to the answer, by its name in the log.
     pub fault: Option<&'static str>,
-    /// The events that the call caused.
-    pub events: Vec<Uuid>,
     /// When the request came, by the clock of the application.
     pub started_at: Timestamp,
     /// The time until the last part of the answer was handed to the connection.
     pub duration: Duration,
     /// Whether the answer was not sent, or not to its end.
     pub aborted: bool,
+}
+
+impl Observed {
+    /// The id of the request.
+    pub fn id(&self) -> &str {
+        self.context.id()
+    }
+
+    /// The name of the listener in logs and metrics.
+    pub fn service(&self) -> &'static str {
+        self.context.service()
+    }
+
+    pub fn client_ip(&self) -> IpAddr {
+        self.context.client_ip()
+    }
+
+    /// The user that a valid credential names.
+    pub fn user(&self) -> Option<&str> {
+        self.context.user()
+    }
+
+    /// The OAuth client of a valid token, or the name of a valid API key.
+    pub fn client(&self) -> Option<&str> {
+        self.context.client()
+    }
+
+    /// The pattern of the route that matched, such as `/v3/pet/{petId}`.
+    pub fn route(&self) -> Option<&str> {
+        match self.context.route()? {
+            RequestRoute::Operation(route, _) => Some(&route.pattern),
+            RequestRoute::Other(route) => Some(route.as_str()),
+        }
+    }
+
+    /// The operation that was called, by its id in the OpenAPI document.
+    pub fn operation_id(&self) -> Option<&str> {
+        match self.context.route()? {
+            RequestRoute::Operation(route, _) => route.operation(&self.request.method)?.id.as_deref(),
+            RequestRoute::Other(_) => None,
+        }
+    }
+
+    /// The events that the call caused.
+    pub fn take_events(&self) -> Vec<Uuid> {
+        self.context.take_events()
+    }
 }
 
 #[derive(Debug)]
@@ -150,27 +184,12 @@ impl Observation {
         let Some(mut request) = request else { return };
         request.body.join();
         let Ended { answer, problem, fault, start, aborted } = ended;
-        let (route, operation_id) = match context.route() {
-            Some(RequestRoute::Operation(route, _)) => {
-                let operation = route.operation(&request.method);
-                (Some(route.pattern.clone()), operation.and_then(|operation| operation.id.clone()))
-            }
-            Some(RequestRoute::Other(route)) => (Some(route.as_str().into()), None),
-            None => (None, None),
-        };
         self.observer.observed(Observed {
-            id: context.id().clone(),
-            service: context.service(),
-            client_ip: context.client_ip(),
-            user: context.user().map(str::to_owned),
-            client: context.client().map(str::to_owned),
-            route,
-            operation_id,
+            context: context.clone(),
             request,
             answer,
             problem,
             fault: fault.map(Fault::name),
-            events: context.take_events(),
             started_at: self.started_at,
             duration: start.elapsed(),
             aborted,
@@ -178,20 +197,21 @@ impl Observation {
     }
 }
 
-/// The same answer, whose end is reported to the observer of the request.
+/// What reports the end of an answer to the observer of its request, if it has one.
 pub(crate) fn observe_answer(
     context: &RequestContext,
     start: Instant,
-    response: Response,
-    problem: Option<Arc<Problem>>,
+    response: &Response,
+    problem: Option<&Arc<Problem>>,
     fault: Option<Fault>,
-) -> Response {
+) -> Option<Box<ObservedSending>> {
+    context.observation()?;
     // The context is kept until the answer is sent, the memory of the request's body is not.
     context.release_memory();
-    let body = CapturedBody::of_length(response.body().size_hint().exact());
+    let body = CapturedBody::of_answer(response.body());
     let body = if fault.is_some() { body.copied() } else { body };
     let headers = CapturedHeaders::new(response.headers());
     let answer = ObservedAnswer { status: response.status(), headers, body };
-    let ended = Ended { answer: Some(answer), problem, fault, start, aborted: false };
-    response.map(|body| Body::new(AnswerBody::new(body, context.clone(), ended)))
+    let ended = Ended { answer: Some(answer), problem: problem.cloned(), fault, start, aborted: false };
+    Some(Box::new(ObservedSending::new(context.clone(), ended)))
 }

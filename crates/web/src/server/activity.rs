@@ -17,7 +17,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
 
-use crate::{limits::ConnectionLimits, size_hint::with_rest};
+use crate::{limits::ConnectionLimits, observe::ObservedSending, size_hint::with_rest};
 
 /// When a request last made progress on a connection.
 #[derive(Clone)]
@@ -65,11 +65,18 @@ pub(super) struct TrackedBody<B> {
     activity: Activity,
     /// Set when the body has been read to its end.
     is_read: Option<Arc<AtomicBool>>,
+    /// Observes the parts of the answer to an observed request.
+    sending: Option<Box<ObservedSending>>,
 }
 
 impl<B: Body> TrackedBody<B> {
     pub(super) fn new(body: B, activity: &Activity) -> Self {
-        TrackedBody { body, rest: Bytes::new(), activity: activity.clone(), is_read: None }
+        TrackedBody { body, rest: Bytes::new(), activity: activity.clone(), is_read: None, sending: None }
+    }
+
+    /// The same, whose parts are observed.
+    pub(super) fn observed(self, sending: Option<Box<ObservedSending>>) -> Self {
+        TrackedBody { sending, ..self }
     }
 
     /// Says, also after the body is dropped, whether it was read to its end.
@@ -97,6 +104,9 @@ impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
                     if let Some(is_read) = &self.is_read {
                         is_read.store(true, Relaxed);
                     }
+                    if let Some(sending) = &mut self.sending {
+                        sending.ended();
+                    }
                     return Poll::Ready(None);
                 }
             }
@@ -104,7 +114,15 @@ impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
             self.activity.progress();
         }
         let length = self.rest.len().min(PIECE);
-        Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(length)))))
+        let piece = self.rest.split_to(length);
+        let is_end = self.is_end_stream();
+        if let Some(sending) = &mut self.sending {
+            sending.sent(&piece);
+            if is_end {
+                sending.ended();
+            }
+        }
+        Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -23,7 +23,7 @@ use crate::{
     app::App,
     fault::{Cut, Fault},
     negotiate::{prefers_html, prefers_xml, vary},
-    observe::observe_answer,
+    observe::{ObservedSending, observe_answer},
     page_headers::add_page_headers,
     panic::panic_message,
     problem::{self, Format, INVALID_REQUEST, Problem},
@@ -57,7 +57,12 @@ impl Edge {
         Edge { service: site.name, app, random, proxies: site.proxies, hosts, secure }
     }
 
-    pub(super) async fn handle(&self, mut request: Request, peer: SocketAddr) -> Result<Response, Cut> {
+    /// The answer to a request, and what observes how it is sent.
+    pub(super) async fn handle(
+        &self,
+        mut request: Request,
+        peer: SocketAddr,
+    ) -> Result<(Response, Option<Box<ObservedSending>>), Cut> {
         let client = self.proxies.client(peer.ip(), request.headers());
         let accept = accept(request.headers());
         let context = RequestContext::new(self.request_id(&request), client, self.service);
@@ -91,11 +96,9 @@ impl Edge {
                 }
             }
         }
-        if record.context.observation().is_some() {
-            response = observe_answer(&record.context, record.start, response, problem.clone(), fault);
-        }
+        let sending = observe_answer(&record.context, record.start, &response, problem.as_ref(), fault);
         record.answered(response.status(), problem.as_deref(), fault);
-        Ok(response)
+        Ok((response, sending))
     }
 
     async fn answer(&self, request: Request) -> Response {

@@ -94,11 +94,11 @@ pub async fn serve(
                         Body::new(body)
                     }
                 });
-                let mut response = edge.handle(request, peer).await?;
+                let (mut response, sending) = edge.handle(request, peer).await?;
                 if is_read.is_some_and(|is_read| !is_read.load(Relaxed)) {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
-                Ok::<_, Cut>(response.map(|body| TrackedBody::new(body, &activity)))
+                Ok::<_, Cut>(response.map(|body| TrackedBody::new(body, &activity).observed(sending)))
             }
         });
         let builder = builder.clone();

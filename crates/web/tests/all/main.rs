@@ -9,6 +9,7 @@ mod background;
 mod background_log;
 mod body_limits;
 mod body_memory;
+mod closed;
 mod either;
 mod failures;
 mod faults;

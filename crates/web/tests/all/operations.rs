@@ -37,12 +37,12 @@ async fn list(Query(Page(size)): Query<Page>) -> Reply<i64> {
     Reply(size)
 }
 
-#[utoipa::path(get, path = "/things/{id}", params(("id" = i64, Path)), responses((status = 200, body = String)))]
+#[utoipa::path(get, path = "/things/{id}", params(("id" = i64, Path)), responses((status = 200, body = String, content_type = "application/json")))]
 async fn get_thing(_: web::Path<i64>) -> Reply<&'static str> {
     Reply("thing")
 }
 
-#[utoipa::path(put, path = "/things/{id}", params(("id" = i64, Path)), request_body = String, responses((status = 200, body = String)))]
+#[utoipa::path(put, path = "/things/{id}", params(("id" = i64, Path)), request_body = String, responses((status = 200, body = String, content_type = "application/json")))]
 async fn put_thing(_: Body<Name>) -> Reply<&'static str> {
     Reply("changed")
 }

@@ -19,7 +19,7 @@ const OWN: Kind = Kind {
     help: "There are no tickets left for <this> event.",
 };
 
-#[utoipa::path(post, path = "/conflict", responses((status = 200, body = String)))]
+#[utoipa::path(post, path = "/conflict", responses((status = 200, body = String, content_type = "application/json")))]
 async fn conflict() -> Result<()> {
     Err(Problem::new(&CONFLICT, "x".repeat(5000)))
 }

@@ -16,12 +16,12 @@ use web::{
     routes,
 };
 
-#[utoipa::path(get, path = "/json", responses((status = 200, body = String)))]
+#[utoipa::path(get, path = "/json", responses((status = 200, body = String, content_type = "application/json")))]
 async fn json() -> Reply<&'static str> {
     Reply("fine")
 }
 
-#[utoipa::path(get, path = "/bare", responses((status = 200, body = String)))]
+#[utoipa::path(get, path = "/bare", responses((status = 200, body = String, content_type = "application/json")))]
 async fn bare() -> StatusCode {
     StatusCode::CONFLICT
 }

@@ -259,7 +259,7 @@ impl Inner {
         let (version, checked_at) = (self.version(), self.machine.now());
         let claims = match cached {
             Some(verified) if self.accepted.own && verified.version == version => verified.claims,
-            _ => Arc::new(self.verify(token).await?),
+            _ => Arc::new(self.verify_and_name(token).await?),
         };
         claims.check_time(now, &self.controls())?;
         if self.issuer.is_revoked(&claims).await? {
@@ -268,6 +268,16 @@ impl Inner {
         }
         self.verified.insert(digest, Verified { claims: claims.clone(), checked_at, version });
         Ok(claims)
+    }
+
+    /// The claims of a token, with the name of its account.
+    async fn verify_and_name(&self, token: &str) -> Result<Claims, TokenError> {
+        let claims = self.verify(token).await?;
+        let user = match (&self.accounts, claims.account()) {
+            (Some(accounts), Some(account)) => accounts.name(account).await?,
+            _ => None,
+        };
+        Ok(Claims { user, ..claims })
     }
 
     async fn verify(&self, token: &str) -> Result<Claims, TokenError> {
@@ -345,6 +355,7 @@ impl Inner {
         let time = |name, seconds| Timestamp::from_second(seconds).map_err(|_| wrong_type(name));
         Ok(Claims {
             subject,
+            user: None,
             client: client.or(azp).or(cid).unwrap_or_default(),
             scopes: scopes.map(OneOrMany::words).unwrap_or_default(),
             audience,

@@ -4,7 +4,7 @@ use db::{Db, Error, Json, Tx, Value, Word, WriteTx};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::client::{Client, GrantType};
+use super::client::{Client, DEMO, GrantType};
 
 /// The largest number of grants of one account to one client.
 const MAX_GRANTS: i64 = 100;
@@ -31,6 +31,11 @@ pub(super) fn client_by_id(tx: &mut Tx<'_>, id: &str) -> Result<Option<Client>, 
             })
         },
     )
+}
+
+/// Whether the client of a demo exists.
+pub async fn has_demo_client(db: &Db) -> Result<bool, Error> {
+    Ok(db.read(|tx| client_by_id(tx, DEMO)).await?.is_some())
 }
 
 /// Adds a client, or updates the demo client.

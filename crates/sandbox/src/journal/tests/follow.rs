@@ -73,7 +73,7 @@ async fn follower_gets_only_what_its_filter_passes() {
     let filter = Filter { method: Some(crate::Method::Get), ..Filter::default() };
     let mut follower = journal.follow(filter).unwrap();
     record(&journal);
-    with_call(|call| journal.record(NewCall { method: &Method::GET, ..call }));
+    with_call(|call| journal.record(&NewCall { method: &Method::GET, ..call }));
     assert_eq!(next(&mut follower).await, Ok(2));
     assert!(follower.next().now_or_never().is_none());
 }

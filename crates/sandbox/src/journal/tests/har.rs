@@ -135,7 +135,7 @@ fn archive_has_the_structure_of_the_specification() {
         let empty = Message { headers: none.clone(), body: b"", length: 0 };
         let binary = Message { headers: none.clone(), body: &binary, length: 20 };
         let version = Version::HTTP_2;
-        journal.record(NewCall {
+        journal.record(&NewCall {
             request: empty.clone(),
             answer: empty,
             status: None,
@@ -143,7 +143,7 @@ fn archive_has_the_structure_of_the_specification() {
             problem: None,
             ..call
         });
-        journal.record(NewCall {
+        journal.record(&NewCall {
             request: binary.clone(),
             answer: binary,
             query: Some("%ff&&="),
@@ -152,7 +152,7 @@ fn archive_has_the_structure_of_the_specification() {
         });
     });
     let entries = journal.list(&Filter::default());
-    let archive = serde_json::to_value(har(entries.iter().map(|entry| &**entry), base_url)).unwrap();
+    let archive = serde_json::to_value(har(&entries, base_url)).unwrap();
     let mut wrong = Vec::new();
     check(&archive, ARCHIVE, "", &mut wrong);
     assert_eq!(wrong, [""; 0]);
@@ -171,10 +171,10 @@ fn archive_has_the_calls_in_order_with_their_contents() {
     with_call(|call| {
         let none = CapturedHeaders::default();
         let cut = Message { headers: none.clone(), body: &binary, length: 20_000 };
-        journal.record(NewCall { status: None, request: cut.clone(), answer: cut, ..call });
+        journal.record(&NewCall { status: None, request: cut.clone(), answer: cut, ..call });
     });
     let entries = journal.list(&Filter::default());
-    let archive = serde_json::to_value(har(entries.iter().map(|entry| &**entry), base_url)).unwrap();
+    let archive = serde_json::to_value(har(&entries, base_url)).unwrap();
     let entries = &archive["log"]["entries"];
     assert_eq!(
         entries[0],
@@ -227,11 +227,11 @@ fn archive_of_compressed(calls: usize, plain: &[u8]) -> Value {
     let message = Message { headers, body: &body, length: body.len() as u64 };
     for _ in 0..calls {
         with_call(|call| {
-            journal.record(NewCall { request: message.clone(), answer: message.clone(), ..call })
+            journal.record(&NewCall { request: message.clone(), answer: message.clone(), ..call })
         });
     }
     let entries = journal.list(&Filter::default());
-    serde_json::to_value(har(entries.iter().map(|entry| &**entry), base_url)).unwrap()
+    serde_json::to_value(har(&entries, base_url)).unwrap()
 }
 
 #[test]

@@ -8,7 +8,7 @@ fn record_large(journal: &Journal, bytes: usize) -> u64 {
     with_call(|call| {
         let request = Message { body: &body, length: bytes as u64, ..call.request };
         let answer = Message { body: &body, length: bytes as u64, ..call.answer };
-        journal.record(NewCall { request, answer, ..call })
+        journal.record(&NewCall { request, answer, ..call })
     })
 }
 
@@ -33,9 +33,9 @@ fn oldest_entries_are_dropped_after_the_limit_of_bytes() {
         record_large(&journal, 100_000);
     }
     let kept = journal.list(&Filter::default());
-    let bytes: usize = kept.iter().map(|entry| entry.size()).sum();
+    let bytes: usize = kept.iter().map(|entry| entry.size).sum();
     assert_eq!((journal.ring().bytes(), memory.used()), (bytes, bytes));
-    assert!(bytes <= MOST_BYTES && bytes + kept[0].size() > MOST_BYTES, "{bytes}");
+    assert!(bytes <= MOST_BYTES && bytes + kept[0].size > MOST_BYTES, "{bytes}");
     assert_eq!(kept[0].number, 1000);
     assert!((200..256).contains(&kept.len()), "{}", kept.len());
 }
@@ -54,10 +54,10 @@ fn entry_of_an_extreme_call_is_bounded() {
         let answer = Message { headers: many.clone(), body: long.as_bytes(), length: 0 };
         let (path, query) = (long.as_str(), Some(long.as_str()));
         let (user, client) = (Some(path), Some(path));
-        journal.record(NewCall { request, answer, path, query, user, client, events: &ids, ..call })
+        journal.record(&NewCall { request, answer, path, query, user, client, events: &ids, ..call })
     });
     let entry = journal.get(number).unwrap();
-    assert!(entry.size() < 96 << 10, "{}", entry.size());
+    assert!(entry.size < 96 << 10, "{}", entry.size);
     assert_eq!((entry.path.len(), entry.events.len()), (4096, 100));
 }
 

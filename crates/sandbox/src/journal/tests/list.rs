@@ -13,8 +13,8 @@ async fn query(query: &str) -> Result<JournalQuery, Problem> {
 fn filled() -> Arc<Journal> {
     let journal = journal();
     with_call(|call| {
-        journal.record(call.clone());
-        journal.record(NewCall {
+        journal.record(&call);
+        journal.record(&NewCall {
             service: "train",
             operation: None,
             method: &Method::GET,
@@ -24,14 +24,14 @@ fn filled() -> Arc<Journal> {
             status: Some(StatusCode::OK),
             ..call.clone()
         });
-        journal.record(NewCall {
+        journal.record(&NewCall {
             path: "/v3/pet/7/uploadImage",
             user: Some("ada"),
             address: "2001:db8::1".parse().unwrap(),
             status: Some(StatusCode::NOT_FOUND),
             ..call.clone()
         });
-        journal.record(NewCall { status: None, ..call });
+        journal.record(&NewCall { status: None, ..call });
     });
     journal
 }

@@ -29,8 +29,8 @@ fn with_call<R>(use_call: impl FnOnce(NewCall<'_>) -> R) -> R {
     let answer = headers(&[("content-type", "application/problem+json"), ("location", "/v3/pet/1")]);
     use_call(NewCall {
         service: "petstore",
-        operation: Some(&"addPet".into()),
-        request_id: &"r-1".into(),
+        operation: Some("addPet"),
+        request_id: "r-1",
         time: "2026-03-01T12:00:00.5Z".parse().unwrap(),
         duration: Duration::from_micros(3250),
         user: Some("demo"),
@@ -53,9 +53,9 @@ fn with_call<R>(use_call: impl FnOnce(NewCall<'_>) -> R) -> R {
 
 /// Records the call, and returns its number.
 fn record(journal: &Journal) -> u64 {
-    with_call(|call| journal.record(call))
+    with_call(|call| journal.record(&call))
 }
 
-fn numbers(entries: &[Arc<Entry>]) -> Vec<u64> {
+fn numbers(entries: &[Entry]) -> Vec<u64> {
     entries.iter().map(|entry| entry.number).collect()
 }

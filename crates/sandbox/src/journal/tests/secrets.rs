@@ -11,9 +11,9 @@ const SECRET: &str = "tr0ub4dor";
 /// Everything that the journal shows of a call.
 fn shown(call: &NewCall<'_>) -> String {
     let journal = journal();
-    let entry = journal.get(journal.record(call.clone())).unwrap();
+    let entry = journal.get(journal.record(call)).unwrap();
     let call = serde_json::to_string(&entry.call(vec![])).unwrap();
-    let archive = serde_json::to_string(&har([&*entry], |_| "http://localhost".into())).unwrap();
+    let archive = serde_json::to_string(&har([&entry], |_| "http://localhost".into())).unwrap();
     let bodies = [entry.plain_body().bytes, entry.plain_answer_body().bytes];
     let bodies = bodies.map(|body| String::from_utf8_lossy(&body).into_owned()).join(" ");
     format!("{call} {entry:?} {:?} {archive} {} {bodies}", entry.summary(), curl(&entry, "http://localhost"))

@@ -1,5 +1,7 @@
 //! The rule for values of one of two forms.
 
+use std::borrow::Cow;
+
 use utoipa::openapi::{
     RefOr,
     schema::{OneOfBuilder, Schema},
@@ -13,12 +15,20 @@ use crate::problem::Invalid;
 
 /// A value that one of two rules accepts, such as a number or an object. The rules have to accept different types of JSON.
 pub fn either<A: Rule, B: Rule<Value = A::Value>>(first: A, second: B) -> Either<A, B> {
-    Either { first, second }
+    Either { first, second, detail: None }
 }
 
 pub struct Either<A, B> {
     first: A,
     second: B,
+    detail: Option<&'static str>,
+}
+
+impl<A, B> Either<A, B> {
+    /// The same rule with a sentence about both forms, for a value of neither.
+    pub fn or_fail(self, detail: &'static str) -> Self {
+        Either { detail: Some(detail), ..self }
+    }
 }
 
 impl<A: Describe, B: Describe> Describe for Either<A, B> {
@@ -47,14 +57,19 @@ impl<A: Rule, B: Rule<Value = A::Value>> Rule for Either<A, B> {
         }
         let second = field.validation.errors.split_off(before);
         field.validation.malformed = malformed;
-        let errors = joined(&field.pointer, first, second);
+        let errors = joined(&field.pointer, first, second, self.detail);
         field.validation.errors.extend(errors);
         None
     }
 }
 
 /// The errors within a value, if one of the rules looked into it, or else one error with what each of them requires.
-fn joined(pointer: &str, first: Vec<Invalid>, second: Vec<Invalid>) -> Vec<Invalid> {
+fn joined(
+    pointer: &str,
+    first: Vec<Invalid>,
+    second: Vec<Invalid>,
+    detail: Option<&'static str>,
+) -> Vec<Invalid> {
     let within = |errors: &[Invalid]| errors.iter().any(|error| error.pointer != pointer);
     if within(&first) {
         return first;
@@ -62,6 +77,9 @@ fn joined(pointer: &str, first: Vec<Invalid>, second: Vec<Invalid>) -> Vec<Inval
     if within(&second) {
         return second;
     }
-    let details: Vec<_> = first.into_iter().chain(second).map(|error| error.detail).collect();
-    vec![Invalid { pointer: pointer.to_owned(), detail: details.join(", or ").into() }]
+    let both = || {
+        let details: Vec<_> = first.into_iter().chain(second).map(|error| error.detail).collect();
+        details.join(", or ").into()
+    };
+    vec![Invalid { pointer: pointer.to_owned(), detail: detail.map_or_else(both, Cow::Borrowed) }]
 }

@@ -1,0 +1,7 @@
+#[derive(model::Parameters)]
+#[resource(closed)]
+struct Search {
+    name: String,
+}
+
+fn main() {}

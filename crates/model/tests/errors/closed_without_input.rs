@@ -1,0 +1,7 @@
+#[derive(model::Resource)]
+#[resource(closed)]
+struct Pet {
+    name: String,
+}
+
+fn main() {}

@@ -1,0 +1,159 @@
+//! A call as bytes. A journal keeps its calls in few large pieces of memory: with an allocation for each part of a call, every
+//! call would wait for memory that no cache has any more.
+
+use std::{
+    net::{IpAddr, Ipv6Addr},
+    time::Duration,
+};
+
+use http::{Method, StatusCode, Version};
+use jiff::Timestamp;
+use uuid::Uuid;
+use web::observe::CapturedHeaders;
+
+use super::{
+    Entry, NewCall,
+    body::{KeptBody, first},
+    entry::{MOST_EVENTS, MOST_TEXT_BYTES},
+    headers::Headers,
+};
+
+/// The bytes of the numbers in front, without the lengths of the parts.
+const NUMBERS: usize = 8 + 4 + 8 + 16 + 8 + 8 + 2 + 5;
+
+/// The length of a part that is absent.
+const ABSENT: u32 = u32::MAX;
+
+/// The bytes of a call. Long texts and bodies are cut.
+pub(super) fn pack(call: &NewCall<'_>) -> Vec<u8> {
+    let is_target_cut = call.path.len().max(call.query.map_or(0, str::len)) > MOST_TEXT_BYTES;
+    let parts = [
+        Some(call.service.as_bytes()),
+        call.operation.map(str::as_bytes),
+        Some(call.request_id.as_bytes()),
+        call.user.map(cut),
+        call.client.map(cut),
+        Some(cut(call.method.as_str())),
+        Some(cut(call.path)),
+        call.query.map(cut),
+        call.problem.map(str::as_bytes),
+        call.fault.map(str::as_bytes),
+        Some(call.request.headers.as_bytes()),
+        Some(first(call.request.body)),
+        Some(call.answer.headers.as_bytes()),
+        Some(first(call.answer.body)),
+    ];
+    let events = &call.events[..call.events.len().min(MOST_EVENTS)];
+    let length: usize = parts.iter().map(|part| size_of_val(&ABSENT) + part.map_or(0, <[u8]>::len)).sum();
+    let mut bytes = Vec::with_capacity(NUMBERS + length + size_of_val(events));
+    let (seconds, nanoseconds) = (call.time.as_second(), call.time.subsec_nanosecond());
+    let (address, is_v4) = match call.address {
+        IpAddr::V4(address) => (address.to_ipv6_mapped(), true),
+        IpAddr::V6(address) => (address, false),
+    };
+    bytes.extend_from_slice(&seconds.to_le_bytes());
+    bytes.extend_from_slice(&nanoseconds.to_le_bytes());
+    bytes.extend_from_slice(&u64::try_from(call.duration.as_nanos()).unwrap_or(u64::MAX).to_le_bytes());
+    bytes.extend_from_slice(&address.octets());
+    bytes.extend_from_slice(&call.request.length.to_le_bytes());
+    bytes.extend_from_slice(&call.answer.length.to_le_bytes());
+    bytes.extend_from_slice(&call.status.map_or(0, |status| status.as_u16()).to_le_bytes());
+    let flags = [is_v4, is_target_cut, call.read_to_end, call.aborted].map(u8::from);
+    bytes.extend_from_slice(&flags);
+    bytes.push(version_number(call.version));
+    for part in parts {
+        let length = part.map_or(ABSENT, |part| part.len() as u32);
+        bytes.extend_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(part.unwrap_or_default());
+    }
+    for event in events {
+        bytes.extend_from_slice(event.as_bytes());
+    }
+    bytes
+}
+
+/// The entry of a call that was packed.
+pub(super) fn unpack(number: u64, packed: &[u8]) -> Option<Entry> {
+    let mut rest = Rest(packed);
+    let (seconds, nanoseconds) = (i64::from_le_bytes(rest.number()?), i32::from_le_bytes(rest.number()?));
+    let duration = Duration::from_nanos(u64::from_le_bytes(rest.number()?));
+    let address = Ipv6Addr::from(rest.number::<16>()?);
+    let (length, answer_length) = (u64::from_le_bytes(rest.number()?), u64::from_le_bytes(rest.number()?));
+    let status = StatusCode::from_u16(u16::from_le_bytes(rest.number()?)).ok();
+    let [is_v4, is_target_cut, read_to_end, aborted] = rest.number::<4>()?.map(|flag| flag != 0);
+    let [version] = rest.number()?;
+    Some(Entry {
+        number,
+        #[cfg(test)]
+        size: packed.len(),
+        time: Timestamp::new(seconds, nanoseconds).ok()?,
+        duration,
+        address: if is_v4 { address.to_canonical() } else { address.into() },
+        version: VERSIONS.get(usize::from(version)).copied().unwrap_or_default(),
+        is_target_cut,
+        read_to_end,
+        status,
+        aborted,
+        service: rest.text()??,
+        operation: rest.text()?,
+        request_id: rest.text()??,
+        user: rest.text()?,
+        client: rest.text()?,
+        method: Method::from_bytes(rest.part()??).ok()?,
+        path: rest.text()??,
+        query: rest.text()?,
+        problem: rest.text()?,
+        fault: rest.text()?,
+        headers: rest.headers()?,
+        body: KeptBody::new(rest.part()??, length),
+        answer_headers: rest.headers()?,
+        answer_body: KeptBody::new(rest.part()??, answer_length),
+        events: rest.0.chunks_exact(16).filter_map(|event| Uuid::from_slice(event).ok()).collect(),
+    })
+}
+
+/// What is left to be read.
+struct Rest<'b>(&'b [u8]);
+
+impl<'b> Rest<'b> {
+    fn number<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (number, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*number)
+    }
+
+    /// The next part; the inner `None` if the call does not have it.
+    fn part(&mut self) -> Option<Option<&'b [u8]>> {
+        let length = u32::from_le_bytes(self.number()?);
+        if length == ABSENT {
+            return Some(None);
+        }
+        let (part, rest) = self.0.split_at_checked(usize::try_from(length).ok()?)?;
+        self.0 = rest;
+        Some(Some(part))
+    }
+
+    fn text(&mut self) -> Option<Option<Box<str>>> {
+        Some(self.part()?.map(|text| String::from_utf8_lossy(text).into()))
+    }
+
+    fn headers(&mut self) -> Option<Headers> {
+        Some(Headers(CapturedHeaders::from_bytes(self.part()??)))
+    }
+}
+
+const VERSIONS: [Version; 5] =
+    [Version::HTTP_11, Version::HTTP_2, Version::HTTP_10, Version::HTTP_09, Version::HTTP_3];
+
+fn version_number(version: Version) -> u8 {
+    VERSIONS.iter().position(|known| *known == version).unwrap_or_default() as u8
+}
+
+/// The beginning of a text, up to a limit.
+fn cut(text: &str) -> &[u8] {
+    let mut end = text.len().min(MOST_TEXT_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text.as_bytes()[..end]
+}
