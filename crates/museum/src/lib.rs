@@ -1,17 +1,21 @@
 //! The museum: opening hours, special events, tickets.
 //!
-//! A folder per resource: [`hours`], [`event`], [`ticket`], each with the type and its rules (`mod.rs`), the
+//! A folder per resource: [`hours`], [`event`], [`ticket`], [`admission`], each with the type and its rules (`mod.rs`), the
 //! operations (`api.rs`) and the SQL (`store.rs`). [`service`] describes the museum to the program that runs it, and
-//! [`Museum::open`] opens it.
+//! [`Museum::open`] opens it. [`wallet`] makes passes for Apple Wallet.
 
+mod admission;
 mod caller;
 mod demo;
 mod event;
 mod examples;
+mod file;
 mod hours;
+mod problem;
 mod service;
 mod settings;
 mod ticket;
+mod wallet;
 
 use std::{ops::Deref, sync::Arc};
 
@@ -35,7 +39,7 @@ use web::{
 pub(crate) use demo::ACCOUNT as DEMO_ACCOUNT;
 pub use hours::SettingsError;
 pub use service::{MIGRATIONS, SERVICE};
-pub use settings::{Settings, WeekSettings};
+pub use settings::{Settings, WalletSettings, WeekSettings};
 
 /// The version of the museum's public description.
 const VERSION_LABEL: &str = "@yummy-bear";
@@ -56,6 +60,7 @@ pub struct Inner {
     accounts: Accounts,
     quota: Quota,
     background: Background,
+    wallet: wallet::Wallet,
 }
 
 impl Deref for Museum {
@@ -81,12 +86,14 @@ impl Museum {
     /// Opens an instance, with demo data if it is a demo.
     pub async fn open(settings: &Settings, instance: Instance) -> Result<Self, OpenError> {
         let hours = hours::Hours::new(settings)?;
+        let wallet = wallet::Wallet::open(&settings.wallet, instance.demo)?;
         let accounts = SERVICE.accounts(&instance)?;
         let controls = instance.controls_in_effect();
         let Instance { db, clock, random, address, limits, demo, .. } = instance;
         let background = Background::new(SERVICE.name, clock.clone());
         let quota = Quota::new(settings.calls_per_hour, db.clone(), clock.clone()).controlled_by(controls);
-        let inner = Inner { quota, address, limits, hours, demo, db, clock, random, accounts, background };
+        let inner =
+            Inner { quota, address, limits, hours, demo, db, clock, random, accounts, background, wallet };
         let museum = Museum(Arc::new(inner));
         if demo {
             let (name, password) = DEMO_ACCOUNT;
@@ -132,7 +139,7 @@ impl Museum {
             prefix: SERVICE.prefix,
             address: &self.address,
             openapi,
-            problems: &[],
+            problems: problem::KINDS,
             db: self.db.clone(),
             background: self.background.clone(),
             limits: self.limits,
@@ -159,7 +166,9 @@ fn routes_and_document(address: &str) -> (Handlers<Museum>, utoipa::openapi::Ope
         .routes(routes!(event::api::create, event::api::list))
         .routes(routes!(event::api::get, event::api::change, event::api::delete))
         .routes(routes!(ticket::api::buy))
-        .routes(routes!(ticket::api::pass))
+        .routes(routes!(ticket::pass::get))
+        .routes(routes!(ticket::qr::image))
+        .routes(routes!(admission::api::admit, admission::api::list))
         .finish();
     let mut document = web::openapi::complete(document, ProblemFormats::Json);
     document.info.extensions = Some(ExtensionsBuilder::new().add("x-version-label", VERSION_LABEL).build());

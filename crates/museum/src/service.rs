@@ -24,7 +24,7 @@ pub const SERVICE: Description = Description {
     prefix: "/v1.1",
     example_address: "https://museum.example.com",
     migrations: MIGRATIONS,
-    data_tables: &["special_event", "special_event_date", "ticket", "demo_event"],
+    data_tables: &["special_event", "special_event_date", "ticket", "admission", "demo_event"],
     oauth: None,
     has_api_keys: false,
 };
@@ -53,6 +53,7 @@ impl Service for Settings {
 
     fn check(&self) -> Result<(), String> {
         service::at_least_one(&[("calls_per_hour", self.calls_per_hour)])?;
+        self.wallet.check()?;
         Hours::new(self).map(drop).map_err(|error| error.0)
     }
 
@@ -72,6 +73,10 @@ impl Service for Settings {
 
     fn open(&self, instance: Instance) -> BoxFuture<'_, Result<Box<dyn Running>, Error>> {
         async move { Ok(Box::new(Museum::open(self, instance).await?) as Box<dyn Running>) }.boxed()
+    }
+
+    fn add_demo_sign_in<'a>(&'a self, instance: &'a Instance) -> BoxFuture<'a, Result<(), Error>> {
+        async move { Ok(SERVICE.add_demo_accounts(instance, &[DEMO_ACCOUNT]).await?) }.boxed()
     }
 
     /// Removes an account, in one transaction with the email addresses in the tickets it bought; the tickets stay.

@@ -21,6 +21,48 @@ pub struct Settings {
     pub closed_on: Vec<String>,
     /// The hours of each day of the week: `09:00-18:00`, or `closed`.
     pub hours: WeekSettings,
+    /// The certificate that signs passes for Apple Wallet.
+    pub wallet: WalletSettings,
+}
+
+/// The certificate of passes, and the names under which Apple knows it. All are empty if there is none.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WalletSettings {
+    /// The file of the certificate, in PEM.
+    pub certificate_file: String,
+    /// The file of its RSA key, in PEM without a passphrase.
+    pub key_file: String,
+    /// The file of Apple's intermediate certificate, in PEM.
+    pub intermediate_file: String,
+    pub pass_type_identifier: String,
+    pub team_identifier: String,
+}
+
+impl WalletSettings {
+    fn all(&self) -> [(&str, &str); 5] {
+        [
+            ("certificate_file", &self.certificate_file),
+            ("key_file", &self.key_file),
+            ("intermediate_file", &self.intermediate_file),
+            ("pass_type_identifier", &self.pass_type_identifier),
+            ("team_identifier", &self.team_identifier),
+        ]
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.all().iter().any(|(_, value)| !value.is_empty())
+    }
+
+    /// Rejects settings of which only some are set.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match self.all().iter().find(|(_, value)| value.is_empty()) {
+            Some((name, _)) if self.is_set() => {
+                Err(format!("wallet.{name} is empty, but a pass needs all settings of [museum.wallet]"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -53,6 +95,7 @@ impl Default for Settings {
                 saturday: usual(),
                 sunday: usual(),
             },
+            wallet: WalletSettings::default(),
         }
     }
 }

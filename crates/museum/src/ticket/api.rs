@@ -3,10 +3,10 @@
 use axum::extract::State;
 use db::WriteTx;
 use identity::account;
-use jiff::{Timestamp, civil::Date};
+use jiff::civil::Date;
 use model::Resource;
 use uuid::Uuid;
-use web::{Body, Created, Path, Problem, Reply, Result, problem::NOT_FOUND};
+use web::{Body, Created, Problem, Result, problem::NOT_FOUND};
 
 use super::{Purchase, Ticket, TicketType, Visit, confirmation_code, store};
 use crate::{Museum, caller::Caller, event};
@@ -113,38 +113,8 @@ fn name_of_event_on(tx: &mut WriteTx<'_>, id: Uuid, date: Date) -> Result<String
     Ok(event.name)
 }
 
-/// A ticket for a wallet application.
-#[derive(Resource)]
-#[resource(case = "camelCase")]
-pub(crate) struct DigitalTicket {
-    /// The event, or "General admission".
-    #[field(rule = text(1..=200), example = "General admission")]
-    event_name: String,
-    /// When the museum opens on the day of the visit.
-    ticket_date: Timestamp,
-    ticket_id: Uuid,
-}
-
-/// Get a ticket for a wallet
-///
-/// Only the account that bought a ticket can see it.
-#[utoipa::path(
-    get, path = "/tickets/{ticketId}/pkpass", operation_id = "getTicketPass", tag = "Tickets",
-    params(("ticketId" = Uuid, Path, description = "The ticket's id.")),
-    responses(
-        (status = 200, description = "The digital ticket.", body = DigitalTicket),
-        (status = 404, description = "This account bought no such ticket."),
-    ),
-)]
-pub(crate) async fn pass(
-    caller: Caller,
-    State(museum): State<Museum>,
-    Path(id): Path<Uuid>,
-) -> Result<Reply<DigitalTicket>> {
-    let found = museum.db.read(move |tx| store::pass_of(tx, id, caller.account)).await?;
-    let Some((event_name, ticket_date)) = found else {
-        return Err(Problem::new(&NOT_FOUND, "This account bought no ticket with this id."));
-    };
-    let event_name = event_name.unwrap_or_else(|| "General admission".into());
-    Ok(Reply(DigitalTicket { event_name, ticket_date, ticket_id: id }))
+/// The ticket that this account bought, or 404.
+pub(super) async fn bought_by(museum: &Museum, id: Uuid, account: Uuid) -> Result<Ticket> {
+    let found = museum.db.read(move |tx| store::bought_by(tx, id, account)).await?;
+    found.ok_or_else(|| Problem::new(&NOT_FOUND, "This account bought no ticket with this id."))
 }

@@ -1,6 +1,9 @@
 //! Tickets: the purchase and the sold ticket.
 
 pub(crate) mod api;
+pub(crate) mod link;
+pub(crate) mod pass;
+pub(crate) mod qr;
 pub(crate) mod store;
 
 use db::Word;
@@ -124,6 +127,11 @@ pub(crate) struct Ticket {
 impl Ticket {
     fn ticket_type(&self) -> TicketType {
         if self.event_id.is_some() { TicketType::Event } else { TicketType::General }
+    }
+
+    /// The event's name, or that of general entry.
+    pub(crate) fn name(&self) -> String {
+        self.event_name.clone().unwrap_or_else(|| "General admission".into())
     }
 }
 

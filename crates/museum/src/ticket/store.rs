@@ -1,7 +1,6 @@
 //! Tickets in the database.
 
 use db::{Error, Record, Tx, WriteTx};
-use jiff::Timestamp;
 use model::sql;
 use uuid::Uuid;
 
@@ -24,15 +23,10 @@ pub(crate) fn strip_emails(tx: &mut WriteTx<'_>, account: Uuid) -> Result<(), Er
     tx.execute("UPDATE ticket SET email = '' WHERE account_id = $1", &[account.into()]).map(drop)
 }
 
-/// The data of a ticket for a wallet: the event's name, if it is for one, and when the museum opens.
-pub(crate) fn pass_of(
-    tx: &mut Tx<'_>,
-    id: Uuid,
-    account: Uuid,
-) -> Result<Option<(Option<String>, Timestamp)>, Error> {
-    tx.row(
-        "SELECT event_name, opens_at FROM ticket WHERE id = $1 AND account_id = $2",
+/// The ticket with this id, if this account bought it.
+pub(crate) fn bought_by(tx: &mut Tx<'_>, id: Uuid, account: Uuid) -> Result<Option<Ticket>, Error> {
+    tx.record(
+        sql!("SELECT {Ticket} FROM ticket WHERE id = $1 AND account_id = $2"),
         &[id.into(), account.into()],
-        |row| Ok((row.get(0)?, row.get(1)?)),
     )
 }

@@ -72,6 +72,8 @@ testkit::on_both_engines! {
                 "/problems/headers-too-large",
                 "/problems/internal",
                 "/problems/unavailable",
+                "/problems/already-used",
+                "/problems/not-today",
             ]
         );
         for kind in &kinds {

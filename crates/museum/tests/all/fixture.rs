@@ -48,8 +48,15 @@ pub(crate) struct Open {
     pub(crate) museum: Museum,
     pub(crate) db: Db,
     pub(crate) clock: Clock,
+    demo: bool,
     server: Server,
     pub(crate) store: Store,
+}
+
+/// The museum in another process.
+pub(crate) struct Another {
+    pub(crate) client: Client,
+    _server: Server,
 }
 
 impl Fixture for Open {
@@ -86,7 +93,24 @@ impl Open {
         let anyone = Client::new(server.address());
         let ada = anyone.signed_in(ADA.0, ADA.1);
         let ben = anyone.signed_in(BEN.0, BEN.1);
-        Open { anyone, ada, ben, museum, db, clock, server, store }
+        Open { anyone, ada, ben, museum, db, clock, demo: setup.demo, server, store }
+    }
+
+    /// Opens the museum with these settings; gives the error for the operator if it does not open.
+    pub(crate) async fn try_on(store: &Store, settings: &Settings) -> Result<(), String> {
+        let db = store.open("museum", MIGRATIONS);
+        let instance = Instance::new(db, Clock::manual(START.parse().unwrap()), Random::system());
+        Museum::open(settings, instance).await.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Opens the museum once more on the same database, with connections of its own, as another process does.
+    pub(crate) async fn another_process(&self) -> Another {
+        let db = self.store.open("museum", MIGRATIONS);
+        let instance = Instance::new(db, self.clock.clone(), Random::system());
+        let instance = Instance { hashing: Hashing::LEAST_WORK, demo: self.demo, ..instance };
+        let museum = Museum::open(&Settings::default(), instance).await.unwrap();
+        let server = Server::start(ConnectionLimits::default(), |_| museum.app()).await;
+        Another { client: Client::new(server.address()), _server: server }
     }
 
     /// Removes an account, as an operator does.

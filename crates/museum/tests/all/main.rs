@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod admissions;
 mod bad_input;
 mod change_event;
 mod controls;
@@ -19,8 +20,10 @@ mod negotiation;
 mod openapi;
 mod pass;
 mod protocol;
+mod qr;
 mod removal;
 mod restart;
 mod sign_in;
 mod tickets;
 mod validation_errors;
+mod wallet;

@@ -13,13 +13,20 @@ use crate::{
 };
 
 const JSON_ONLY: &str = "This operation answers as application/json only.";
+const IMAGES_ONLY: &str = "This operation answers as image/png or image/svg+xml only.";
 
 /// A client that ranks HTML first gets the problem as a page.
 #[track_caller]
 fn is_unacceptable(answer: &Answer, accept: &str) {
+    is_not_among(answer, accept, JSON_ONLY);
+}
+
+/// Asserts that the problem lists what the operation answers.
+#[track_caller]
+fn is_not_among(answer: &Answer, accept: &str, said: &str) {
     match accept.contains("text/html") {
-        true => answer.is_problem_page(406, "not-acceptable", JSON_ONLY),
-        false => assert_eq!(answer.is_problem(406, "not-acceptable"), JSON_ONLY, "{accept}"),
+        true => answer.is_problem_page(406, "not-acceptable", said),
+        false => assert_eq!(answer.is_problem(406, "not-acceptable"), said, "{accept}"),
     }
 }
 
@@ -44,25 +51,28 @@ testkit::on_both_engines! {
 
     async fn unacceptable_response_format_gets_406_and_changes_nothing(open: Open) {
         let before = open.create(&event("Ballet", &["2026-05-20"])).await;
+        // Each excludes JSON; and whether it accepts images.
         let refusing = [
-            "text/html",
-            "application/xml",
-            "application/json;q=0",
-            "application/json; q=0.000, text/html",
-            "*/*;q=0",
-            "*/*, application/json;q=0",
-            "application/*;q=0, */*;q=0.5",
-            "text/*, image/png",
-            "application/jsonx",
+            ("text/html", false),
+            ("application/xml", false),
+            ("application/json;q=0", false),
+            ("application/json; q=0.000, text/html", false),
+            ("*/*;q=0", false),
+            ("*/*, application/json;q=0", true),
+            ("application/*;q=0, */*;q=0.5", true),
+            ("text/*, image/png", true),
+            ("application/jsonx", false),
         ];
         let one = format!("/v1.1/special-events/{}", text(&before, "eventId"));
-        for accept in refusing {
+        for (accept, accepts_images) in refusing {
             for operation in operations() {
                 let call = open.ada.call(operation.method, &operation.path).header("accept", accept);
                 let answer = call.json(&json!({})).send().await;
                 match operation.id.as_str() {
                     // It answers without a body, for any Accept header.
                     "deleteSpecialEvent" => drop(answer.has_status(404)),
+                    "getTicketQrCode" if accepts_images => drop(answer.is_problem(404, "not-found")),
+                    "getTicketQrCode" => is_not_among(&answer, accept, IMAGES_ONLY),
                     _ => is_unacceptable(&answer, accept),
                 }
             }

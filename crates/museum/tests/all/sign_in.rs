@@ -72,7 +72,7 @@ testkit::on_both_engines! {
             // With valid credentials the operation is reached.
             assert_ne!(call(&open.ada).send().await.status, 401, "{id}");
         }
-        assert_eq!(asking, 7);
+        assert_eq!(asking, 10);
     }
 
     async fn credentials_are_read_as_http_basic(open: Open) {
