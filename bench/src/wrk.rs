@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, fs, net::SocketAddr, path::Path, process::Command, time::Duration};
 
-/// The number of connections of every measurement.
+/// The number of connections of a measurement at full load.
 pub(crate) const CONNECTIONS: u32 = 64;
 
 /// The requests of one kind of work. Both sides of a comparison get the same.
@@ -98,14 +98,25 @@ pub(crate) struct Measured {
 }
 
 /// Sends the requests for `duration` over [`CONNECTIONS`] connections.
+pub(crate) fn run(requests: &Requests, server: SocketAddr, duration: Duration, folder: &Path) -> Measured {
+    run_over(CONNECTIONS, requests, server, duration, folder)
+}
+
+/// Sends the requests for `duration` over so many connections. Over one, each request waits for the answer to the one before.
 ///
 /// # Panics
 /// When an answer is not a success: a rate of errors is no measurement.
-pub(crate) fn run(requests: &Requests, server: SocketAddr, duration: Duration, folder: &Path) -> Measured {
+pub(crate) fn run_over(
+    connections: u32,
+    requests: &Requests,
+    server: SocketAddr,
+    duration: Duration,
+    folder: &Path,
+) -> Measured {
     let script = folder.join(format!("requests-{}.lua", server.port()));
     fs::write(&script, requests.script()).expect("the script can be written");
     let output = Command::new("wrk")
-        .args(["--threads", "2", "--connections", &CONNECTIONS.to_string()])
+        .args(["--threads", &connections.min(2).to_string(), "--connections", &connections.to_string()])
         .args(["--duration", &format!("{}s", duration.as_secs()), "--timeout", "10s", "--script"])
         .arg(&script)
         .arg(format!("http://{server}"))
