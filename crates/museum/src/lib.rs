@@ -133,6 +133,7 @@ impl Museum {
         let (api, openapi) = routes_and_document(&self.address);
         let openapi = examples::add(openapi, &self.hours, self.clock.now());
         web::Service {
+            name: SERVICE.name,
             title: SERVICE.title,
             about: "Opening hours, special events and tickets of an imaginary museum, kept for real.",
             api: api.with_state(self),
@@ -148,6 +149,7 @@ impl Museum {
             key_headers: &[],
             extra_routes: Router::new(),
             exposed: &[],
+            pages: None,
             documentation_client: None,
         }
         .into_app()

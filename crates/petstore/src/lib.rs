@@ -13,6 +13,7 @@ mod ids;
 mod image;
 mod inventory;
 mod order;
+mod pages;
 mod pet;
 mod service;
 mod user;
@@ -27,6 +28,7 @@ use ids::Ids;
 use web::{
     App, Background, Clock, Controls, Problem, Random, RequestLimits, SignInMode, ValidationContext,
     openapi::{ApiRoutes, Handlers},
+    page::Pages,
     routes,
 };
 
@@ -40,6 +42,7 @@ pub struct Petstore(Arc<Inner>);
 /// What its operations share.
 pub struct Inner {
     address: String,
+    demo: bool,
     limits: RequestLimits,
     db: Db,
     clock: Clock,
@@ -96,6 +99,7 @@ impl Petstore {
         let ids = |kind| Ids::new(kind, db.clone(), random.clone());
         let petstore = Petstore(Arc::new(Inner {
             address,
+            demo,
             limits,
             sign_up: match settings.open_sign_up {
                 _ if demo => SignUp::Demo,
@@ -132,6 +136,7 @@ impl Petstore {
         let petstore = self.clone();
         let reads_texts = move || petstore.habits().texts_as_values;
         web::Service {
+            name: SERVICE.name,
             title: SERVICE.title,
             about: "Pets, orders and users of an imaginary pet store, kept for real.",
             api: api.with_state(self),
@@ -147,6 +152,12 @@ impl Petstore {
             key_headers: caller::KEY_HEADERS,
             extra_routes: self.sign_in.router.clone(),
             exposed: &["x-rate-limit", "x-expires-after"],
+            pages: Some(Pages {
+                list: pages::PAGES,
+                assets: &pages::ASSETS,
+                sign_in: self.sign_in.pages.clone(),
+                demo: self.demo,
+            }),
             documentation_client: self.sign_in.documentation_client.clone(),
         }
         .into_adapted_app(Some(Arc::new(self.clone())))

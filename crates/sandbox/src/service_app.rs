@@ -25,6 +25,7 @@ pub(crate) fn service_app(sandboxes: &Sandboxes, at: usize, api: Api) -> App {
     let setup = &sandboxes.0.setup.services[at];
     let address = format!("{}{}", setup.address, api.path);
     web::Service {
+        name: "sandbox",
         title: api.title,
         about: api.about,
         api: api.handlers,
@@ -40,6 +41,7 @@ pub(crate) fn service_app(sandboxes: &Sandboxes, at: usize, api: Api) -> App {
         key_headers: &[],
         extra_routes: Router::new(),
         exposed: &[],
+        pages: None,
         documentation_client: None,
     }
     .into_app()

@@ -103,6 +103,7 @@ impl Description {
         let (scopes, sign_up) =
             self.oauth.as_ref().map_or((&[][..], false), |oauth| (oauth.scopes, oauth.sign_up));
         oauth::Settings {
+            name: self.name,
             service: self.title,
             issuer: instance.address.clone(),
             prefix: self.prefix,

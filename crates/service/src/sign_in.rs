@@ -3,10 +3,10 @@
 use axum::Router;
 use identity::{
     Accounts,
-    oauth::{Signer, TokenIssuer, TokenIssuerError, Verifier},
+    oauth::{self, Signer, TokenIssuer, TokenIssuerError, Verifier},
 };
 use utoipa::openapi::OpenApi;
-use web::{DocumentationClient, IssuedBy};
+use web::{DocumentationClient, IssuedBy, page::PageSignIn};
 
 use crate::{Description, Instance, OauthSettings};
 
@@ -19,6 +19,8 @@ pub struct SignIn {
     pub router: Router,
     /// How the documentation page signs users in, if it can.
     pub documentation_client: Option<DocumentationClient>,
+    /// How visitors of the service's pages sign in.
+    pub pages: PageSignIn,
     issued_by: Option<IssuedBy>,
 }
 
@@ -34,13 +36,19 @@ impl Description {
         let server = self.server_settings(instance, settings.registration_token());
         // Only the demo's client is publicly known, and only to the service's own server.
         let documentation_client = (instance.demo && external.is_none()).then(|| DocumentationClient {
-            id: "demo",
+            id: oauth::DEMO_CLIENT,
             scopes: server.scopes.iter().map(|scope| scope.name.into()).collect(),
         });
+        let own = external.is_none();
+        let pages = PageSignIn::Oauth {
+            client: own.then_some(oauth::PAGES_CLIENT),
+            guest: (own && instance.demo).then_some(oauth::GUEST_CLIENT),
+            scopes: server.scopes.iter().map(|scope| scope.name).collect::<Vec<_>>().join(" "),
+        };
         let Instance { db, clock, random, .. } = instance.clone();
         let issuer = TokenIssuer::open(server, external, accounts.clone(), db, clock, random).await?;
         let TokenIssuer { verifier, router, issued_by, signer } = issuer;
-        Ok(SignIn { verifier, signer, router, documentation_client, issued_by })
+        Ok(SignIn { verifier, signer, router, documentation_client, pages, issued_by })
     }
 }
 

@@ -170,6 +170,7 @@ impl Train {
         self.sign_in.describe(&SERVICE, &mut openapi);
         let openapi = examples::with_examples(openapi, &self.timetable, self.clock.now());
         web::Service {
+            name: SERVICE.name,
             title: SERVICE.title,
             about: "Trains between real stations in Europe: find a trip, hold a seat, pay for it.",
             api: api.with_state(self),
@@ -185,6 +186,7 @@ impl Train {
             key_headers: &[],
             extra_routes: self.sign_in.router.clone(),
             exposed: &["ratelimit"],
+            pages: None,
             documentation_client: self.sign_in.documentation_client.clone(),
         }
         .into_app()

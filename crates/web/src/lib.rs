@@ -4,6 +4,7 @@
 //! - [`problem`]: the one error that leaves a service.
 //! - [`reply`]: answers that are not problems, and lists written while they are read.
 //! - [`xml`]: what answers look like in XML; [`ResponseFormat`] chooses between it and JSON.
+//! - [`page`]: pages for people.
 //! - [`Service`]: an API together with the routes that every API has: pages, `/healthz`, `/docs`.
 //! - [`serve`]: the accept loop, with the edge that gives each request its id and its line in the log.
 //! - [`observe`]: calls with their answers, for a journal; [`redact`] removes their secrets.
@@ -38,7 +39,7 @@ pub mod observe;
 pub mod openapi;
 mod openapi_3_0;
 mod operations;
-mod page_headers;
+pub mod page;
 mod paging;
 mod panic;
 mod prefixes;

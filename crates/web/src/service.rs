@@ -31,13 +31,15 @@ use crate::{
     openapi::{Handlers, at_address},
     openapi_3_0::as_3_0,
     operations::Operations,
-    page_headers::add_page_headers,
+    page::{self, Frame, Pages, Site, add_document_headers, sandbox_of},
     problem::{Kind, NOT_FOUND, Problem, Result, STANDARD},
     request::{InstanceContext, set_route},
 };
 
 /// The parts of a service.
 pub struct Service<'a> {
+    /// The service's name, `petstore`, which selects its colours and its mark.
+    pub name: &'static str,
     /// The service's name in words.
     pub title: &'static str,
     /// What it is, in a sentence or two.
@@ -68,14 +70,18 @@ pub struct Service<'a> {
     pub extra_routes: Router,
     /// Response headers that pages of other origins may read, besides those that every service has.
     pub exposed: &'static [&'static str],
+    /// Its pages for people. Without them `/` is a list of links.
+    pub pages: Option<Pages>,
     /// The OAuth client of the documentation page, if there is one.
     pub documentation_client: Option<DocumentationClient>,
 }
 
+/// What the routes share that every API has.
 #[derive(Clone)]
-struct Pages {
+struct Common {
     /// The path in front of all paths of this instance.
     path: Arc<str>,
+    name: &'static str,
     title: &'static str,
     about: &'static str,
     prefix: &'static str,
@@ -100,8 +106,17 @@ impl Service<'_> {
         let clock = self.background.clock().clone();
         let anonymous = Anonymous::new(self.limits.anonymous_calls_per_hour, clock);
         let documentation = documentation(&self.openapi, self.documentation_client, &path);
-        let pages = Pages {
+        let site = Site {
+            service: self.name,
+            title: self.title,
+            about: self.about,
+            address: self.address.to_owned(),
             path: path.clone(),
+            prefix: self.prefix,
+        };
+        let common = Common {
+            path: path.clone(),
+            name: self.name,
             title: self.title,
             about: self.about,
             prefix: self.prefix,
@@ -111,15 +126,21 @@ impl Service<'_> {
             db: self.db,
             background: self.background,
         };
+        let front = match self.pages {
+            Some(pages) => page::routes(site, pages),
+            None => Router::new().route("/", get(front_page)).with_state(common.clone()),
+        };
+        let name = self.name;
         let pages = Router::new()
-            .route("/", get(front_page))
+            .route("/favicon.svg", get(async move || page::mark(name)))
             .route("/healthz", get(async || "ok\n"))
             .route("/readyz", get(ready))
             .route("/openapi.json", get(openapi))
             .route("/openapi-3.0.json", get(openapi_3_0))
             .route("/problems", get(all_problems))
             .route("/problems/{name}", get(one_problem))
-            .with_state(pages)
+            .with_state(common)
+            .merge(front)
             .merge(documentation);
         let nothing = {
             let (path, prefix) = (path.clone(), self.prefix);
@@ -180,17 +201,17 @@ fn text_3_0(document: serde_json::Value) -> String {
     format!("{:#}\n", as_3_0(document))
 }
 
-async fn ready(State(pages): State<Pages>) -> Result<&'static str> {
+async fn ready(State(pages): State<Common>) -> Result<&'static str> {
     pages.background.check()?;
     pages.db.ping().await?;
     Ok("ready\n")
 }
 
-async fn openapi(State(pages): State<Pages>) -> Response {
+async fn openapi(State(pages): State<Common>) -> Response {
     document(pages.openapi)
 }
 
-async fn openapi_3_0(State(pages): State<Pages>) -> Response {
+async fn openapi_3_0(State(pages): State<Common>) -> Response {
     let text = || text_3_0(serde_json::from_slice(&pages.openapi).unwrap_or_default()).into();
     document(pages.openapi_3_0.get_or_init(text).clone())
 }
@@ -205,16 +226,16 @@ fn document(text: Bytes) -> Response {
 #[derive(Template)]
 #[template(path = "front.html")]
 struct FrontPage<'a> {
-    path: &'a str,
+    frame: Frame<'a>,
     title: &'static str,
     sandbox: Option<&'a str>,
     about: &'static str,
     prefix: &'static str,
 }
 
-async fn front_page(State(pages): State<Pages>) -> Result<Response> {
-    page(&FrontPage {
-        path: &pages.path,
+async fn front_page(State(pages): State<Common>) -> Result<Response> {
+    text_page(&FrontPage {
+        frame: pages.frame(),
         title: pages.title,
         sandbox: sandbox_of(&pages.path),
         about: pages.about,
@@ -222,37 +243,37 @@ async fn front_page(State(pages): State<Pages>) -> Result<Response> {
     })
 }
 
-/// The name of the sandbox in the path of an instance: `ada` of `/sandbox/ada`.
-fn sandbox_of(path: &str) -> Option<&str> {
-    let (_, name) = path.rsplit_once("/sandbox/")?;
-    name.split('/').next()
-}
-
 #[derive(Template)]
 #[template(path = "problems.html")]
 struct ProblemPage<'a> {
-    path: &'a str,
+    frame: Frame<'a>,
     title: &'static str,
     kinds: &'a [&'static Kind],
 }
 
-async fn all_problems(State(pages): State<Pages>) -> Result<Response> {
-    page(&ProblemPage { path: &pages.path, title: pages.title, kinds: &pages.problems })
+async fn all_problems(State(pages): State<Common>) -> Result<Response> {
+    text_page(&ProblemPage { frame: pages.frame(), title: pages.title, kinds: &pages.problems })
 }
 
-async fn one_problem(State(pages): State<Pages>, Path(name): Path<String>) -> Result<Response> {
+async fn one_problem(State(pages): State<Common>, Path(name): Path<String>) -> Result<Response> {
     let kind = pages.problems.iter().find(|kind| kind.name == name);
     let Some(kind) = kind else {
         let detail =
             format!("There is no problem of this name; see {}/problems for all of them.", pages.path);
         return Err(Problem::new(&NOT_FOUND, detail));
     };
-    page(&ProblemPage { path: &pages.path, title: pages.title, kinds: std::slice::from_ref(kind) })
+    text_page(&ProblemPage { frame: pages.frame(), title: pages.title, kinds: std::slice::from_ref(kind) })
 }
 
-/// A page for people.
-fn page(template: &impl Template) -> Result<Response> {
+impl Common {
+    fn frame(&self) -> Frame<'_> {
+        Frame { service: self.name, path: &self.path }
+    }
+}
+
+/// A page of text.
+fn text_page(template: &impl Template) -> Result<Response> {
     let mut response = template.render().map_err(Problem::internal)?.into_response();
-    add_page_headers(response.headers_mut());
+    add_document_headers(response.headers_mut());
     Ok(response)
 }

@@ -24,7 +24,9 @@ pub use resource::{
 };
 pub use scope::Scope;
 pub use server::{
-    client::{Client, ClientError, DEMO as DEMO_CLIENT, NewClient},
+    client::{
+        Client, ClientError, DEMO as DEMO_CLIENT, GUEST as GUEST_CLIENT, NewClient, PAGES as PAGES_CLIENT,
+    },
     keys::{KeyError, OldKeys, delete_keys, rotate_keys},
     signer::Signer,
     state::{AuthorizationServer, Settings},

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::{Invalid, Problem};
+use crate::page::Frame;
 use crate::xml::{DECLARATION, Xml};
 
 /// The media type of a problem in JSON.
@@ -24,7 +25,7 @@ pub(crate) struct ProblemDocument<'a> {
     kind: String,
     #[serde(skip)]
     #[schema(ignore)]
-    front_page: String,
+    frame: Frame<'a>,
     /// The kind in words.
     #[schema(value_type = String, examples("Invalid request"))]
     title: &'a str,
@@ -53,17 +54,16 @@ pub(crate) enum Format {
 }
 
 /// The document, and its media type.
-/// `path_prefix` is in front of the paths of the service that answers.
 pub(crate) fn document(
     problem: &Problem,
     request_id: &str,
-    path_prefix: &str,
+    frame: Frame<'_>,
     format: Format,
 ) -> (&'static str, Bytes) {
     let problem = &problem.0;
     let document = ProblemDocument {
-        kind: format!("{path_prefix}/problems/{}", problem.kind.name),
-        front_page: format!("{path_prefix}/"),
+        kind: format!("{}/problems/{}", frame.path, problem.kind.name),
+        frame,
         title: problem.kind.title,
         status: problem.kind.status.as_u16(),
         detail: &problem.detail,

@@ -24,7 +24,7 @@ use crate::{
     fault::{Cut, Fault},
     negotiate::{prefers_html, prefers_xml, vary},
     observe::{ObservedSending, observe_answer},
-    page_headers::add_page_headers,
+    page::{Frame, add_document_headers},
     panic::panic_message,
     problem::{self, Format, INVALID_REQUEST, Problem},
     random::Random,
@@ -168,13 +168,14 @@ fn write_problem(response: &mut Response, problem: &Problem, preferred: Format, 
     let supports_xml = record.context.supports_xml();
     let format = if preferred == Format::Xml && !supports_xml { Format::Json } else { preferred };
     let (id, path_prefix) = (record.context.id(), record.context.path_prefix());
-    let (media_type, body) = problem::document(problem, id, path_prefix, format);
+    let service = record.context.service();
+    let (media_type, body) = problem::document(problem, id, Frame { service, path: path_prefix }, format);
     if supports_xml {
         vary(response);
     }
     let headers = response.headers_mut();
     if format == Format::Html {
-        add_page_headers(headers);
+        add_document_headers(headers);
     }
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     headers.insert(header::CONTENT_LENGTH, body.len().into());

@@ -14,7 +14,7 @@ use super::{
     cookie::Cookie,
     error::described,
     notice::Notice,
-    page::{Consent, Leave, STYLE, SignIn, page, see_other},
+    page::{Consent, Leave, SignIn, page, see_other},
     request::{AuthorizationRequest, Parameters, RequestError},
     sign_in::Fields,
     state::AuthorizationServer,
@@ -33,10 +33,11 @@ const MAX_REQUEST: usize = 8 * 1024;
 
 const INVALID_REQUEST: &str = "This request cannot be answered";
 
-/// Shows the sign-in page, or after sign-in the consent page.
+/// Shows the sign-in page, or after sign-in the consent page. The service's own pages need no consent.
 pub(super) async fn show(
     State(server): State<AuthorizationServer>,
     RawQuery(query): RawQuery,
+    origin: Origin,
     headers: HeaderMap,
 ) -> Response {
     let query = query.unwrap_or_default();
@@ -45,6 +46,10 @@ pub(super) async fn show(
         Err(answer) => return answer,
     };
     match server.visitor(&headers).await {
+        Ok(Some((account, _))) if request.client.is_of_pages() => {
+            let this_page = server.0.settings.path(&format!("/oauth/authorize?{query}"));
+            server.allow(&headers, &request, account, &this_page, &origin).await
+        }
         Ok(Some((_, name))) => server.consent_page(&headers, &query, &request, &name),
         Ok(None) => server.sign_in_page(&headers, &query, &request),
         Err(problem) => problem.into_response(),
@@ -195,11 +200,11 @@ impl AuthorizationServer {
         let notice = self.notice(headers, &self.0.settings.path(&format!("/oauth/authorize?{query}")));
         let mut response = self.with_form(headers, |token| {
             let settings = &self.0.settings;
-            let (service, client, sign_up) =
-                (settings.service, request.client.name.as_str(), settings.sign_up);
+            let (frame, client) = (settings.frame(), request.client.name.as_str());
             let name = notice.as_ref().map_or("", |notice| &notice.name);
             let error = notice.as_ref().map(Notice::error);
-            let template = SignIn { style: STYLE, service, client, query, token, name, error, sign_up };
+            let (sign_up, demo) = (settings.sign_up, settings.demo);
+            let template = SignIn { frame, client, query, token, name, error, sign_up, demo };
             // After sign-in, the next page may redirect to the client.
             page(StatusCode::OK, &template, Some(&request.redirect_uri))
         });
@@ -218,8 +223,7 @@ impl AuthorizationServer {
     ) -> Response {
         self.with_form(headers, |token| {
             let template = Consent {
-                style: STYLE,
-                service: self.0.settings.service,
+                frame: self.0.settings.frame(),
                 client: &request.client.name,
                 query,
                 token,
@@ -244,8 +248,7 @@ impl AuthorizationServer {
         match self.redirect_address(redirect_uri, state, answer) {
             Ok(address) => {
                 let template = Leave {
-                    style: STYLE,
-                    service: self.0.settings.service,
+                    frame: self.0.settings.frame(),
                     title: INVALID_REQUEST,
                     client: &client.name,
                     text,

@@ -42,8 +42,14 @@ pub(super) enum AuthMethod {
     ClientSecretPost,
 }
 
-/// The id of the demo client.
+/// The id of the demo client, which acts for users.
 pub const DEMO: &str = "demo";
+
+/// The id of the other client of a demo, which acts for itself. It is also its secret.
+pub const GUEST: &str = "guest";
+
+/// The id of the client of the service's own pages. They need no consent: they are part of the service.
+pub const PAGES: &str = "pages";
 
 /// A client to be registered.
 #[derive(Debug, Clone)]
@@ -82,7 +88,12 @@ impl Client {
 
     /// Whether the client registered itself: in a demo, any program may register.
     pub(super) fn registered_openly(&self) -> bool {
-        self.demo && self.id != DEMO
+        self.demo && self.id != DEMO && self.id != GUEST
+    }
+
+    /// Whether it is the client of the service's own pages.
+    pub(super) fn is_of_pages(&self) -> bool {
+        self.id == PAGES
     }
 
     pub(super) fn is_confidential(&self) -> bool {

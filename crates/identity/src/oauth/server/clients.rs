@@ -1,10 +1,10 @@
 //! Adding, finding and removing clients.
 
-use db::{Error, Word};
+use db::{Error, Word, WriteTx};
 use web::Problem;
 
 use super::{
-    client::{Client, ClientError, DEMO, GrantType, NewClient, check_redirect},
+    client::{Client, ClientError, DEMO, GUEST, GrantType, NewClient, PAGES, check_redirect},
     state::AuthorizationServer,
     store,
 };
@@ -85,23 +85,47 @@ impl AuthorizationServer {
         self.0.db.write(move |tx| store::delete_client(tx, &client)).await
     }
 
-    pub(super) async fn add_demo_client(&self) -> Result<(), Error> {
+    /// Adds the clients that a server has from the start: that of its pages and, in a demo, those of the demo.
+    pub(super) async fn add_own_clients(&self) -> Result<(), Error> {
         let settings = &self.0.settings;
-        let client = Client {
-            id: DEMO.into(),
-            name: "Demo".into(),
+        let pages = Client {
+            id: PAGES.into(),
+            name: settings.service.into(),
             secret_hash: None,
-            redirect_uris: vec![
-                "http://127.0.0.1/callback".into(),
-                "http://localhost/callback".into(),
-                format!("{}/docs/oauth2-redirect.html", settings.issuer),
-            ],
+            redirect_uris: vec![format!("{}/app/signed-in", settings.issuer)],
             scopes: settings.scopes.iter().map(|scope| scope.name.to_owned()).collect(),
-            demo: true,
+            demo: false,
             grant_types: vec![GrantType::AuthorizationCode, GrantType::RefreshToken],
             resource: None,
         };
-        self.insert_client(client).await
+        let mut clients = vec![pages.clone()];
+        if settings.demo {
+            let demo = Client {
+                id: DEMO.into(),
+                name: "Demo".into(),
+                redirect_uris: vec![
+                    "http://127.0.0.1/callback".into(),
+                    "http://localhost/callback".into(),
+                    format!("{}/docs/oauth2-redirect.html", settings.issuer),
+                ],
+                demo: true,
+                ..pages
+            };
+            let guest = Client {
+                id: GUEST.into(),
+                name: "Guest".into(),
+                secret_hash: Some(secret::hash(GUEST)),
+                redirect_uris: Vec::new(),
+                grant_types: vec![GrantType::ClientCredentials],
+                ..demo.clone()
+            };
+            clients.extend([demo, guest]);
+        }
+        let now = self.0.clock.now();
+        let insert = move |tx: &mut WriteTx<'_>| {
+            clients.iter().try_for_each(|client| store::insert_client(tx, client, now))
+        };
+        self.0.db.write(insert).await
     }
 
     /// The client of the tokens that `triptych token` prints. It has no redirect address and no grant types, so no other

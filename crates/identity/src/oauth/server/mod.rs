@@ -78,9 +78,7 @@ impl AuthorizationServer {
         };
         let inner = Inner { settings, db, clock, random, accounts, sessions, throttle, signer, verifier };
         let server = AuthorizationServer(Arc::new(inner));
-        if server.0.settings.demo {
-            server.add_demo_client().await?;
-        }
+        server.add_own_clients().await?;
         Ok(server)
     }
 

@@ -10,25 +10,44 @@ use sha2::{Digest, Sha256};
 use url::{Host, Url};
 use web::{KeepBody, Problem};
 
+use super::state::Settings;
 use crate::oauth::scope::Scope;
 
-pub(super) const STYLE: &str = include_str!("../../../templates/style.css");
+static STYLE: LazyLock<String> =
+    LazyLock::new(|| format!("{}{}", web::page::TOKENS, include_str!("../../../templates/style.css")));
 
 /// The hash of the only style that the content security policy allows.
 static STYLE_HASH: LazyLock<String> =
-    LazyLock::new(|| format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(STYLE))));
+    LazyLock::new(|| format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(&*STYLE))));
+
+/// What all pages of a server share.
+pub(super) struct Frame<'a> {
+    style: &'static str,
+    /// The service's name, which selects its colours, and its name in words.
+    name: &'static str,
+    service: &'static str,
+    /// The path in front of all paths of the service.
+    path: &'a str,
+}
+
+impl Settings {
+    pub(super) fn frame(&self) -> Frame<'_> {
+        Frame { style: &STYLE, name: self.name, service: self.service, path: web::path_of(&self.issuer) }
+    }
+}
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
 pub(super) struct SignIn<'a> {
-    pub(super) style: &'static str,
-    pub(super) service: &'a str,
+    pub(super) frame: Frame<'a>,
     pub(super) client: &'a str,
     pub(super) query: &'a str,
     pub(super) token: &'a str,
     pub(super) name: &'a str,
     pub(super) error: Option<FormError>,
     pub(super) sign_up: bool,
+    /// Whether to name the user of the demo.
+    pub(super) demo: bool,
 }
 
 impl SignIn<'_> {
@@ -40,8 +59,7 @@ impl SignIn<'_> {
 #[derive(Template)]
 #[template(path = "consent.html")]
 pub(super) struct Consent<'a> {
-    pub(super) style: &'static str,
-    pub(super) service: &'a str,
+    pub(super) frame: Frame<'a>,
     pub(super) client: &'a str,
     pub(super) query: &'a str,
     pub(super) token: &'a str,
@@ -53,8 +71,7 @@ pub(super) struct Consent<'a> {
 #[derive(Template)]
 #[template(path = "sign_up.html")]
 pub(super) struct SignUp<'a> {
-    pub(super) style: &'static str,
-    pub(super) service: &'a str,
+    pub(super) frame: Frame<'a>,
     pub(super) query: &'a str,
     pub(super) token: &'a str,
     pub(super) name: &'a str,
@@ -87,8 +104,7 @@ impl SignUp<'_> {
 #[derive(Template)]
 #[template(path = "sign_out.html")]
 pub(super) struct SignOut<'a> {
-    pub(super) style: &'static str,
-    pub(super) service: &'a str,
+    pub(super) frame: Frame<'a>,
     pub(super) token: &'a str,
     /// The user of the session, if there is one.
     pub(super) name: Option<&'a str>,
@@ -97,8 +113,7 @@ pub(super) struct SignOut<'a> {
 #[derive(Template)]
 #[template(path = "message.html")]
 pub(super) struct Message<'a> {
-    pub(super) style: &'static str,
-    pub(super) service: &'a str,
+    pub(super) frame: Frame<'a>,
     pub(super) title: &'a str,
     pub(super) text: &'a str,
 }
@@ -107,8 +122,7 @@ pub(super) struct Message<'a> {
 #[derive(Template)]
 #[template(path = "leave.html")]
 pub(super) struct Leave<'a> {
-    pub(super) style: &'static str,
-    pub(super) service: &'a str,
+    pub(super) frame: Frame<'a>,
     pub(super) title: &'a str,
     pub(super) client: &'a str,
     pub(super) text: &'a str,
@@ -126,7 +140,7 @@ pub(super) fn page(status: StatusCode, template: &impl Template, leads_to: Optio
     // Browsers apply form-action to the redirect after a form too.
     let redirect = leads_to.and_then(csp_source).unwrap_or_default();
     let policy = format!(
-        "default-src 'none'; style-src {}; form-action 'self'{redirect}; base-uri 'none'; frame-ancestors 'none'",
+        "default-src 'none'; style-src {}; img-src 'self'; form-action 'self'{redirect}; base-uri 'none'; frame-ancestors 'none'",
         *STYLE_HASH
     );
     let mut response = (status, html).into_response();

@@ -36,6 +36,9 @@ pub(super) struct TokenResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     refresh_token: Option<String>,
     scope: String,
+    /// The name of the user, for the service's own pages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    username: Option<String>,
 }
 
 /// The outcome of redeeming a code or a refresh token. None is an error of the transaction: what was used up stays used.
@@ -93,10 +96,13 @@ impl AuthorizationServer {
         let error = code_error(&code, redirect_uri, verifier, now);
         let refresh = client.may(GrantType::RefreshToken).then(|| RefreshToken::first(&inner.random));
         let lifetime = inner.signer.lifetime();
-        let response = match (&grant, error) {
+        let mut response = match (&grant, error) {
             (Some(grant), None) => Some(inner.response(grant, None, refresh.as_ref(), lifetime, now).await?),
             _ => None,
         };
+        if let (true, Some(response), Some(account)) = (client.is_of_pages(), &mut response, code.account) {
+            response.username = inner.accounts.name(account).await?;
+        }
         let id = code.grant;
         let refresh_lifetime = inner.refresh_lifetime();
         let redeemed = inner
@@ -268,6 +274,7 @@ impl Inner {
             expires_in: lifetime.as_secs(),
             refresh_token: refresh_token.map(|token| token.text.clone()),
             scope,
+            username: None,
         })
     }
 }

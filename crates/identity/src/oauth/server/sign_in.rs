@@ -12,7 +12,7 @@ use web::{Form, Problem, input::Pairs};
 use super::{
     cookie::Cookie,
     notice::Reason,
-    page::{Message, STYLE, SignOut, page, see_other},
+    page::{Message, SignOut, page, see_other},
     state::AuthorizationServer,
 };
 use crate::{error::SignInError, security::Origin, session::Kind};
@@ -36,7 +36,7 @@ pub(super) async fn show_sign_out(State(server): State<AuthorizationServer>, hea
     };
     server.with_form(&headers, |token| {
         let name = visitor.as_ref().map(|(_, name)| name.as_str());
-        page(StatusCode::OK, &SignOut { style: STYLE, service: server.0.settings.service, token, name }, None)
+        page(StatusCode::OK, &SignOut { frame: server.0.settings.frame(), token, name }, None)
     })
 }
 
@@ -129,7 +129,6 @@ impl AuthorizationServer {
     }
 
     pub(super) fn message(&self, status: StatusCode, title: &str, text: &str) -> Response {
-        let service = self.0.settings.service;
-        page(status, &Message { style: STYLE, service, title, text }, None)
+        page(status, &Message { frame: self.0.settings.frame(), title, text }, None)
     }
 }

@@ -10,7 +10,7 @@ use web::{Form, Problem};
 use super::{
     cookie::Cookie,
     notice::Reason,
-    page::{FormError, STYLE, SignUp, page},
+    page::{FormError, SignUp, page},
     sign_in::Fields,
     state::{AuthorizationServer, Settings},
 };
@@ -100,8 +100,8 @@ impl AuthorizationServer {
         error: Option<FormError>,
     ) -> Response {
         self.with_form(headers, |token| {
-            let service = self.0.settings.service;
-            page(status, &SignUp { style: STYLE, service, query, token, name, error }, None)
+            let frame = self.0.settings.frame();
+            page(status, &SignUp { frame, query, token, name, error }, None)
         })
     }
 
@@ -129,6 +129,7 @@ mod tests {
         let accounts = Accounts::new("Test", false, db.clone(), clock.clone(), Random::system()).unwrap();
         let address = Address::free().await;
         let settings = Settings {
+            name: "test",
             service: "Test",
             issuer: address.url(),
             prefix: "/v1",

@@ -17,6 +17,8 @@ use crate::{
 /// The settings of a service's authorization server.
 #[derive(Debug, Clone)]
 pub struct Settings {
+    /// The service's name, `petstore`.
+    pub name: &'static str,
     /// The service's name in words, as pages show it.
     pub service: &'static str,
     /// The address of the service, without a slash at the end: the issuer of its tokens, and their audience.

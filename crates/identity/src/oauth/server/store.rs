@@ -38,7 +38,7 @@ pub async fn has_demo_client(db: &Db) -> Result<bool, Error> {
     Ok(db.read(|tx| client_by_id(tx, DEMO)).await?.is_some())
 }
 
-/// Adds a client, or updates the demo client.
+/// Adds a client, or updates one that the server has from the start.
 pub(super) fn insert_client(tx: &mut WriteTx<'_>, client: &Client, now: Timestamp) -> Result<(), Error> {
     let redirect_uris = serde_json::to_string(&client.redirect_uris).unwrap_or_default();
     let scopes = client.scopes.join(" ");

@@ -104,6 +104,7 @@ impl Service {
         let address = Address::free().await;
         let issuer = issuer.map_or_else(|| address.url(), str::to_owned);
         let mut settings = Settings {
+            name: "test",
             service: "Test service",
             issuer: issuer.clone(),
             prefix: "/v1",

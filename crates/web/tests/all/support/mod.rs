@@ -33,6 +33,7 @@ pub(crate) async fn serve_operations(api: Handlers) -> (Store, Server, Client) {
 pub(crate) fn sample(store: &Store) -> Service<'static> {
     Service {
         address: "",
+        name: "test",
         title: "Sample",
         about: "A service for tests.",
         api: Handlers::new(),
@@ -47,6 +48,7 @@ pub(crate) fn sample(store: &Store) -> Service<'static> {
         key_headers: &[],
         extra_routes: Router::new(),
         exposed: &[],
+        pages: None,
         documentation_client: None,
     }
 }
