@@ -50,22 +50,27 @@ const opener = $("#wire-open");
 
 function draw(newest) {
   if (!list) return;
-  if (newest && list.querySelector("details")) {
-    list.prepend(element(newest, false));
-    list.querySelectorAll("details").forEach((old, at) => at >= KEPT && old.remove());
+  if (newest && list.querySelector(".call")) {
+    // The newest call is open until the next one, unless the visitor has opened others.
+    list.querySelectorAll(".newest").forEach((last) => {
+      last.classList.remove("newest");
+      last.open = false;
+    });
+    list.prepend(element(newest, !list.querySelector(".call[open]")));
+    list.querySelectorAll(".call").forEach((old, at) => at >= KEPT && old.remove());
   } else {
-    show(list, calls.length ? calls.map((call) => element(call, false))
+    show(list, calls.length ? calls.map((call, at) => element(call, at === 0))
       : h("p", { class: "quiet" }, "Each call that this page makes appears here: what was sent, and what came back."));
   }
   const last = calls[0];
-  show($("#wire-last"), last ? `${last.request.method} ${last.request.address} ${last.answer.status || "failed"}` : "no calls yet");
+  show($("#wire-last"), last ? `${last.answer.status || "failed"} ${last.request.method} ${last.request.address}` : "no calls yet");
 }
 
 const grade = (status) => (status === 0 || status >= 500 ? "bad" : status >= 400 ? "warn" : "");
 
 function element(call, open) {
   const { request, answer } = call;
-  const details = h("details", { open, class: "call" },
+  const details = h("details", { open, class: open ? "call newest" : "call" },
     h("summary", {},
       h("span", { class: "method" }, request.method),
       h("span", { class: "path", title: request.address }, request.address),
@@ -76,6 +81,7 @@ function element(call, open) {
     if (details.open && details.children.length === 1) details.append(full(call));
   };
   details.addEventListener("toggle", build);
+  details.querySelector("summary").addEventListener("click", () => details.classList.remove("newest"));
   build();
   return details;
 }
@@ -90,7 +96,8 @@ function full({ request, answer }) {
         bodyOf(request.body, request.headers["content-type"]))),
     h("section", { class: "stack" },
       h("h3", {}, "Answer"),
-      h("pre", { tabindex: 0 }, h("span", { class: "head" }, h("b", {}, String(answer.status || "no answer")), "\n", lines(answer.headers, false)),
+      h("pre", { tabindex: 0 }, h("span", { class: "head" }, h("b", {}, String(answer.status || "no answer")), "\n",
+        lines(answer.headers.filter(([name]) => !COMMON.test(name)), false)), common(answer.headers),
         answer.file ? `\n${answer.file.type || "a file"}, ${size(answer.file.size)}` : bodyOf(answer.text, header(answer.headers, "content-type")),
         answer.cut ? "\n… the rest is not shown" : null)));
 }
@@ -103,6 +110,15 @@ function why(answer) {
     h("span", {}, problem.detail ?? ""),
     problem.errors?.length ? h("ul", {}, problem.errors.map((error) => h("li", {}, h("code", {}, error.pointer ?? error.parameter ?? ""), " ", error.detail))) : null,
     problem.type ? h("a", { href: problem.type }, "What to do about it") : null);
+}
+
+/** Headers that every answer has, and that say little to a reader. */
+const COMMON = /^(access-control-.*|content-length|date|server|vary|x-content-type-options)$/;
+
+function common(headers) {
+  const found = headers.filter(([name]) => COMMON.test(name));
+  if (!found.length) return null;
+  return h("details", { class: "more" }, h("summary", {}, `${found.length} more headers`), h("span", { class: "head" }, lines(found, false)));
 }
 
 const header = (headers, name) => headers.find(([key]) => key === name)?.[1] ?? "";
