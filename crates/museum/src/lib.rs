@@ -150,7 +150,10 @@ impl Museum {
             extra_routes: Router::new(),
             exposed: &[],
             pages: None,
-            documentation_client: None,
+            documentation: web::DocumentationSignIn {
+                user: self.demo.then_some(DEMO_ACCOUNT),
+                ..web::DocumentationSignIn::default()
+            },
         }
         .into_app()
     }

@@ -26,7 +26,8 @@ use habits::Habits;
 use identity::{Accounts, ApiKeys, Quota, Sessions, oauth};
 use ids::Ids;
 use web::{
-    App, Background, Clock, Controls, Problem, Random, RequestLimits, SignInMode, ValidationContext,
+    App, Background, Clock, Controls, DocumentationSignIn, Problem, Random, RequestLimits, SignInMode,
+    ValidationContext,
     openapi::{ApiRoutes, Handlers},
     page::Pages,
     routes,
@@ -158,7 +159,10 @@ impl Petstore {
                 sign_in: self.sign_in.pages.clone(),
                 demo: self.demo,
             }),
-            documentation_client: self.sign_in.documentation_client.clone(),
+            documentation: DocumentationSignIn {
+                api_key: self.demo.then_some(DEMO_API_KEY),
+                ..self.sign_in.documentation.clone()
+            },
         }
         .into_adapted_app(Some(Arc::new(self.clone())))
     }

@@ -6,7 +6,7 @@ use identity::{
     oauth::{self, Signer, TokenIssuer, TokenIssuerError, Verifier},
 };
 use utoipa::openapi::OpenApi;
-use web::{DocumentationClient, IssuedBy, page::PageSignIn};
+use web::{DocumentationSignIn, IssuedBy, page::PageSignIn};
 
 use crate::{Description, Instance, OauthSettings};
 
@@ -17,8 +17,8 @@ pub struct SignIn {
     pub signer: Signer,
     /// The routes of the authorization server.
     pub router: Router,
-    /// How the documentation page signs users in, if it can.
-    pub documentation_client: Option<DocumentationClient>,
+    /// How the documentation page signs users in.
+    pub documentation: DocumentationSignIn,
     /// How visitors of the service's pages sign in.
     pub pages: PageSignIn,
     issued_by: Option<IssuedBy>,
@@ -34,12 +34,12 @@ impl Description {
     ) -> Result<SignIn, TokenIssuerError> {
         let external = settings.external_issuer();
         let server = self.server_settings(instance, settings.registration_token());
-        // Only the demo's client is publicly known, and only to the service's own server.
-        let documentation_client = (instance.demo && external.is_none()).then(|| DocumentationClient {
-            id: oauth::DEMO_CLIENT,
-            scopes: server.scopes.iter().map(|scope| scope.name.into()).collect(),
-        });
         let own = external.is_none();
+        let documentation = DocumentationSignIn {
+            client: own.then_some(oauth::PAGES_CLIENT),
+            scopes: server.scopes.iter().map(|scope| scope.name.into()).collect(),
+            ..DocumentationSignIn::default()
+        };
         let pages = PageSignIn::Oauth {
             client: own.then_some(oauth::PAGES_CLIENT),
             guest: (own && instance.demo).then_some(oauth::GUEST_CLIENT),
@@ -48,7 +48,7 @@ impl Description {
         let Instance { db, clock, random, .. } = instance.clone();
         let issuer = TokenIssuer::open(server, external, accounts.clone(), db, clock, random).await?;
         let TokenIssuer { verifier, router, issued_by, signer } = issuer;
-        Ok(SignIn { verifier, signer, router, documentation_client, pages, issued_by })
+        Ok(SignIn { verifier, signer, router, documentation, pages, issued_by })
     }
 }
 

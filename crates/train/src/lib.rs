@@ -187,7 +187,7 @@ impl Train {
             extra_routes: self.sign_in.router.clone(),
             exposed: &["ratelimit"],
             pages: None,
-            documentation_client: self.sign_in.documentation_client.clone(),
+            documentation: self.sign_in.documentation.clone(),
         }
         .into_app()
     }

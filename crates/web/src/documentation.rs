@@ -1,70 +1,159 @@
-//! The documentation page: Swagger UI, from files that are part of the program.
+//! The documentation page: Scalar's API reference, from files that are part of the program.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, io::Read, sync::Arc};
 
-use axum::{Router, extract::Request, middleware, middleware::Next};
+use askama::Template;
+use axum::{
+    Router,
+    http::HeaderMap,
+    response::{IntoResponse, Redirect, Response},
+    routing::get,
+};
+use bytes::Bytes;
+use flate2::read::GzDecoder;
 use http::{HeaderValue, Uri, header};
+use serde_json::{Value, json};
 use utoipa::openapi::{
     OpenApi, RefOr,
-    security::{Flow, SecurityScheme},
+    security::{Flow, HttpAuthScheme, SecurityScheme},
 };
-use utoipa_swagger_ui::oauth;
 
-/// An OAuth client for the documentation page.
-#[derive(Debug, Clone)]
-pub struct DocumentationClient {
-    pub id: &'static str,
-    /// The scopes that are selected by default.
+use crate::{
+    page::{Frame, Site, TOKENS, add_document_headers, sandbox_of},
+    problem::{Problem, Result},
+};
+
+/// The reference, compressed. Its version is in its address, so that browsers keep it.
+const REFERENCE: &[u8] = include_bytes!("../assets/docs/scalar.js.gz");
+const REFERENCE_NAME: &str = "scalar-1.46.4.js";
+
+/// How the documentation page signs in, as far as that is publicly known.
+#[derive(Debug, Clone, Default)]
+pub struct DocumentationSignIn {
+    /// The OAuth client of the page, and the scopes that are selected.
+    pub client: Option<&'static str>,
     pub scopes: Vec<String>,
+    /// The API key of a demo.
+    pub api_key: Option<&'static str>,
+    /// The user of a demo, with the password.
+    pub user: Option<(&'static str, &'static str)>,
 }
 
-/// `path` is in front of all paths of the instance.
-pub(crate) fn documentation(openapi: &OpenApi, client: Option<DocumentationClient>, path: &str) -> Router {
-    let config = utoipa_swagger_ui::Config::from(format!("{path}/openapi.json"))
-        .use_base_layout()
-        .try_it_out_enabled(true)
-        // Credentials are not stored: any later page of the same origin could read the browser's storage.
-        .persist_authorization(false)
-        .display_request_duration(true)
-        .validator_url("none");
-    let page = utoipa_swagger_ui::SwaggerUi::new("/docs").config(config);
-    let page: Router = match client {
-        None => page.into(),
-        Some(client) => page
-            .oauth(
-                oauth::Config::new()
-                    .client_id(client.id)
-                    .scopes(client.scopes)
-                    .use_pkce_with_authorization_code_grant(true),
-            )
-            .into(),
-    };
+#[derive(Template)]
+#[template(path = "docs.html")]
+struct DocumentationPage<'a> {
+    frame: Frame<'a>,
+    title: &'static str,
+    sandbox: Option<&'a str>,
+    configuration: &'a str,
+    script: &'static str,
+}
+
+#[derive(Template)]
+#[template(path = "docs_signed_in.html")]
+struct SignedInPage<'a> {
+    frame: Frame<'a>,
+}
+
+/// The routes of the page of an instance.
+pub(crate) fn documentation(openapi: &OpenApi, sign_in: &DocumentationSignIn, site: Arc<Site>) -> Router {
+    let configuration = configuration(openapi, sign_in, &site).to_string();
     let policy =
         HeaderValue::try_from(policy(openapi)).unwrap_or(HeaderValue::from_static("default-src 'self'"));
-    let path = path.to_owned();
-    page.layer(middleware::from_fn(move |request: Request, next: Next| {
-        let (policy, path) = (policy.clone(), path.clone());
-        async move {
-            let mut response = next.run(request).await;
-            let headers = response.headers_mut();
-            // Swagger UI redirects from `/docs` to `/docs/`.
-            if let Some(location) = headers.get(header::LOCATION).and_then(|value| value.to_str().ok())
-                && let Ok(location) = HeaderValue::try_from(format!("{path}{location}"))
-            {
-                headers.insert(header::LOCATION, location);
-            }
-            headers.insert(header::CONTENT_SECURITY_POLICY, policy);
-            headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-            headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-            response
-        }
-    }))
+    let back = site.clone();
+    let to_folder = format!("{}/docs/", site.path);
+    let style = format!("{TOKENS}{}", include_str!("../assets/docs/docs.css"));
+    Router::new()
+        .route("/docs", get(async move || Redirect::to(&to_folder)))
+        .route("/docs/", get(async move || page(&site, &configuration, policy)))
+        .route("/docs/signed-in", get(async move || signed_in(&back)))
+        .route("/docs/docs.css", get(async || ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], style)))
+        .route("/docs/start.js", get(async || (SCRIPT, include_str!("../assets/docs/start.js"))))
+        .route(&format!("/docs/{REFERENCE_NAME}"), get(reference))
 }
 
-/// Scripts and styles from this service only. The page calls this service, and where the document says that the API or its
-/// tokens are. Images may also be part of a style sheet (`data:`) or an answer that is shown (`blob:`).
+const SCRIPT: [(header::HeaderName, &str); 1] = [(header::CONTENT_TYPE, "text/javascript; charset=utf-8")];
+
+fn page(site: &Site, configuration: &str, policy: HeaderValue) -> Result<Response> {
+    let frame = Frame { service: site.service, path: &site.path };
+    let sandbox = sandbox_of(&site.path);
+    let page = DocumentationPage { frame, title: site.title, sandbox, configuration, script: REFERENCE_NAME };
+    let mut response = page.render().map_err(Problem::internal)?.into_response();
+    add_document_headers(response.headers_mut());
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    Ok(response)
+}
+
+/// The page to which the sign-in of the reference leads back, in a window of its own: the reference reads its address.
+fn signed_in(site: &Site) -> Result<Response> {
+    let page = SignedInPage { frame: Frame { service: site.service, path: &site.path } };
+    let mut response = page.render().map_err(Problem::internal)?.into_response();
+    add_document_headers(response.headers_mut());
+    Ok(response)
+}
+
+async fn reference(headers: HeaderMap) -> Result<Response> {
+    let accepted = headers.get_all(header::ACCEPT_ENCODING).iter();
+    let accepts_gzip = accepted
+        .filter_map(|value| value.to_str().ok())
+        .any(|value| value.split(',').any(|coding| matches!(coding.trim().split(';').next(), Some("gzip"))));
+    let mut response = if accepts_gzip {
+        ([(header::CONTENT_ENCODING, "gzip")], Bytes::from_static(REFERENCE)).into_response()
+    } else {
+        let mut script = Vec::new();
+        GzDecoder::new(REFERENCE).read_to_end(&mut script).map_err(Problem::internal)?;
+        script.into_response()
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(SCRIPT[0].1));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable"));
+    headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    Ok(response)
+}
+
+/// What the reference is started with.
+fn configuration(openapi: &OpenApi, sign_in: &DocumentationSignIn, site: &Site) -> Value {
+    let schemes = openapi.components.iter().flat_map(|components| &components.security_schemes);
+    let mut filled = serde_json::Map::new();
+    let mut preferred = None;
+    for (name, scheme) in schemes {
+        let RefOr::T(scheme) = scheme else { continue };
+        let (value, is_first) = match scheme {
+            SecurityScheme::OAuth2(_) => (oauth(sign_in, site), true),
+            SecurityScheme::ApiKey(_) => (sign_in.api_key.map(|key| json!({"value": key})), false),
+            SecurityScheme::Http(http) if http.scheme == HttpAuthScheme::Basic => {
+                let user = |(name, password)| json!({"username": name, "password": password});
+                (sign_in.user.map(user), true)
+            }
+            _ => (None, false),
+        };
+        if is_first {
+            preferred = Some(name);
+        }
+        filled.extend(value.map(|value| (name.clone(), value)));
+    }
+    json!({
+        "url": format!("{}/openapi.json", site.path),
+        "authentication": {"preferredSecurityScheme": preferred, "securitySchemes": filled},
+    })
+}
+
+fn oauth(sign_in: &DocumentationSignIn, site: &Site) -> Option<Value> {
+    let flow = json!({
+        "x-scalar-client-id": sign_in.client?,
+        "x-scalar-redirect-uri": format!("{}/docs/signed-in", site.address),
+        "x-scalar-credentials-location": "body",
+        "x-usePkce": "SHA-256",
+        "selectedScopes": sign_in.scopes,
+    });
+    Some(json!({"flows": {"authorizationCode": flow}}))
+}
+
+/// Scripts from this service only. The page calls this service, and where the document says that the API or its tokens are. The
+/// reference adds styles to the page. Images may also be part of a style sheet (`data:`) or an answer that is shown (`blob:`).
 fn policy(openapi: &OpenApi) -> String {
-    let mut policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'"
+    let mut policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
+                      font-src 'self' data:; connect-src 'self'"
         .to_owned();
     for origin in called(openapi) {
         policy.push(' ');
@@ -124,8 +213,8 @@ mod tests {
             .build();
         assert_eq!(
             policy(&document),
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
-             connect-src 'self' https://pets.example https://tokens.example:8443; \
+            "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
+             font-src 'self' data:; connect-src 'self' https://pets.example https://tokens.example:8443; \
              base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         );
     }

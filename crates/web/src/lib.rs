@@ -63,7 +63,7 @@ pub use app::{Answer, App};
 pub use background::Background;
 pub use clock::{Clock, ClockError, ClockState};
 pub use controls::{Compat, ControlState, Controls, LIFETIMES, SignInMode};
-pub use documentation::DocumentationClient;
+pub use documentation::DocumentationSignIn;
 pub use gate::{DeliveryFault, DeliveryGate, Gate};
 pub use input::{Body, Both, Form, Path, Query, Upload, ValidationContext, WithBody};
 pub use installation::InstallationSecret;

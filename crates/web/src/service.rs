@@ -25,7 +25,7 @@ use crate::{
     compression,
     cors::Cors,
     dispatch::{Dispatch, mark_page},
-    documentation::{DocumentationClient, documentation},
+    documentation::{DocumentationSignIn, documentation},
     input::ValidationContext,
     limits::RequestLimits,
     openapi::{Handlers, at_address},
@@ -72,8 +72,8 @@ pub struct Service<'a> {
     pub exposed: &'static [&'static str],
     /// Its pages for people. Without them `/` is a list of links.
     pub pages: Option<Pages>,
-    /// The OAuth client of the documentation page, if there is one.
-    pub documentation_client: Option<DocumentationClient>,
+    /// How the documentation page signs in.
+    pub documentation: DocumentationSignIn,
 }
 
 /// What the routes share that every API has.
@@ -105,15 +105,15 @@ impl Service<'_> {
         self.openapi = at_address(self.openapi, &path);
         let clock = self.background.clock().clone();
         let anonymous = Anonymous::new(self.limits.anonymous_calls_per_hour, clock);
-        let documentation = documentation(&self.openapi, self.documentation_client, &path);
-        let site = Site {
+        let site = Arc::new(Site {
             service: self.name,
             title: self.title,
             about: self.about,
             address: self.address.to_owned(),
             path: path.clone(),
             prefix: self.prefix,
-        };
+        });
+        let documentation = documentation(&self.openapi, &self.documentation, site.clone());
         let common = Common {
             path: path.clone(),
             name: self.name,

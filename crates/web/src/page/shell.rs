@@ -118,13 +118,12 @@ pub(crate) struct Site {
 }
 
 /// The routes of the pages and of their files.
-pub(crate) fn routes(site: Site, pages: Pages) -> Router {
+pub(crate) fn routes(site: Arc<Site>, pages: Pages) -> Router {
     let assets = pages.assets;
     let mut router = Router::new().route(
         "/assets/{version}/{name}",
         get(async move |Path((version, name)): Path<(String, String)>| assets.answer(&version, &name)),
     );
-    let site = Arc::new(site);
     for page in pages.list.iter().chain([&SIGNED_IN]) {
         let (site, pages) = (site.clone(), pages.clone());
         router = router.route(page.path, get(async move || render(page, &site, &pages)));

@@ -92,7 +92,10 @@ impl AuthorizationServer {
             id: PAGES.into(),
             name: settings.service.into(),
             secret_hash: None,
-            redirect_uris: vec![format!("{}/app/signed-in", settings.issuer)],
+            redirect_uris: vec![
+                format!("{}/app/signed-in", settings.issuer),
+                format!("{}/docs/signed-in", settings.issuer),
+            ],
             scopes: settings.scopes.iter().map(|scope| scope.name.to_owned()).collect(),
             demo: false,
             grant_types: vec![GrantType::AuthorizationCode, GrantType::RefreshToken],
@@ -103,11 +106,7 @@ impl AuthorizationServer {
             let demo = Client {
                 id: DEMO.into(),
                 name: "Demo".into(),
-                redirect_uris: vec![
-                    "http://127.0.0.1/callback".into(),
-                    "http://localhost/callback".into(),
-                    format!("{}/docs/oauth2-redirect.html", settings.issuer),
-                ],
+                redirect_uris: vec!["http://127.0.0.1/callback".into(), "http://localhost/callback".into()],
                 demo: true,
                 ..pages
             };

@@ -83,6 +83,8 @@ impl AuthorizationServer {
                 (id.to_owned(), secret.map(str::to_owned))
             }
         };
+        // A public client may send an empty secret (RFC 6749, 2.3.1).
+        let secret = secret.filter(|secret| !secret.is_empty());
         // An unknown id is not logged: it may be a secret in the wrong parameter.
         let wrong = |known: Option<&str>| {
             origin.log(Event::ClientAuthentication, Outcome::Wrong, None, known);
