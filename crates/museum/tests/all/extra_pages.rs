@@ -126,14 +126,14 @@ testkit::on_both_engines! {
         let html = page.text();
         let mut loaded = 0;
         for file in [attributes(&html, "src"), attributes(&html, "href")].concat() {
-            assert!(!file.contains("//") && !file.starts_with('/'), "{file} is not ours");
-            let answer = open.anyone.get(&format!("/docs/{file}")).send().await;
+            assert!(!file.contains("//"), "{file} is not ours");
+            let path = if file.starts_with('/') { file.clone() } else { format!("/docs/{file}") };
+            let answer = open.anyone.get(&path).send().await;
             assert!(answer.status == 200 && !answer.body.is_empty(), "{file}");
             loaded += 1;
         }
         assert!(loaded >= 4, "{html}");
-        let start = open.anyone.get("/docs/swagger-initializer.js").send().await.has_status(200).text();
-        assert!(start.contains("/openapi.json"), "{start}");
+        assert!(html.contains("/openapi.json"), "{html}");
         open.anyone.get("/docs/nothing.js").send().await.is_problem(404, "not-found");
     }
 

@@ -2,7 +2,7 @@
 
 use testkit::Store;
 
-use crate::fixture::{ADDRESS, Open, Setup, instance};
+use crate::fixture::{Open, Setup, instance};
 
 /// The values of an attribute, in the order of the page.
 fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
@@ -99,16 +99,15 @@ testkit::on_both_engines! {
         for (name, password) in train::DEMO_USERS {
             accounts.sign_in(name, (*password).into(), here).await.unwrap();
         }
-        let start = open.anyone.get("/docs/swagger-initializer.js").send().await.has_status(200).text();
-        assert!(start.contains("/openapi.json") && start.contains("\"demo\""), "{start}");
+        let page = open.anyone.get("/docs/").send().await.has_status(200).text();
+        assert!(page.contains("/openapi.json") && page.contains("x-scalar-client-id&#34;:&#34;pages"), "{page}");
     }
 
     async fn service_without_demo_has_no_demo_users(open: Open) {
         let setup = Setup { demo: false, ..Setup::default() };
         let accounts = train::SERVICE.accounts(&instance(&setup, &open.db, &open.clock)).unwrap();
         assert_eq!(accounts.find("demo").await.unwrap(), None);
-        let start = open.anyone.get("/docs/swagger-initializer.js").send().await.has_status(200).text();
-        assert!(start.contains("/openapi.json") && !start.contains("\"demo\""), "{start}");
-        assert!(!start.contains(ADDRESS), "{start}");
+        let page = open.anyone.get("/docs/").send().await.has_status(200).text();
+        assert!(page.contains("/openapi.json") && !page.contains("demo"), "{page}");
     }
 }

@@ -1,9 +1,25 @@
 //! The pages of the running program in a real browser.
 
 use crate::common::Workspace;
+use serde_json::json;
 use testkit::{Browser, Engine, Program, Store};
 
-/// Signs in from a service's documentation page, and calls an operation there; gives the status that it shows.
+/// A script that clicks the visible button with this text inside of an element, and gives whether there is one.
+fn click_text(inside: &str, text: &str) -> String {
+    format!(
+        "const button = [...document.querySelectorAll({inside:?} + ' button')]
+             .find((button) => button.textContent.trim() === {text:?} && button.offsetWidth > 0);
+         button?.click();
+         return button !== undefined;"
+    )
+}
+
+/// A script that tells whether there is such a button.
+fn has_text(inside: &str, text: &str) -> String {
+    click_text(inside, text).replace("button?.click();", "")
+}
+
+/// Signs in from a service's documentation page, and sends the example of an operation; gives the status that the page shows.
 async fn try_out(
     program: &Program,
     service: &str,
@@ -13,45 +29,42 @@ async fn try_out(
     let browser = Browser::start().await;
     browser.resize(1200, 1600).await;
     browser.go(&format!("http://{}/docs/", program.address(service))).await;
-    browser.finds(".btn.authorize").await;
-    browser.click(".btn.authorize").await;
-    // The scopes are already selected.
-    browser.finds(".modal-ux .scopes input:checked").await;
     let page = browser.window().await;
-    browser.click(".auth-container:has(.scopes) button.authorize").await;
+    assert_eq!(browser.settles(&click_text("main", "Authorize"), &json!(true)).await, true);
     let windows = browser.windows(2).await;
     browser.go_to_window(windows.iter().find(|window| **window != page).unwrap()).await;
     browser.shows("h1", "Sign in").await;
     browser.fill("#name", name).await;
     browser.fill("#password", password).await;
+    // The page of the service needs no consent.
     browser.click("form button").await;
-    browser.shows("h1", "Allow Demo?").await;
-    browser.click("button[value=allow]").await;
     browser.windows(1).await;
     browser.go_to_window(&page).await;
-    browser.finds(".btn.authorize.locked").await;
-    browser.click(".modal-ux .close-modal").await;
-    browser.click(&format!("#operations-{operation} .opblock-summary-control")).await;
-    let execute = format!("#operations-{operation} .execute");
-    browser.finds(&execute).await;
-    browser.click(&execute).await;
-    let status = format!("#operations-{operation} .live-responses-table tbody .response-col_status");
-    browser.finds(&status).await;
-    let status = browser.text(&status).await;
+    assert_eq!(browser.settles(&has_text("main", "Clear"), &json!(true)).await, true);
+    browser.run(&format!("document.querySelector('[data-sidebar-id={operation:?}] button').click()")).await;
+    let test = format!("[id={operation:?}] button.show-api-client-button");
+    browser.finds(&test).await;
+    browser.run(&format!("document.querySelector({test:?}).click()")).await;
+    assert_eq!(browser.settles(&click_text("[role=dialog]", "Send"), &json!(true)).await, true);
+    let status = "const found = [...document.querySelectorAll('[role=dialog] *')]
+        .find((element) => element.children.length === 0 && /^\\d{3}\\b/.test(element.textContent.trim()));
+        return found?.textContent.trim().slice(0, 3) ?? '';";
+    let status = browser.settles(status, &json!("200")).await;
     // The page needs nothing that its policy forbids, and leaves no credentials behind.
     let reports = browser.reports().await;
     let forbidden: Vec<_> = reports.iter().filter(|(source, _)| source == "security").collect();
     assert!(forbidden.is_empty(), "{forbidden:?}");
-    assert_eq!(browser.run("return localStorage.length + sessionStorage.length").await, 0);
-    status
+    let stored = browser.run("return JSON.stringify([{...localStorage}, {...sessionStorage}])").await;
+    assert!(!stored.as_str().unwrap().contains("eyJ"), "{stored}");
+    status.as_str().unwrap().to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn documentation_page_signs_in_and_calls_the_api() {
     let workspace = Workspace { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
     let program = workspace.serve();
-    let pets = try_out(&program, "petstore", ("demo", "demo"), "pet-findPetsByStatus").await;
-    assert_eq!(pets.lines().next(), Some("200"));
-    let stations = try_out(&program, "train", ("alice", "alice"), "Stations-get-stations").await;
-    assert_eq!(stations.lines().next(), Some("200"));
+    let pets = try_out(&program, "petstore", ("demo", "demo"), "api-1/tag/pet/GET/pet/findByStatus").await;
+    assert_eq!(pets, "200");
+    let stations = try_out(&program, "train", ("alice", "alice"), "api-1/tag/stations/GET/stations").await;
+    assert_eq!(stations, "200");
 }
