@@ -164,7 +164,12 @@ async fn pages_of_a_service_are_served() {
     assert_eq!(compressed.has_status(200).header("content-encoding"), "gzip");
     let plain = client.get(reference).send().await;
     assert_eq!(plain.has_status(200).header("content-type"), "text/javascript; charset=utf-8");
-    assert!(plain.body.len() > 3 * compressed.body.len(), "{} of {}", compressed.body.len(), plain.body.len());
+    assert!(
+        plain.body.len() > 3 * compressed.body.len(),
+        "{} of {}",
+        compressed.body.len(),
+        plain.body.len()
+    );
 
     for path in ["/", "/problems", "/problems/not-found", "/docs/signed-in"] {
         let page = client.get(path).send().await;

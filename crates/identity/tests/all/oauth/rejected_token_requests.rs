@@ -144,7 +144,7 @@ testkit::on_both_engines! {
             ),
             ("a wrong secret by Basic", 401, "invalid_client", &[&wrong], &[plain]),
             ("an unknown client by Basic", 401, "invalid_client", &[&nobody], &[plain]),
-            ("a public client by Basic", 401, "invalid_client", &[&public], &[plain]),
+            ("a public client by Basic", 400, "unauthorized_client", &[&public], &[plain]),
             ("two ways", 400, "invalid_request", &[&right], &[plain, ("client_secret", &secret)]),
             ("two clients", 400, "invalid_request", &[&right], &[plain, ("client_id", "demo")]),
             ("two headers", 401, "invalid_client", &[&right, &right], &[plain]),
