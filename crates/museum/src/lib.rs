@@ -2,7 +2,8 @@
 //!
 //! A folder per resource: [`hours`], [`event`], [`ticket`], [`admission`], each with the type and its rules (`mod.rs`), the
 //! operations (`api.rs`) and the SQL (`store.rs`). [`service`] describes the museum to the program that runs it, and
-//! [`Museum::open`] opens it. [`wallet`] makes passes for Apple Wallet.
+//! [`Museum::open`] opens it. [`wallet`] makes passes for Apple Wallet, and
+//! [`pages`] has the pages for people.
 
 mod admission;
 mod caller;
@@ -11,6 +12,7 @@ mod event;
 mod examples;
 mod file;
 mod hours;
+mod pages;
 mod problem;
 mod service;
 mod settings;
@@ -33,6 +35,7 @@ use utoipa::{
 use web::{
     App, Background, Clock, Random, RequestLimits, ValidationContext,
     openapi::{ApiRoutes, Handlers, ProblemFormats},
+    page::{PageSignIn, Pages},
     routes,
 };
 
@@ -149,7 +152,12 @@ impl Museum {
             key_headers: &[],
             extra_routes: Router::new(),
             exposed: &[],
-            pages: None,
+            pages: Some(Pages {
+                list: pages::PAGES,
+                assets: &pages::ASSETS,
+                sign_in: PageSignIn::Basic,
+                demo: self.demo,
+            }),
             documentation: web::DocumentationSignIn {
                 user: self.demo.then_some(DEMO_ACCOUNT),
                 ..web::DocumentationSignIn::default()
@@ -168,6 +176,7 @@ pub fn openapi(address: &str) -> utoipa::openapi::OpenApi {
 fn routes_and_document(address: &str) -> (Handlers<Museum>, utoipa::openapi::OpenApi) {
     let (handlers, document) = ApiRoutes::new(SERVICE.prefix, Document::openapi())
         .routes(routes!(hours::api::list))
+        .routes(routes!(hours::now::get))
         .routes(routes!(event::api::create, event::api::list))
         .routes(routes!(event::api::get, event::api::change, event::api::delete))
         .routes(routes!(ticket::api::buy))

@@ -73,7 +73,8 @@ export function clearFaults(form) {
 
 function fault(form, error) {
   const name = (error.pointer ?? "").replace(/^#?\//, "");
-  const field = [...form.elements].find((element) => element.name && (element.name === name || name.startsWith(`${element.name}/`)));
+  const fields = [...form.elements].filter((element) => element.name);
+  const field = fields.find((element) => element.name === name) ?? fields.find((element) => name.startsWith(`${element.name}/`));
   if (!field) return false;
   const id = `fault-${field.name.replaceAll(/\W/g, "-")}`;
   field.setAttribute("aria-invalid", "true");

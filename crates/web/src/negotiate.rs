@@ -32,9 +32,9 @@ pub(crate) fn prefers_xml(headers: &HeaderMap) -> bool {
     matches!(best(headers, &offered), Some(PROBLEM_XML | XML | TEXT_XML))
 }
 
-/// Whether the client prefers a problem as a page: it names HTML, and prefers it to every other format of a problem. Between
+/// Whether the client prefers a page: it names HTML, and prefers it to every other format of a problem. Between
 /// equal qualities the first name counts: browsers send HTML first.
-pub(crate) fn prefers_html(headers: &HeaderMap) -> bool {
+pub fn prefers_html(headers: &HeaderMap) -> bool {
     let named = ranges(headers).enumerate().find(|(_, range)| range.precision() == 2 && range.matches(HTML));
     let Some((at, html)) = named.filter(|(_, range)| range.quality > 0) else { return false };
     [JSON, PROBLEM_JSON, PROBLEM_XML, XML, TEXT_XML].iter().all(|other| {

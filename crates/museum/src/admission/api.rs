@@ -2,13 +2,13 @@
 
 use axum::{
     extract::State,
-    response::{IntoResponse, Response},
+    response::{IntoResponse, Redirect, Response},
 };
 use db::WriteTx;
-use http::{HeaderValue, header};
+use http::{HeaderMap, HeaderValue, header};
 use jiff::civil::Date;
 use uuid::Uuid;
-use web::{Both, Created, Path, Problem, Query, Reply, Result, problem::NOT_FOUND};
+use web::{Both, Created, Path, Problem, Query, Reply, Result, negotiate, problem::NOT_FOUND};
 
 use super::{
     Admission, TicketAdmissions,
@@ -62,19 +62,32 @@ pub(crate) async fn admit(
 /// List the admissions of a ticket
 ///
 /// An extension of the public description. The QR code of a ticket is a link to it. The caller bought the ticket, or sends its code.
+/// A browser that opens the link gets the page where the ticket is checked.
 #[utoipa::path(
     get, path = "/tickets/{ticketId}/admissions", operation_id = "getTicketAdmissions", tag = "Tickets",
     params(("ticketId" = Uuid, Path, description = "The ticket's id."), Code),
     responses(
         (status = 200, description = "The ticket, and its admission if it was used.", body = TicketAdmissions),
+        (
+            status = 303, description = "To a client that prefers HTML: the page where the ticket is checked.",
+            headers(("Location" = String, description = "Where the page is.")),
+        ),
         (status = 404, description = "There is no such ticket, or the caller neither bought it nor has its code."),
     ),
 )]
 pub(crate) async fn list(
-    visitor: Visitor,
+    headers: HeaderMap,
+    visitor: Result<Visitor>,
     State(museum): State<Museum>,
     Both(Path(id), Query(code)): Both<Path<Uuid>, Query<Code>>,
 ) -> Result<Response> {
+    // The page asks for the credentials itself.
+    if negotiate::prefers_html(&headers) {
+        let mut response = Redirect::to(&museum.check_page(id, code)).into_response();
+        negotiate::vary(&mut response);
+        return Ok(response);
+    }
+    let visitor = visitor?;
     let proof = Proof::new(&visitor, code);
     let find = museum.db.snapshot(move |tx| match store::proven(tx, id, &proof)? {
         Some(ticket) => Ok(Some((ticket, store::of_ticket(tx, id)?))),
@@ -90,6 +103,7 @@ pub(crate) async fn list(
     })
     .into_response();
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    negotiate::vary(&mut response);
     Ok(response)
 }
 

@@ -1,7 +1,7 @@
 //! Admissions: a ticket is used once, on its day.
 
 pub(crate) mod api;
-mod proof;
+pub(crate) mod proof;
 mod store;
 
 use jiff::{Timestamp, civil::Date};

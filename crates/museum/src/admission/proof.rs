@@ -13,7 +13,7 @@ use crate::{Museum, caller::Caller};
 pub(crate) struct Code {
     /// The confirmation code of the ticket, as in its QR code. The account that bought the ticket needs none.
     #[field(rule = text(1..=100), example = "ticket-event-a98c8f-7eb12")]
-    pub(super) code: Option<String>,
+    pub(crate) code: Option<String>,
 }
 
 /// A caller who signed in: the buyer's account is a proof, unless a page of another origin sends the request. A browser adds the

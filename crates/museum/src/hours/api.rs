@@ -26,9 +26,9 @@ pub(crate) struct MuseumDailyHours {
 }
 
 /// A time of day, `09:00`.
-struct HoursAndMinutes(Time);
+pub(super) struct HoursAndMinutes(pub(super) Time);
 
-fn hours_and_minutes() -> Text {
+pub(super) fn hours_and_minutes() -> Text {
     text(..).pattern(r"^([01]\d|2[0-3]):[0-5]\d$")
 }
 

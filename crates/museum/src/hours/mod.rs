@@ -2,10 +2,11 @@
 
 pub(crate) mod api;
 mod calendar;
+pub(crate) mod now;
 
 use jiff::{
     Timestamp,
-    civil::{Date, Time, Weekday},
+    civil::{Date, DateTime, Time, Weekday},
     tz::TimeZone,
 };
 
@@ -69,7 +70,16 @@ impl Hours {
 
     /// Today in the zone of the museum.
     pub(crate) fn today(&self, now: Timestamp) -> Date {
-        self.zone.to_datetime(now).date()
+        self.local(now).date()
+    }
+
+    /// A moment on the clocks of the museum.
+    fn local(&self, moment: Timestamp) -> DateTime {
+        self.zone.to_datetime(moment)
+    }
+
+    fn zone_name(&self) -> String {
+        self.zone.iana_name().unwrap_or("UTC").to_owned()
     }
 
     /// The time at which a day begins in the zone of the museum.

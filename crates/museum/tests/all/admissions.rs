@@ -216,3 +216,21 @@ fn one_of_many_admissions_over_two_processes_succeeds() {
         }
     });
 }
+
+testkit::on_one_engine! {
+    async fn browser_that_opens_the_link_gets_the_page_of_the_door(open: Open) {
+        let ticket = open.ticket_for(TODAY).await;
+        let (id, code) = (text(&ticket, "ticketId"), text(&ticket, "confirmationCode"));
+        let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+        let answer = open.anyone.get(&link_of(&ticket)).header("accept", browser).send().await;
+        let page = format!("/app/check?id={id}&code={code}");
+        assert_eq!((answer.status, answer.header("location")), (303, page.as_str()));
+        open.anyone.get(&page).header("accept", browser).send().await.has_status(200);
+        let hostile = format!("{}?code=%26id%3D1%0D%0A", admissions_of(&ticket));
+        let answer = open.anyone.get(&hostile).header("accept", browser).send().await;
+        assert_eq!(answer.header("location"), format!("/app/check?id={id}&code=%26id%3D1%0D%0A"));
+        // A program gets what it got before.
+        open.anyone.get(&link_of(&ticket)).send().await.is_problem(401, "unauthorized");
+        open.anyone.get(&link_of(&ticket)).header("accept", "*/*").send().await.is_problem(401, "unauthorized");
+    }
+}

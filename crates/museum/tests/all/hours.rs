@@ -225,3 +225,23 @@ testkit::on_both_engines! {
         }
     }
 }
+
+testkit::on_one_engine! {
+    async fn current_time_is_that_of_the_museum(open: Open) {
+        let time = |date: &str, time: &str, is_open: bool| {
+            json!({"date": date, "time": time, "timezone": "Europe/Amsterdam", "open": is_open})
+        };
+        let now = async || open.hours("/now").await;
+        now().await.is(200, &time("2026-05-13", "12:00", true));
+        assert_eq!(now().await.header("cache-control"), "no-store");
+        open.advance_to("2026-05-13T15:59:59Z");
+        now().await.is(200, &time("2026-05-13", "17:59", true));
+        open.advance_to("2026-05-13T16:00:00Z");
+        now().await.is(200, &time("2026-05-13", "18:00", false));
+        open.advance_to("2026-05-13T22:30:00Z");
+        now().await.is(200, &time("2026-05-14", "00:30", false));
+        // Christmas is closed all day.
+        open.advance_to("2026-12-25T11:00:00Z");
+        now().await.is(200, &time("2026-12-25", "12:00", false));
+    }
+}

@@ -18,6 +18,7 @@ mod hours;
 mod long_list;
 mod negotiation;
 mod openapi;
+mod pages;
 mod pass;
 mod protocol;
 mod qr;

@@ -8,7 +8,7 @@ use crate::fixture::{ADA_BASIC, Open, Setup, general, text};
 
 /// The text of the only QR code in an image, given by whether a pixel is dark.
 #[track_caller]
-fn decoded(size: usize, is_dark: impl Fn(usize, usize) -> bool) -> String {
+pub(crate) fn decoded(size: usize, is_dark: impl Fn(usize, usize) -> bool) -> String {
     let shade = |x, y| if is_dark(x, y) { 0 } else { 255 };
     let mut image = rqrr::PreparedImage::prepare_from_greyscale(size, size, shade);
     let codes = image.detect_grids();
