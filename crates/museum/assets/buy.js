@@ -8,4 +8,4 @@ import { sellForm } from "./sell.js";
 
 const today = (await museumTime())?.date ?? dayHere();
 if (known()) show($("#buy"), sellForm({ today, day: isDay(asked("date")) ? asked("date") : today }));
-else showRefusal($("#buy"), { status: 401 });
+else showRefusal($("#buy"), { status: 401 }, "", "h2");

@@ -42,7 +42,7 @@ function cell(day, month, today, events) {
   const rest = events.length - IN_A_CELL;
   return h("td", { class: state.join(" "), "aria-current": day === today ? "date" : null },
     h("span", { class: "number" }, h("span", { "aria-hidden": "true" }, numberOf(day)), h("span", { class: "visually-hidden" }, longDay(day))),
-    events.length ? h("ul", {}, events.slice(0, IN_A_CELL).map((event) => h("li", {}, h("a", { href: eventPage(event), title: event.name }, event.name))),
+    events.length ? h("ul", {}, events.slice(0, IN_A_CELL).map((event) => h("li", {}, h("a", { href: eventPage(event), title: event.name }, h("span", {}, event.name)))),
       rest > 0 ? h("li", {}, h("button", { type: "button", class: "more", "aria-label": `All events on ${longDay(day)}`, onclick: () => showDay(day, events) }, `${rest} more`)) : null) : null);
 }
 

@@ -12,7 +12,7 @@ const place = $("#event");
 const [time, answer] = await Promise.all([museumTime(), call("GET", `/special-events/${encodeURIComponent(id)}`)]);
 const today = time?.date ?? dayHere();
 if (answer.ok) draw(answer.data);
-else showRefusal(place, answer, "There is no such event");
+else showRefusal(place, answer, "There is no such event", "h1");
 
 function draw(event) {
   document.title = `${event.name} · Museum`;

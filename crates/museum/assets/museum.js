@@ -55,10 +55,10 @@ export function remember(name, value) {
 }
 
 /** Shows that a call was refused in the place of its answer; asks for credentials if these are missing. */
-export function showRefusal(place, answer, heading = "This could not be loaded") {
+export function showRefusal(place, answer, heading = "This could not be loaded", level = "h3") {
   const signedOut = answer.status === 401 || !known();
   show(place, h("div", { class: "empty stack" },
-    h("h2", {}, signedOut ? "Sign in first" : heading),
+    h(level, {}, signedOut ? "Sign in first" : heading),
     h("p", {}, signedOut ? "The museum shows this to its accounts only." : explain(answer)),
     h("p", {}, signedOut
       ? h("button", { type: "button", class: "primary", onclick: () => signIn() }, "Sign in")

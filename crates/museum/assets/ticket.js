@@ -12,7 +12,7 @@ const path = `/tickets/${encodeURIComponent(id)}`;
 const place = $("#ticket");
 const [time, answer] = await Promise.all([museumTime(), call("GET", `${path}/admissions`)]);
 if (answer.ok) await draw(answer.data);
-else showRefusal(place, answer, "This ticket is not yours, or does not exist");
+else showRefusal(place, answer, "This ticket is not yours, or does not exist", "h1");
 
 async function draw(ticket) {
   document.title = `${ticket.eventName} · Museum`;

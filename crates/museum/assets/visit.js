@@ -58,7 +58,7 @@ function row(date, hours, scale) {
       isToday ? [" ", h("span", { class: "pill accent" }, "Today")] : null),
     track,
     h("span", { class: hours ? "hours" : "hours soft" }, hours ? `${hours.timeOpen} – ${hours.timeClose}` : "Closed"),
-    hours && date >= today
+    hours && (date > today || (isToday && !(time?.time >= hours.timeClose)))
       ? h("a", { class: "go", href: `${page.path}/app/buy?date=${date}`, "aria-label": `Buy a ticket for ${weekdayName(date)}, ${dayAndMonth(date)}` }, "Ticket")
       : h("span", { class: "go" }));
 }
