@@ -150,6 +150,7 @@ async fn examples_of_the_museum_work() {
         museum.credentials.insert("MuseumPlaceholderAuth", "Basic ZGVtbzpkZW1v".into());
         for id in [
             "getMuseumHours",
+            "getMuseumTime",
             "createSpecialEvent",
             "listSpecialEvents",
             "getSpecialEvent",
