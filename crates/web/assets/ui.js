@@ -58,6 +58,7 @@ export function refuse(answer, form) {
   if (form) {
     clearFaults(form);
     left = left.filter((error) => !fault(form, error));
+    form.querySelector("[aria-invalid]")?.focus();
   }
   if (left.length || !answer.problem?.errors?.length) toast(explain(answer), "bad");
 }
@@ -80,7 +81,6 @@ function fault(form, error) {
   field.setAttribute("aria-invalid", "true");
   field.setAttribute("aria-describedby", id);
   (field.closest(".field") ?? field.parentElement).append(h("p", { class: "fault", id }, error.detail));
-  field.focus();
   return true;
 }
 
