@@ -98,6 +98,8 @@ async function admitPicture(file) {
 const start = $("#camera-start");
 const video = $("#video");
 let wasScanning = false;
+/** The code that was read last: it is not read again before it has left the picture. */
+let inSight = null;
 start.hidden = !navigator.mediaDevices?.getUserMedia;
 
 async function startCamera() {
@@ -115,7 +117,12 @@ async function startCamera() {
   const current = stream;
   while (stream === current) {
     const text = await textIn(video, video.videoWidth, video.videoHeight);
-    if (stream === current && text !== null) return admitText(text);
+    if (stream !== current) return;
+    if (text !== null && text !== inSight) {
+      inSight = text;
+      return admitText(text);
+    }
+    if (text === null) inSight = null;
     await new Promise((later) => setTimeout(later, PAUSE));
   }
 }
