@@ -100,6 +100,8 @@ const video = $("#video");
 let wasScanning = false;
 /** The code that was read last: it is not read again before it has left the picture. */
 let inSight = null;
+/** As many pictures without it. */
+const GONE = 6;
 start.hidden = !navigator.mediaDevices?.getUserMedia;
 
 async function startCamera() {
@@ -115,6 +117,7 @@ async function startCamera() {
   $("#camera").hidden = false;
   start.hidden = true;
   const current = stream;
+  let without = 0;
   while (stream === current) {
     const text = await textIn(video, video.videoWidth, video.videoHeight);
     if (stream !== current) return;
@@ -122,7 +125,8 @@ async function startCamera() {
       inSight = text;
       return admitText(text);
     }
-    if (text === null) inSight = null;
+    without = text === null ? without + 1 : 0;
+    if (without === GONE) inSight = null;
     await new Promise((later) => setTimeout(later, PAUSE));
   }
 }

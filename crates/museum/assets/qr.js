@@ -154,8 +154,8 @@ function decode(picture, corners) {
 function* grids(picture, { corner, right, bottom }, version, size) {
   const far = size - 3.5;
   const finders = [[3.5, 3.5, corner.x, corner.y], [far, 3.5, right.x, right.y], [3.5, far, bottom.x, bottom.y]];
-  for (const power of [0, 2 / 3]) {
-    // What is nearer is larger: the area of a module grows with the third power of its nearness.
+  for (const power of [0, -2 / 3]) {
+    // What is farther is smaller: the area of a module shrinks with the third power of its distance.
     const [a, b, c] = [corner, right, bottom].map(({ module }) => module ** power);
     const fourth = ["x", "y"].map((axis) => (right[axis] * b + bottom[axis] * c - corner[axis] * a) / (b + c - a));
     const guess = projection([...finders, [far, far, ...fourth]]);
