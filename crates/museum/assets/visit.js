@@ -16,7 +16,7 @@ await Promise.all([drawNow(), drawWeek(), drawEvents()]);
 async function drawNow() {
   if (!time) return show($("#now"), "The museum cannot be reached.");
   const { open } = await hoursFrom(today, 14);
-  show($("#now"), h("span", { class: time.open ? "dot good" : "dot" }), " ", h("b", {}, time.open ? "Open now" : "Closed now"), sentence(open),
+  show($("#now"), h("span", { class: time.open ? "dot good" : "dot" }), h("span", {}, h("b", {}, time.open ? "Open now" : "Closed now"), sentence(open)),
     h("span", { class: "soft clock" }, `${time.time} at the museum`));
 }
 

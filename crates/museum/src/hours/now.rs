@@ -42,7 +42,8 @@ pub(crate) async fn get(State(museum): State<Museum>) -> Response {
     let (date, time) = (now.date(), now.time());
     let open = museum.hours.on(date).is_some_and(|hours| (hours.open..hours.close).contains(&time));
     let timezone = museum.hours.zone_name();
-    let mut response = Reply(MuseumTime { date, time: HoursAndMinutes(time), timezone, open }).into_response();
+    let mut response =
+        Reply(MuseumTime { date, time: HoursAndMinutes(time), timezone, open }).into_response();
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }

@@ -31,7 +31,7 @@ testkit::on_both_engines! {
         for operation in operations() {
             let responses = &operation.document["responses"];
             if operation.document["security"] == json!([{}]) {
-                assert_eq!(operation.id, "getMuseumHours", "the only operation that is open to all");
+                assert!(["getMuseumHours", "getMuseumTime"].contains(&&*operation.id), "{}", operation.id);
                 assert!(responses.get("401").is_none());
                 open.anyone.call(operation.method, &operation.path).send().await.has_status(200);
                 continue;
