@@ -183,7 +183,8 @@ impl Answer {
         assert_eq!(self.header("cache-control"), "no-store");
         assert!(page.contains(&format!("<p>{detail}</p>")), "{page}");
         assert!(page.contains(&format!("<a href=\"/problems/{kind}\">")), "{page}");
-        assert!(page.contains(&format!("Status {status}")) && !page.contains("<script"), "{page}");
+        assert!(page.contains(&format!("<p class=\"status\">{status}</p>")), "{page}");
+        assert!(!page.contains("<script"), "{page}");
     }
 
     /// Asserts a 400 that lists exactly these pointers and errors.
