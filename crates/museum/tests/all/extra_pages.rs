@@ -132,7 +132,7 @@ testkit::on_both_engines! {
         let mut loaded = 0;
         for file in [attributes(&html, "src"), attributes(&html, "href")].concat() {
             assert!(!file.contains("//"), "{file} is not ours");
-            let path = if file.starts_with('/') { file.clone() } else { format!("/docs/{file}") };
+            let path = if file.starts_with('/') { file.to_owned() } else { format!("/docs/{file}") };
             let answer = open.anyone.get(&path).send().await;
             assert!(answer.status == 200 && !answer.body.is_empty(), "{file}");
             loaded += 1;
