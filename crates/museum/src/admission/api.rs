@@ -5,14 +5,14 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
 };
 use db::WriteTx;
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderValue, header};
 use jiff::civil::Date;
 use uuid::Uuid;
 use web::{Both, Created, Path, Problem, Query, Reply, Result, negotiate, problem::NOT_FOUND};
 
 use super::{
     Admission, TicketAdmissions,
-    proof::{Code, Proof, Visitor},
+    proof::{Code, Opener, Proof, Visitor},
     store,
 };
 use crate::{
@@ -76,18 +76,15 @@ pub(crate) async fn admit(
     ),
 )]
 pub(crate) async fn list(
-    headers: HeaderMap,
-    visitor: Result<Visitor>,
+    opener: Opener,
     State(museum): State<Museum>,
     Both(Path(id), Query(code)): Both<Path<Uuid>, Query<Code>>,
 ) -> Result<Response> {
-    // The page asks for the credentials itself.
-    if negotiate::prefers_html(&headers) {
+    let Opener::Program(visitor) = opener else {
         let mut response = Redirect::to(&museum.check_page(id, code)).into_response();
         negotiate::vary(&mut response);
         return Ok(response);
-    }
-    let visitor = visitor?;
+    };
     let proof = Proof::new(&visitor, code);
     let find = museum.db.snapshot(move |tx| match store::proven(tx, id, &proof)? {
         Some(ticket) => Ok(Some((ticket, store::of_ticket(tx, id)?))),

@@ -4,7 +4,7 @@ use axum::extract::FromRequestParts;
 use http::request::Parts;
 use model::Parameters;
 use uuid::Uuid;
-use web::Problem;
+use web::{Problem, negotiate};
 
 use crate::{Museum, caller::Caller};
 
@@ -29,6 +29,24 @@ impl FromRequestParts<Museum> for Visitor {
         let Caller { account } = Caller::from_request_parts(parts, museum).await?;
         let is_other = web::is_from_another_origin(parts, [museum.address.as_str()]);
         Ok(Visitor { account: (!is_other).then_some(account) })
+    }
+}
+
+/// What opens the link of a ticket: the browser of a person, or a program with credentials.
+pub(crate) enum Opener {
+    /// The page asks for the credentials itself.
+    Person,
+    Program(Visitor),
+}
+
+impl FromRequestParts<Museum> for Opener {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, museum: &Museum) -> Result<Self, Problem> {
+        if negotiate::prefers_html(&parts.headers) {
+            return Ok(Opener::Person);
+        }
+        Visitor::from_request_parts(parts, museum).await.map(Opener::Program)
     }
 }
 
