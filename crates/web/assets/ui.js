@@ -3,6 +3,18 @@
 /** What the server says about this page: its paths, and how visitors sign in. */
 export const page = document.documentElement.dataset;
 
+let ahead = page.now ? Date.parse(page.now) - Date.now() : 0;
+
+/** The time of the service, whose clock may have been moved. */
+export const now = () => Date.now() + ahead;
+
+/** Sets the time of the service by the Date of an answer. */
+export function follow(answer) {
+  const date = Date.parse(answer.headers.get("date") ?? "");
+  // The header has whole seconds; a smaller difference says nothing.
+  if (date && Math.abs(date - now()) > 1500) ahead = date - Date.now();
+}
+
 /** The first element of a selector. */
 export const $ = (selector, root = document) => root.querySelector(selector);
 

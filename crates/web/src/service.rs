@@ -104,7 +104,7 @@ impl Service<'_> {
         let path: Arc<str> = path_of(self.address).into();
         self.openapi = at_address(self.openapi, &path);
         let clock = self.background.clock().clone();
-        let anonymous = Anonymous::new(self.limits.anonymous_calls_per_hour, clock);
+        let anonymous = Anonymous::new(self.limits.anonymous_calls_per_hour, clock.clone());
         let site = Arc::new(Site {
             service: self.name,
             title: self.title,
@@ -112,6 +112,7 @@ impl Service<'_> {
             address: self.address.to_owned(),
             path: path.clone(),
             prefix: self.prefix,
+            clock,
         });
         let documentation = documentation(&self.openapi, &self.documentation, site.clone());
         let common = Common {

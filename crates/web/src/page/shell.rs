@@ -10,9 +10,13 @@ use axum::{
     routing::get,
 };
 use http::{HeaderValue, header};
+use jiff::Timestamp;
 
 use super::{Assets, add_page_headers};
-use crate::problem::{Problem, Result};
+use crate::{
+    clock::Clock,
+    problem::{Problem, Result},
+};
 
 /// The pages of a service.
 #[derive(Clone)]
@@ -64,6 +68,8 @@ pub struct Shell<'a> {
     pub pages: &'a Pages,
     /// The path of this page.
     pub current: &'static str,
+    /// The time of the service, which may differ from that of the machine.
+    pub now: Timestamp,
 }
 
 impl Shell<'_> {
@@ -115,6 +121,7 @@ pub(crate) struct Site {
     pub(crate) address: String,
     pub(crate) path: Arc<str>,
     pub(crate) prefix: &'static str,
+    pub(crate) clock: Clock,
 }
 
 /// The routes of the pages and of their files.
@@ -143,6 +150,7 @@ fn render(page: &Page, site: &Site, pages: &Pages) -> Result<Response> {
         sandbox: sandbox_of(&site.path),
         pages,
         current: page.path,
+        now: site.clock.now(),
     };
     let mut response = (page.render)(&shell).map_err(Problem::internal)?.into_response();
     add_page_headers(response.headers_mut());
