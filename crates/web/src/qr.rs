@@ -2,8 +2,22 @@
 
 use std::fmt::Write;
 
+use axum::{
+    extract::FromRequestParts,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, header, request::Parts};
 use png::{BitDepth, ColorType};
 use qrcode::{Color, QrCode};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        RefOr,
+        schema::{KnownFormat, Schema, SchemaFormat},
+    },
+};
+
+use crate::{input::rules::text_object, negotiate, problem::Problem};
 
 /// The light border, in modules, that readers need.
 const BORDER: usize = 4;
@@ -86,6 +100,42 @@ pub fn png(text: &str) -> Result<Vec<u8>, QrError> {
     writer.finish()?;
     Ok(file)
 }
+
+/// The format of a QR code by the `Accept` header: PNG unless the client prefers SVG.
+pub struct ImageFormat(&'static str);
+
+const PNG: &str = "image/png";
+const SVG: &str = "image/svg+xml";
+
+impl<S: Sync> FromRequestParts<S> for ImageFormat {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        negotiate::choose(&parts.headers, &[PNG, SVG]).map(ImageFormat)
+    }
+}
+
+impl ImageFormat {
+    /// The answer with the QR code of a text.
+    pub fn image(&self, text: &str) -> Result<Response, Problem> {
+        let bytes = if self.0 == SVG { svg(text).map(String::into_bytes) } else { png(text) };
+        let headers = [(header::CONTENT_TYPE, HeaderValue::from_static(self.0))];
+        let mut response = (headers, bytes.map_err(Problem::internal)?).into_response();
+        negotiate::vary(&mut response);
+        Ok(response)
+    }
+}
+
+/// The image, as the document describes it.
+pub struct Image;
+
+impl PartialSchema for Image {
+    fn schema() -> RefOr<Schema> {
+        text_object().format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary))).into()
+    }
+}
+
+impl ToSchema for Image {}
 
 #[cfg(test)]
 mod tests {

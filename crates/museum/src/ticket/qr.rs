@@ -1,26 +1,13 @@
-//! `GET /tickets/{ticketId}/qr`.
-
-use axum::extract::{FromRequestParts, State};
-use http::request::Parts;
+use axum::{extract::State, response::Response};
+use http::{HeaderValue, header};
 use uuid::Uuid;
-use web::{Path, Problem, Result, negotiate, qr};
+use web::{
+    Path, Result,
+    qr::{Image, ImageFormat},
+};
 
 use super::{api, link::PublicAddress};
-use crate::{Museum, caller::Caller, file::File};
-
-const PNG: &str = "image/png";
-const SVG: &str = "image/svg+xml";
-
-/// The format of the image, by the `Accept` header.
-pub(crate) struct ImageFormat(&'static str);
-
-impl<S: Sync> FromRequestParts<S> for ImageFormat {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-        negotiate::choose(&parts.headers, &[PNG, SVG]).map(ImageFormat)
-    }
-}
+use crate::{Museum, caller::Caller};
 
 /// Get the QR code of a ticket
 ///
@@ -31,19 +18,20 @@ impl<S: Sync> FromRequestParts<S> for ImageFormat {
     params(("ticketId" = Uuid, Path, description = "The ticket's id.")),
     responses(
         (status = 200, description = "The image, as PNG unless the `Accept` header prefers SVG.",
-            content((inline(File) = "image/png"), (inline(File) = "image/svg+xml"))),
+            content((inline(Image) = "image/png"), (inline(Image) = "image/svg+xml"))),
         (status = 404, description = "This account bought no such ticket."),
     ),
 )]
 pub(crate) async fn image(
-    ImageFormat(media_type): ImageFormat,
+    format: ImageFormat,
     caller: Caller,
     address: PublicAddress,
     State(museum): State<Museum>,
     Path(id): Path<Uuid>,
-) -> Result<File> {
+) -> Result<Response> {
     let ticket = api::bought_by(&museum, id, caller.account).await?;
-    let link = address.link(&ticket);
-    let bytes = if media_type == SVG { qr::svg(&link).map(String::into_bytes) } else { qr::png(&link) };
-    Ok(File { media_type, bytes: bytes.map_err(Problem::internal)? })
+    let mut response = format.image(&address.link(&ticket))?;
+    // It has the code of the ticket.
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
 }
