@@ -3,6 +3,7 @@
 use std::{panic::AssertUnwindSafe, time::Duration};
 
 use futures_util::{FutureExt, StreamExt};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use reqwest::{Response, header};
 use tokio::time::{Instant, timeout_at};
@@ -95,7 +96,7 @@ impl Webhooks {
         let address = format!("{}/{kind}", subscriber.url.trim_end_matches('/'));
         let Ok(url) = Url::parse(&address) else { return Outcome::no_answer("the address is not valid") };
         // The settings may have changed since the subscription was made; host names are checked when they are resolved.
-        if let Err(why) = self.0.settings.destinations.check(&url) {
+        if let Err(why) = self.check(&url) {
             return Outcome::no_answer(format!("the address {why}"));
         }
         if let Some(may_send) = &self.0.settings.may_send
@@ -112,25 +113,34 @@ impl Webhooks {
         let seconds = now.as_second();
         let signatures: Vec<_> =
             subscriber.secrets.iter().map(|secret| secret.sign(&id, seconds, payload.as_bytes())).collect();
-        let mut request = self
-            .0
-            .http
-            .post(url)
-            .header(header::CONTENT_TYPE, "application/json")
-            .header("webhook-id", &id)
-            .header("webhook-timestamp", seconds)
-            .header("webhook-signature", signatures.join(" "))
-            .body(payload);
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        for (name, value) in [
+            ("webhook-id", id),
+            ("webhook-timestamp", seconds.to_string()),
+            ("webhook-signature", signatures.join(" ")),
+        ] {
+            let Ok(value) = HeaderValue::try_from(value) else {
+                return Outcome::no_answer("an internal error");
+            };
+            headers.insert(name, value);
+        }
         let answer = async {
             if let Some(token_for) = &self.0.settings.token_for
                 && let Some(token) = token_for(subscriber.owner.clone(), subscriber.url.clone()).await
+                && let Ok(mut token) = HeaderValue::try_from(format!("Bearer {token}"))
             {
-                request = request.bearer_auth(token);
+                token.set_sensitive(true);
+                headers.insert(header::AUTHORIZATION, token);
             }
-            request.send().await
+            match self.receiver_of(&url) {
+                Some(receiver) => Ok(Answer::Here(receiver.receive(url, headers, payload).await)),
+                None => self.0.http.post(url).headers(headers).body(payload).send().await.map(Answer::There),
+            }
         };
         match timeout_at(deadline, answer).await {
-            Ok(Ok(response)) => Outcome::of(response, now, deadline).await,
+            Ok(Ok(Answer::Here(status))) => Outcome::of_status(status.as_u16()),
+            Ok(Ok(Answer::There(response))) => Outcome::of(response, now, deadline).await,
             Ok(Err(error)) => Outcome::no_answer(explain(&error)),
             Err(_) => self.timed_out(),
         }
@@ -143,11 +153,15 @@ impl Webhooks {
     fn failed_on_purpose(&self, fault: DeliveryFault) -> Outcome {
         match fault {
             DeliveryFault::Timeout => self.timed_out(),
-            DeliveryFault::Status(status) => {
-                Outcome { status: Some(status), error: status_error(status), retry_after: None }
-            }
+            DeliveryFault::Status(status) => Outcome::of_status(status),
         }
     }
+}
+
+/// The answer to an attempt: of a receiver in this process, or over HTTP.
+enum Answer {
+    Here(StatusCode),
+    There(Response),
 }
 
 /// The result of an attempt. It succeeded if there is no error.
@@ -160,6 +174,10 @@ struct Outcome {
 impl Outcome {
     fn no_answer(why: impl Into<String>) -> Self {
         Outcome { status: None, error: Some(why.into()), retry_after: None }
+    }
+
+    fn of_status(status: u16) -> Self {
+        Outcome { status: Some(status), error: status_error(status), retry_after: None }
     }
 
     async fn of(response: Response, now: Timestamp, deadline: Instant) -> Self {
@@ -176,8 +194,7 @@ impl Outcome {
                 break;
             }
         }
-        let status = status.as_u16();
-        Outcome { status: Some(status), error: status_error(status), retry_after }
+        Outcome { retry_after, ..Outcome::of_status(status.as_u16()) }
     }
 }
 

@@ -5,6 +5,7 @@
 //! delivery before it sends it, outside of any transaction.
 //!
 //! - [`destination`]: allowed destinations
+//! - [`receiver`]: destinations in this process
 //! - [`sign`]: signatures of deliveries
 //! - [`sender`]: the order of deliveries
 //! - [`permits`]: limits on attempts in flight
@@ -14,6 +15,7 @@
 mod attempt;
 mod destination;
 mod permits;
+mod receiver;
 mod sender;
 mod sign;
 mod store;
@@ -32,6 +34,7 @@ use sender::Sender;
 use store::{Added, Rotated};
 
 pub use destination::{Destinations, Resolver, system_resolver};
+pub use receiver::Receiver;
 pub use sign::{NotASecret, Secret};
 
 /// The tables of this crate, to be migrated with those of the service.
@@ -68,6 +71,8 @@ pub struct Settings {
     pub token_for: Option<TokenFor>,
     /// Decides which deliveries fail on purpose; `None`: none.
     pub gate: Option<DeliveryGate>,
+    /// Receives the deliveries to addresses of the service itself, if it has such addresses.
+    pub receiver: Option<Arc<dyn Receiver>>,
     /// How long a process leases a delivery before it sends it; if the process stops, another one sends the delivery after that.
     /// An attempt takes at most a quarter of it, and 15 seconds.
     pub lease: SignedDuration,
@@ -248,7 +253,7 @@ impl Webhooks {
 
     /// Subscribes a URL to the events of an owner. The secret is given only here.
     pub async fn subscribe(&self, owner: &str, url: &Url) -> Result<(Subscription, Secret), SubscribeError> {
-        self.0.settings.destinations.check(url).map_err(SubscribeError::Destination)?;
+        self.check(url).map_err(SubscribeError::Destination)?;
         let secret = self.new_secret();
         let id = self.0.random.uuid(self.0.clock.now());
         let url = url.as_str().trim_end_matches('/').to_owned();

@@ -50,6 +50,7 @@ pub(crate) fn settings() -> Settings {
         may_send: None,
         token_for: None,
         gate: None,
+        receiver: None,
         lease: DEFAULT_LEASE,
     }
 }
