@@ -1,6 +1,6 @@
 //! Train travel: stations, trips, bookings, payments.
 //!
-//! A folder per resource: [`station`], [`trip`], [`booking`], [`payment`], each with the type and its rules (`mod.rs`), the
+//! A folder per resource: [`station`], [`trip`], [`booking`], [`payment`], [`webhook`], [`inbox`], each with the type and its rules (`mod.rs`), the
 //! operations (`api.rs`) and the SQL (`store.rs`). The [`timetable`] has the trains; [`sweep`] releases expired holds and
 //! settles payments. [`service`] describes the service to the program that runs it, and [`Train::open`] opens it.
 
@@ -12,9 +12,11 @@ mod country;
 mod document;
 mod examples;
 mod idempotency;
+mod inbox;
 mod link;
 mod money;
 mod page;
+mod pages;
 mod payment;
 mod problem;
 mod removal;
@@ -37,6 +39,7 @@ use identity::{
     Quota,
     oauth::{self, Verifier},
 };
+use inbox::receive::Inboxes;
 use jiff::SignedDuration;
 pub use payment::{
     Failure,
@@ -50,6 +53,7 @@ use tokio::sync::Notify;
 use web::{
     App, Background, Clock, Random, RequestLimits, ValidationContext,
     openapi::{ApiRoutes, Handlers},
+    page::Pages,
     routes,
 };
 use webhooks::{Destinations, Webhooks};
@@ -64,6 +68,8 @@ pub struct Train(Arc<Inner>);
 /// The state that the operations share.
 pub struct Inner {
     address: String,
+    demo: bool,
+    inboxes: Inboxes,
     request_limits: RequestLimits,
     settings: Settings,
     fingerprint_key: [u8; 32],
@@ -132,6 +138,7 @@ impl Train {
             let now = clock.now();
             db.write(move |tx| payment::store::take_over(tx, now)).await?;
         }
+        let inboxes = Inboxes::new(&address, db.clone(), clock.clone());
         let webhooks = webhooks::Settings {
             destinations: Destinations {
                 // Stricter than the demo, which may be reachable from other machines: a subscriber could have the service call its own ports.
@@ -143,11 +150,14 @@ impl Train {
             may_send: (!demo).then(|| webhook::send::outside_a_demo(db.clone())),
             token_for: Some(webhook::send::token_for(sign_in.signer.clone(), db.clone(), &clock)),
             gate: delivery_gate.filter(|_| demo),
+            receiver: Some(Arc::new(inboxes.clone())),
             lease: SignedDuration::from_secs(settings.webhook_lease_seconds.into()),
         };
         let webhooks = Webhooks::open(webhooks, db.clone(), clock.clone(), random.clone())?;
         Ok(Train(Arc::new(Inner {
             address,
+            demo,
+            inboxes,
             request_limits: limits,
             fingerprint_key: secret.key_for("fingerprints of requests with an Idempotency-Key"),
             timetable,
@@ -184,9 +194,14 @@ impl Train {
             validation: Some(ValidationContext::new(self.clone())),
             xml: true,
             key_headers: &[],
-            extra_routes: self.sign_in.router.clone(),
+            extra_routes: self.sign_in.router.clone().merge(self.inboxes.clone().router()),
             exposed: &["ratelimit"],
-            pages: None,
+            pages: Some(Pages {
+                list: pages::PAGES,
+                assets: &pages::ASSETS,
+                sign_in: self.sign_in.pages.clone(),
+                demo: self.demo,
+            }),
             documentation: self.sign_in.documentation.clone(),
         }
         .into_app()
@@ -208,11 +223,14 @@ fn routes_and_document(address: &str, hold: SignedDuration) -> (Handlers<Train>,
         .routes(routes!(booking::api::list, booking::api::create))
         .routes(routes!(booking::api::get, cancellation::delete))
         .routes(routes!(payment::api::pay))
+        .routes(routes!(booking::qr::image))
         .routes(routes!(webhook::api::list, webhook::api::create))
         .routes(routes!(webhook::api::get, webhook::api::delete))
         .routes(routes!(webhook::api::rotate))
         .routes(routes!(webhook::api::test))
         .routes(routes!(webhook::api::redeliver))
+        .routes(routes!(inbox::api::list, inbox::api::create))
+        .routes(routes!(inbox::api::get, inbox::api::delete))
         .finish();
     web::openapi::answer_in_xml(&mut document);
     (handlers, document::complete(document, hold))

@@ -22,6 +22,8 @@ web::problem_kinds! {
         "The booking is paid for and confirmed.";
     PAYMENT_UNDER_WAY, CONFLICT, "payment-under-way", "Payment under way",
         "Another payment for this booking is not decided yet. Read the booking again in a moment.";
+    INBOX_GONE, GONE, "inbox-gone", "Inbox gone",
+        "The inbox has expired or was deleted. Nothing should be sent there any more. Create another one.";
     KEY_IN_USE, CONFLICT, "idempotency-key-in-use", "Idempotency-Key in use",
         "The first request with this Idempotency-Key is still being processed. Send the request again in a moment.";
     KEY_REUSED, UNPROCESSABLE_ENTITY, "idempotency-key-reused", "Idempotency-Key reused",

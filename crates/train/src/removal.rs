@@ -4,10 +4,10 @@ use db::{Error, WriteTx};
 use identity::{Accounts, ChangeError};
 use uuid::Uuid;
 
-use crate::{booking, idempotency, payment, traveller};
+use crate::{booking, idempotency, inbox, payment, traveller};
 
 /// Removes a user, in one transaction: the account with its sessions and grants, webhook subscriptions with their pending
-/// deliveries, holds and stored answers. Bookings and payments stay without an owner and without names.
+/// deliveries, inboxes, holds and stored answers. Bookings and payments stay without an owner and without names.
 pub(crate) async fn remove_user(accounts: &Accounts, name: &str) -> Result<(), ChangeError> {
     accounts.remove_with(name, |tx, account: Uuid| remove(tx, &account.to_string())).await
 }
@@ -21,5 +21,6 @@ pub(crate) fn remove(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
     payment::store::strip_names(tx, owner)?;
     booking::store::disown_all(tx, owner)?;
     idempotency::forget_all(tx, owner)?;
+    inbox::store::delete_all(tx, owner)?;
     webhooks::remove_owner(tx, owner)
 }

@@ -62,6 +62,8 @@ pub const SERVICE: Description = Description {
         "webhook_event",
         "webhook_delivery",
         "webhook_attempt",
+        "inbox",
+        "inbox_message",
     ],
     oauth: Some(Oauth { scopes: SCOPES, scheme: OAUTH, sign_up: true }),
     has_api_keys: false,

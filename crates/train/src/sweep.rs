@@ -1,11 +1,11 @@
-//! Background work: expired holds release their seats, payments are settled, webhooks are sent.
+//! Background work: expired holds release their seats, payments are settled, expired inboxes are deleted, webhooks are sent.
 
 use std::future::pending;
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    Train,
+    Train, inbox,
     payment::{self, settle::SettleError, store::Now},
     trip,
 };
@@ -57,6 +57,7 @@ impl Train {
     /// Does all the work that is due now, once. [`Train::run`] repeats this; tests call it after they set the clock.
     pub async fn do_due_work(&self) -> Result<(), SettleError> {
         self.sweep().await?;
+        self.delete_expired_inboxes().await?;
         self.settle_due().await
     }
 
@@ -77,6 +78,14 @@ impl Train {
                 self.db.write(move |tx| trip::store::expire(tx, trip, now)).await?;
             }
         }
+    }
+
+    async fn delete_expired_inboxes(&self) -> Result<(), db::Error> {
+        let now = self.clock.now();
+        while self.db.read(move |tx| inbox::store::has_expired(tx, now)).await? {
+            self.db.write(move |tx| inbox::store::delete_expired(tx, now)).await?;
+        }
+        Ok(())
     }
 
     async fn next_sweep(&self, began: Now) -> Now {

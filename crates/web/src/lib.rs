@@ -65,7 +65,7 @@ pub use clock::{Clock, ClockError, ClockState};
 pub use controls::{Compat, ControlState, Controls, LIFETIMES, SignInMode};
 pub use documentation::DocumentationSignIn;
 pub use gate::{DeliveryFault, DeliveryGate, Gate};
-pub use input::{Body, Both, Form, Path, Query, Upload, ValidationContext, WithBody};
+pub use input::{Body, Both, Form, Path, Query, RawBody, Upload, ValidationContext, WithBody};
 pub use installation::InstallationSecret;
 pub use issued_by::IssuedBy;
 pub use limits::{ConnectionLimits, RequestLimits};

@@ -12,7 +12,7 @@ use web::{
 use super::{Booking, BookingLinks, NEW_BOOKING, NewBooking, Status, store};
 use crate::{
     Train,
-    cache::{NOT_CACHED, cached},
+    cache::{NOT_CACHED, cached, dated},
     caller::{Caller, Read, Write},
     idempotency::{self, Answer, Key, Known, Rejection},
     page::{MOST, Page, PageAddress, USUAL},
@@ -63,7 +63,7 @@ pub(crate) async fn list(
     found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     let links = here.links(&train.address, paging, more);
     let data = found.into_iter().map(|booking| booking.linked(&train.address)).collect();
-    Ok(cached(format.reply(&Page { data, links }), NOT_CACHED))
+    Ok(dated(cached(format.reply(&Page { data, links }), NOT_CACHED), now))
 }
 
 /// Create a booking
@@ -124,7 +124,7 @@ pub(crate) async fn create(
             }
             let booking = booking.linked(&train.address);
             let location = format!("{}/bookings/{}", train.address, booking.id);
-            Ok(cached(format.created(Some(location), &booking), NOT_CACHED))
+            Ok(dated(cached(format.created(Some(location), &booking), NOT_CACHED), now))
         }
     }
 }
@@ -206,7 +206,7 @@ pub(crate) async fn get(
     let now = train.clock.now();
     let booking = train.db.read(move |tx| store::by_id(tx, &caller.subject, id, now)).await?;
     let booking = booking.ok_or_else(unknown)?;
-    Ok(cached(format.reply(&booking.linked(&train.address)), NOT_CACHED))
+    Ok(dated(cached(format.reply(&booking.linked(&train.address)), NOT_CACHED), now))
 }
 
 pub(crate) fn unknown() -> Problem {

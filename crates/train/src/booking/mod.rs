@@ -1,6 +1,7 @@
 //! Bookings: a hold on a seat until it is paid for or expires.
 
 pub(crate) mod api;
+pub(crate) mod qr;
 pub(crate) mod store;
 
 use jiff::Timestamp;

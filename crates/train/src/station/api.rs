@@ -17,6 +17,7 @@ use crate::{
     caller::{Caller, Read},
     country::country,
     page::{self, MOST, Page, PageAddress, USUAL},
+    trip::api::{StationAt, station},
 };
 
 /// Stations change only with the program.
@@ -34,6 +35,9 @@ pub(crate) struct StationQuery {
     /// The country, by ISO 3166-1, two letters.
     #[field(rule = country(), example = "DE")]
     country: Option<String>,
+    /// Only stations to which a direct train goes from this station.
+    #[field(rule = station(), example = "efdbb9d1-02c2-4bc3-afb7-6788d8782b1e")]
+    direct_from: Option<StationAt>,
     /// Which page, from 1.
     #[field(rule = page(), default = 1)]
     page: i64,
@@ -82,7 +86,11 @@ pub(crate) async fn list(
 ) -> Result<Response> {
     let paging = Paging::new(query.page, query.limit);
     let filter = Filter { search: query.search, country: query.country, near: query.coordinates };
-    let (found, more) = page::cut(filter.of(&train.timetable.stations), paging);
+    let mut found = filter.of(&train.timetable.stations);
+    if let Some(origin) = query.direct_from {
+        found.retain(|station| train.timetable.is_direct(origin, station.id));
+    }
+    let (found, more) = page::cut(found, paging);
     let links = here.links(&train.address, paging, more);
     let data: Vec<_> = found.into_iter().map(super::Station::answer).collect();
     Ok(cached(format.reply(&Page { data, links }), CACHED))

@@ -103,6 +103,12 @@ impl Timetable {
         services.iter().filter_map(move |at| self.run(&self.services[*at], date))
     }
 
+    /// Whether a train goes from one station to another, on some day.
+    pub(crate) fn is_direct(&self, origin: usize, destination: Uuid) -> bool {
+        let destination = self.station_at(destination);
+        destination.is_some_and(|destination| self.by_pair.contains_key(&(origin, destination)))
+    }
+
     /// The trip of an id, if a train of the timetable runs then.
     pub(crate) fn trip(&self, id: Uuid) -> Option<Run<'_>> {
         let (key, date) = trip_id::parts(id)?;

@@ -58,10 +58,10 @@ pub(crate) struct TripQuery {
 }
 
 /// The index of a station in the timetable.
-type StationAt = usize;
+pub(crate) type StationAt = usize;
 
 /// A station by its id.
-fn station() -> impl Rule<Value = StationAt> {
+pub(crate) fn station() -> impl Rule<Value = StationAt> {
     uuid().then(|field, id| {
         let station = field.context::<Train>()?.timetable.station_at(id);
         station.map_or_else(|| field.fail("must be the id of a station; see /stations"), Some)

@@ -28,6 +28,7 @@ mod fields;
 mod form;
 mod path;
 mod query;
+mod raw;
 mod read;
 mod repeats;
 mod rule;
@@ -45,6 +46,7 @@ pub use fields::Fields;
 pub use form::{Pairs, decode as form_decode, pairs as form_pairs};
 pub use path::{Param, Path};
 pub use query::Query;
+pub use raw::RawBody;
 pub(crate) use unknown::{UnknownParameters, unknown_parameters};
 pub use upload::Upload;
 
