@@ -23,8 +23,6 @@ let ticking;
 let pending = false;
 let ticket;
 
-await load();
-
 async function load() {
   if (!/^[0-9a-f-]{36}$/i.test(id)) return missing("This address names no booking.");
   const answer = await read(true);
@@ -231,3 +229,5 @@ function cancelButton(text) {
       h("div", { class: "row" }, sure, h("button", { type: "button", onclick: () => box.close() }, "Keep it")));
   } }, text);
 }
+
+await load();

@@ -8,6 +8,9 @@ import { expect, receiver, resume } from "./inbox.js";
 const root = $("#subscriptions");
 const form = $("#subscribe");
 
+/** Why a subscription is disabled. */
+const WHY = { gone: "It answered that nothing should be sent there any more.", failing: "All attempts of five days failed." };
+
 receiver($("#receive"), list);
 await list();
 resume();
@@ -44,8 +47,6 @@ async function list() {
   const found = answer.data.data;
   show(root, found.length ? h("ul", { class: "list cards" }, found.map(item)) : h("p", { class: "empty" }, "No address is subscribed yet."));
 }
-
-const WHY = { gone: "It answered that nothing should be sent there any more.", failing: "All attempts of five days failed." };
 
 function item(webhook) {
   const deliveries = h("div", { class: "deliveries" });
