@@ -30,7 +30,7 @@ fn is_unacceptable(answer: &Answer, accept: &str) {
 }
 
 /// The operations whose successful answer has no body, for any Accept header.
-const SILENT: [&str; 3] = ["delete-booking", "delete-webhook", "test-webhook"];
+const SILENT: [&str; 4] = ["delete-booking", "delete-webhook", "test-webhook", "delete-inbox"];
 
 testkit::on_both_engines! {
     async fn unknown_parameter_is_rejected_by_every_operation(open: Open) {
@@ -58,6 +58,8 @@ testkit::on_both_engines! {
                 let call = open.ada.call(operation.method.clone(), &operation.path).header("accept", accept);
                 let answer = call.json(&booking(TRIP)).send().await;
                 match SILENT.contains(&operation.id.as_str()) {
+                    // Other formats: see the tests of tickets.
+                    _ if operation.id == "get-booking-qr" => {}
                     true => assert_eq!(answer.status, 404, "{}", operation.id),
                     false => is_unacceptable(&answer, accept),
                 }

@@ -26,7 +26,7 @@ pub(crate) fn operations() -> Vec<Operation> {
     let mut operations = Vec::new();
     for (path, item) in document()["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
-            let path = ["{stationId}", "{tripId}", "{bookingId}", "{webhookId}"]
+            let path = ["{stationId}", "{tripId}", "{bookingId}", "{webhookId}", "{inboxId}"]
                 .iter()
                 .fold(path.clone(), |path, name| path.replace(name, NOTHING));
             operations.push(Operation {

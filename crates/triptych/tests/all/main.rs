@@ -28,6 +28,7 @@ mod testing_guide;
 mod today;
 mod tools;
 mod train_crash;
+mod train_pages;
 mod user;
 mod webhook_crash;
 mod webhook_listen;
