@@ -15,6 +15,7 @@ mod inventory;
 mod order;
 mod pages;
 mod pet;
+mod picture;
 mod service;
 mod user;
 
@@ -151,7 +152,7 @@ impl Petstore {
             validation: Some(ValidationContext::new(()).reading_texts_if(reads_texts)),
             xml: true,
             key_headers: caller::KEY_HEADERS,
-            extra_routes: self.sign_in.router.clone(),
+            extra_routes: self.sign_in.router.clone().merge(picture::routes()),
             exposed: &["x-rate-limit", "x-expires-after"],
             pages: Some(Pages {
                 list: pages::PAGES,

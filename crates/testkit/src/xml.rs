@@ -22,6 +22,31 @@ pub fn by_schema(document: &Value, schema: &Value, text: &str) -> Value {
     read(document, schema, &root)
 }
 
+/// Panics if a text is not one element of XML.
+#[track_caller]
+pub fn is_well_formed(text: &str) {
+    let mut reader = Reader::from_str(text);
+    let (mut depth, mut roots) = (0_usize, 0);
+    loop {
+        // An end without its start is an error of the reader.
+        match reader.read_event().unwrap_or_else(|error| panic!("{error} in {text}")) {
+            Event::Start(tag) => {
+                roots += usize::from(depth == 0);
+                depth += 1;
+                tag.attributes().for_each(|attribute| drop(attribute.unwrap()));
+            }
+            Event::Empty(tag) => {
+                roots += usize::from(depth == 0);
+                tag.attributes().for_each(|attribute| drop(attribute.unwrap()));
+            }
+            Event::End(_) => depth -= 1,
+            Event::Eof => break,
+            _ => {}
+        }
+    }
+    assert_eq!((depth, roots), (0, 1), "{text}");
+}
+
 fn read(document: &Value, schema: &Value, element: &Element) -> Value {
     let schema = resolve(document, schema);
     match schema["type"].as_str() {
