@@ -54,7 +54,16 @@ async function send(method, address, headers, body) {
     answer.ok = false;
   }
   if (type.startsWith("application/problem+json")) answer.problem = answer.data;
+  if (type.startsWith("application/problem+xml")) answer.problem = problemOf(answer.text);
   return answer;
+}
+
+/** A problem in XML, as it is in JSON. */
+function problemOf(text) {
+  const root = new DOMParser().parseFromString(text, "application/xml").documentElement;
+  const members = (element) => Object.fromEntries([...element.children].map((child) => [child.localName, child.textContent]));
+  const errors = [...root.children].find((child) => child.localName === "errors");
+  return { ...members(root), errors: errors && [...errors.children].map(members) };
 }
 
 const isText = (type) => type === "" || /^text\/|json|xml|x-www-form-urlencoded/.test(type);
