@@ -55,7 +55,7 @@ function logInCard() {
     field("in", "username", "Username", { autocomplete: "username" }),
     field("in", "password", "Password", { type: "password", autocomplete: "current-password" }));
   return h("section", { class: "card stack", "aria-labelledby": "in-heading" }, h("h2", { id: "in-heading" }, "Log in"),
-    page.demo === undefined ? null : h("p", { class: "note" }, "This is a demo: the user user1 has the password password."), element);
+    page.demo === undefined ? null : h("p", { class: "note" }, "This is a demo: the user ", h("code", {}, "demo"), " has the password ", h("code", {}, "demo"), "."), element);
 }
 
 function signUpCard() {

@@ -105,6 +105,8 @@ function add() {
     const { status, tags } = filters();
     const fits = (!status || pet.status === status) && (!tags.length || tagNames(pet).some((tag) => tags.includes(tag)));
     toast(fits ? `${pet.name} is in the store.` : `${pet.name} is in the store, but the filters hide it.`);
+    tagNames(pet).forEach((tag) => known.set(tag, (known.get(tag) ?? 0) + 1));
+    drawTags(filters());
     if (!fits) return;
     if (!pets.length) show(list);
     pets.unshift(pet);

@@ -54,7 +54,8 @@ async fn every_drawing_is_well_formed_and_small() {
 #[tokio::test]
 async fn picture_has_no_text_of_its_address() {
     let open = Open::start(Engine::Sqlite).await;
-    let path = "/app/picture.svg?id=-9223372036854775808&name=%3Cscript%3Eplanted&category=%22%27%26planted%00";
+    let path =
+        "/app/picture.svg?id=-9223372036854775808&name=%3Cscript%3Eplanted&category=%22%27%26planted%00";
     let text = open.anyone.get(path).send().await.has_status(200).text();
     testkit::xml::is_well_formed(&text);
     assert!(!text.contains("planted") && !text.contains("script"), "{text}");
@@ -66,7 +67,13 @@ async fn picture_has_no_text_of_its_address() {
 async fn invalid_address_of_a_picture_is_rejected() {
     let open = Open::start(Engine::Sqlite).await;
     let long = "x".repeat(201);
-    for query in ["id=seven", "id=9223372036854775808", "id=1&id=2", &format!("name={long}"), &format!("category={long}")] {
+    for query in [
+        "id=seven",
+        "id=9223372036854775808",
+        "id=1&id=2",
+        &format!("name={long}"),
+        &format!("category={long}"),
+    ] {
         open.anyone.get(&format!("/app/picture.svg?{query}")).send().await.is_problem(400, "invalid-request");
     }
 }

@@ -20,12 +20,28 @@ pub(super) fn draw(dice: &mut Dice) -> String {
     };
     let markings = match dice.pick([0, 1, 2]) {
         0 => oval(light, (100.0, 176.0), (40.0, 52.0)),
-        1 => format!("{}{}", both(&oval(light, (74.0, 96.0), (30.0, 30.0))), oval(light, (100.0, 184.0), (34.0, 44.0))),
-        _ => format!("{}{}", path(coat.darker(26), "M30 36H170V84Q135 60 100 88Q65 60 30 84Z"), line(light, 5.0, "M86 158q6 7 12 0M104 158q6 7 12 0M78 174q6 7 12 0M94 174q6 7 12 0M112 174q6 7 12 0")),
+        1 => format!(
+            "{}{}",
+            both(&oval(light, (74.0, 96.0), (30.0, 30.0))),
+            oval(light, (100.0, 184.0), (34.0, 44.0))
+        ),
+        _ => format!(
+            "{}{}",
+            path(coat.darker(26), "M30 36H170V84Q135 60 100 88Q65 60 30 84Z"),
+            line(
+                light,
+                5.0,
+                "M86 158q6 7 12 0M104 158q6 7 12 0M78 174q6 7 12 0M94 174q6 7 12 0M112 174q6 7 12 0"
+            )
+        ),
     };
     let wing = path(coat.darker(24), "M42 112C26 130 24 168 36 196C52 184 58 150 54 118Z");
     let eyes = match dice.pick([0, 0, 1]) {
-        0 => format!("{}{}", both(&dot(Colour(0xff_ffff), (74.0, 96.0), 15.0)), face::button_eyes(75.0, 96.0, 9.5, None)),
+        0 => format!(
+            "{}{}",
+            both(&dot(Colour(0xff_ffff), (74.0, 96.0), 15.0)),
+            face::button_eyes(75.0, 96.0, 9.5, None)
+        ),
         _ => face::happy_eyes(74.0, 96.0, 11.0),
     };
     format!(

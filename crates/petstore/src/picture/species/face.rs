@@ -20,13 +20,24 @@ pub(super) fn body(coat: Colour, chest: Colour) -> String {
 pub(super) fn button_eyes(x: f32, y: f32, size: f32, around: Option<Colour>) -> String {
     let iris = around.map_or_else(String::new, |colour| dot(colour, (x, y), size + 1.5));
     let eye = format!("{iris}{}", dot(INK, (x, y), if around.is_some() { size * 0.68 } else { size }));
-    let light = |x: f32| format!("{}{}", dot(WHITE, (x - size * 0.3, y - size * 0.35), size * 0.34), dot(WHITE, (x + size * 0.3, y + size * 0.35), size * 0.15));
+    let light = |x: f32| {
+        format!(
+            "{}{}",
+            dot(WHITE, (x - size * 0.3, y - size * 0.35), size * 0.34),
+            dot(WHITE, (x + size * 0.3, y + size * 0.35), size * 0.15)
+        )
+    };
     format!("{}{}{}", both(&eye), light(x), light(200.0 - x))
 }
 
 /// Eyes with a slit.
 pub(super) fn slit_eyes(x: f32, y: f32, iris: Colour) -> String {
-    let eye = format!("{}{}{}", oval(INK, (x, y), (12.0, 11.0)), oval(iris, (x, y), (10.0, 9.6)), oval(INK, (x, y), (4.2, 8.6)));
+    let eye = format!(
+        "{}{}{}",
+        oval(INK, (x, y), (12.0, 11.0)),
+        oval(iris, (x, y), (10.0, 9.6)),
+        oval(INK, (x, y), (4.2, 8.6))
+    );
     let light = |x: f32| dot(WHITE, (x - 3.0, y - 4.0), 2.8);
     format!("{}{}{}", both(&eye), light(x), light(200.0 - x))
 }
@@ -42,7 +53,17 @@ pub(super) fn cheeks(x: f32, y: f32) -> String {
 
 pub(super) fn smile(y: f32, width: f32) -> String {
     let (low, half) = (y + 5.0, width / 2.0);
-    line(INK, 2.6, &format!("M{} {y}Q{} {low} 100 {y}Q{} {low} {} {y}M100 {y}v-5", 100.0 - width, 100.0 - half, 100.0 + half, 100.0 + width))
+    line(
+        INK,
+        2.6,
+        &format!(
+            "M{} {y}Q{} {low} 100 {y}Q{} {low} {} {y}M100 {y}v-5",
+            100.0 - width,
+            100.0 - half,
+            100.0 + half,
+            100.0 + width
+        ),
+    )
 }
 
 pub(super) fn whiskers(colour: Colour, y: f32) -> String {

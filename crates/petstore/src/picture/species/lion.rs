@@ -17,19 +17,48 @@ pub(super) fn draw(dice: &mut Dice) -> String {
     let centre = (100.0, 106.0);
     let (mane, has_mane) = match dice.pick([0, 1, 2, 3]) {
         // Curls.
-        0 => (format!("{}{}{}", ring(deep, centre, 66.0, 15, 32.0), dot(deep, centre, 66.0), ring(mane, centre, 56.0, 13, 30.0)), true),
+        0 => (
+            format!(
+                "{}{}{}",
+                ring(deep, centre, 66.0, 15, 32.0),
+                dot(deep, centre, 66.0),
+                ring(mane, centre, 56.0, 13, 30.0)
+            ),
+            true,
+        ),
         // Points.
         1 => (format!("{}{}", star(deep, 86.0, 70.0, 18), star(mane, 72.0, 58.0, 16)), true),
         // Long and smooth, with a parting.
-        2 => (format!("{}{}", path(deep, "M100 22C160 14 190 66 182 118C178 160 160 190 100 200C40 190 22 160 18 118C10 66 40 14 100 22Z"), path(mane, "M100 38C150 24 172 70 166 116C160 154 140 176 100 184C60 176 40 154 34 116C28 70 50 24 100 38Z")), true),
+        2 => (
+            format!(
+                "{}{}",
+                path(
+                    deep,
+                    "M100 22C160 14 190 66 182 118C178 160 160 190 100 200C40 190 22 160 18 118C10 66 40 14 100 22Z"
+                ),
+                path(
+                    mane,
+                    "M100 38C150 24 172 70 166 116C160 154 140 176 100 184C60 176 40 154 34 116C28 70 50 24 100 38Z"
+                )
+            ),
+            true,
+        ),
         // A lioness.
         _ => (String::new(), false),
     };
-    let ear = format!("{}{}", dot(coat.darker(10), (56.0, 68.0), 18.0), dot(coat.mixed(mane_inside(coat), 60), (57.0, 69.0), 10.0));
+    let ear = format!(
+        "{}{}",
+        dot(coat.darker(10), (56.0, 68.0), 18.0),
+        dot(coat.mixed(mane_inside(coat), 60), (57.0, 69.0), 10.0)
+    );
     let markings = match dice.pick([0, 1, 2]) {
         0 => String::new(),
         1 => line(coat.darker(30), 4.4, "M100 60V76M88 63Q89 71 92 76M112 63Q111 71 108 76"),
-        _ => line(coat.darker(30), 3.6, "M62 128h0M70 136h0M60 138h0M138 128h0M130 136h0M140 138h0M90 70h0M110 70h0M100 64h0M100 76h0"),
+        _ => line(
+            coat.darker(30),
+            3.6,
+            "M62 128h0M70 136h0M60 138h0M138 128h0M130 136h0M140 138h0M90 70h0M110 70h0M100 64h0M100 76h0",
+        ),
     };
     let eyes = match dice.pick([0, 0, 1]) {
         0 => face::button_eyes(76.0, 104.0, 8.6, Some(Colour(dice.pick(EYES)))),
@@ -37,7 +66,11 @@ pub(super) fn draw(dice: &mut Dice) -> String {
     };
     let neck = if has_mane { String::new() } else { scene::neckwear(dice) };
     let crown = match dice.pick([0, 0, 1]) {
-        1 => format!("{}{}", path(GOLD, "M72 70L66 36L86 50L100 26L114 50L134 36L128 70Q100 60 72 70Z"), line(Colour(0xd9_3f4c), 6.0, "M86 60h0M100 58h0M114 60h0")),
+        1 => format!(
+            "{}{}",
+            path(GOLD, "M72 70L66 36L86 50L100 26L114 50L134 36L128 70Q100 60 72 70Z"),
+            line(Colour(0xd9_3f4c), 6.0, "M86 60h0M100 58h0M114 60h0")
+        ),
         _ => scene::headwear(dice, (138.0, 62.0)),
     };
     format!(

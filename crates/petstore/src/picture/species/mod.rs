@@ -30,7 +30,9 @@ impl Species {
             () if has(&["dog", "pup", "hound", "terrier", "poodle", "wolf", "fox"]) => Species::Dog,
             () if has(&["cat", "kitten", "kitty", "tiger"]) => Species::Cat,
             () if has(&["rabbit", "bunny", "bunnies", "hare"]) => Species::Rabbit,
-            () if has(&["bird", "parrot", "budgie", "canary", "finch", "chick", "duck", "owl"]) => Species::Bird,
+            () if has(&["bird", "parrot", "budgie", "canary", "finch", "chick", "duck", "owl"]) => {
+                Species::Bird
+            }
             () => Species::Other,
         }
     }

@@ -25,19 +25,39 @@ pub(super) fn draw(dice: &mut Dice) -> String {
     };
     let markings = match dice.pick([0, 1, 2]) {
         0 => oval(light, (100.0, 168.0), (44.0, 40.0)),
-        1 => line(dark, 7.0, "M46 84h0M58 68h0M154 84h0M142 68h0M40 108h0M160 108h0M100 58h0M78 60h0M122 60h0"),
+        1 => {
+            line(dark, 7.0, "M46 84h0M58 68h0M154 84h0M142 68h0M40 108h0M160 108h0M100 58h0M78 60h0M122 60h0")
+        }
         _ => line(dark, 8.0, "M30 150Q100 172 170 150M34 172Q100 194 166 172"),
     };
     let iris = Colour(dice.pick(EYES));
     let eyes = match dice.pick([0, 0, 1, 2]) {
-        0 => format!("{}{}", both(&dot(Colour(0xff_ffff), (74.0, 108.0), 19.0)), face::button_eyes(76.0, 108.0, 11.0, Some(iris))),
-        1 => format!("{}{}{}{}", dot(Colour(0xff_ffff), (100.0, 104.0), 27.0), dot(iris, (100.0, 104.0), 17.0), dot(INK, (100.0, 104.0), 10.5), dot(Colour(0xff_ffff), (95.0, 98.0), 4.5)),
+        0 => format!(
+            "{}{}",
+            both(&dot(Colour(0xff_ffff), (74.0, 108.0), 19.0)),
+            face::button_eyes(76.0, 108.0, 11.0, Some(iris))
+        ),
+        1 => format!(
+            "{}{}{}{}",
+            dot(Colour(0xff_ffff), (100.0, 104.0), 27.0),
+            dot(iris, (100.0, 104.0), 17.0),
+            dot(INK, (100.0, 104.0), 10.5),
+            dot(Colour(0xff_ffff), (95.0, 98.0), 4.5)
+        ),
         _ => face::happy_eyes(74.0, 108.0, 12.0),
     };
     let mouth = match dice.pick([0, 1, 2]) {
         0 => line(INK, 3.0, "M84 142Q100 156 116 142"),
-        1 => format!("{}{}", path(INK, "M80 140Q100 146 120 140Q118 164 100 164T80 140Z"), path(Colour(0xff_ffff), "M90 143L97 144L93 151ZM103 144L110 143L107 151Z")),
-        _ => format!("{}{}", line(INK, 3.0, "M82 142Q100 152 118 142"), path(Colour(0xff_ffff), "M92 146H99V153H92ZM101 146H108V153H101Z")),
+        1 => format!(
+            "{}{}",
+            path(INK, "M80 140Q100 146 120 140Q118 164 100 164T80 140Z"),
+            path(Colour(0xff_ffff), "M90 143L97 144L93 151ZM103 144L110 143L107 151Z")
+        ),
+        _ => format!(
+            "{}{}",
+            line(INK, 3.0, "M82 142Q100 152 118 142"),
+            path(Colour(0xff_ffff), "M92 146H99V153H92ZM101 146H108V153H101Z")
+        ),
     };
     format!(
         "{}{top}{}{}{}{eyes}{}{mouth}{}",

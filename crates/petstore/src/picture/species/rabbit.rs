@@ -14,7 +14,8 @@ const HANGING: &str = "M76 84C46 78 26 104 30 146C32 164 50 166 57 150C64 128 62
 
 pub(super) fn draw(dice: &mut Dice) -> String {
     let coat = Colour(dice.pick(COATS));
-    let (light, mark) = (coat.lighter(70), if coat.0 == 0xf7_f0e8 { Colour(0x6d_6470) } else { coat.darker(36) });
+    let (light, mark) =
+        (coat.lighter(70), if coat.0 == 0xf7_f0e8 { Colour(0x6d_6470) } else { coat.darker(36) });
     let inner = coat.mixed(PINK.0, 52);
     let ear = if dice.pick([true, false, false]) { mark } else { coat.darker(7) };
     let up = format!("{}{}", path(ear, UP), path(inner, UP_INSIDE));
@@ -29,7 +30,9 @@ pub(super) fn draw(dice: &mut Dice) -> String {
         0 => String::new(),
         1 => path(light, "M100 70C108 84 110 100 124 124C136 160 64 160 76 124C90 100 92 84 100 70Z"),
         2 => oval(mark, (124.0, 112.0), (22.0, 25.0)),
-        _ => format!("{}{}", oval(mark, (56.0, 108.0), (26.0, 40.0)), oval(mark, (144.0, 108.0), (26.0, 40.0))),
+        _ => {
+            format!("{}{}", oval(mark, (56.0, 108.0), (26.0, 40.0)), oval(mark, (144.0, 108.0), (26.0, 40.0)))
+        }
     };
     let eyes = match dice.pick([0, 0, 1]) {
         0 => face::button_eyes(75.0, 116.0, 9.4, None),
