@@ -1,6 +1,6 @@
 // What the pages of the store share: pets and their pictures, the format of calls, what to show instead of data.
 
-import { h, page, refuse } from "./ui.js";
+import { explain, h, page } from "./ui.js";
 import { call } from "./api.js";
 import { known, signIn } from "./visitor.js";
 import { fromXml, toXml } from "./xml.js";
@@ -63,7 +63,6 @@ export function instead(answer, nothing) {
     return h("div", { class: "empty stack" }, h("p", {}, "Sign in to see the pets of this store."),
       h("div", {}, h("button", { type: "button", class: "primary", onclick: () => signIn() }, "Sign in")));
   }
-  refuse(answer);
-  return h("div", { class: "empty stack" }, h("p", {}, answer.status === 404 ? nothing : "The store did not answer as expected. The wire shows the call."),
+  return h("div", { class: "empty stack", role: "alert" }, h("p", {}, answer.status === 404 ? nothing : explain(answer)),
     h("div", {}, h("button", { type: "button", onclick: () => location.reload() }, "Try again")));
 }

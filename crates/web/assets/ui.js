@@ -61,7 +61,9 @@ export function explain(answer) {
   const problem = answer.problem;
   if (!problem) return `The service answered ${answer.status}.`;
   const errors = (problem.errors ?? []).map((error) => `${error.pointer ?? ""} ${error.detail}`.trim());
-  return [problem.detail ?? problem.title, ...errors].join(" ");
+  const detail = problem.detail ?? problem.title;
+  // The detail of a problem with one error repeats it.
+  return [detail, ...errors.filter((error) => !detail.includes(error))].join(" ");
 }
 
 /** Shows a refused call: each error at its field, the rest as a message. */
