@@ -18,7 +18,9 @@ struct Visit {
 impl Visit {
     async fn start() -> Self {
         let open = Open::on(Store::new(Engine::Sqlite), with_demo()).await;
-        Visit { browser: Browser::start().await, open }
+        let browser = Browser::start().await;
+        browser.resize(1440, 900).await;
+        Visit { browser, open }
     }
 
     async fn go(&self, path: &str) {
@@ -110,7 +112,7 @@ async fn visitor_adds_a_pet_with_a_photo_and_orders_it() {
         visit.is_in_order(2).await;
 
         visit.go("/app/orders").await;
-        browser.run(&format!("document.querySelector('#order-{id} .danger').click()")).await;
+        browser.click(&format!("#order-{id} .danger")).await;
         browser.click("dialog .danger").await;
         browser.shows("p", "You have not ordered anything yet.").await;
         visit.open.order(id).await.is_problem(404, "not-found");
