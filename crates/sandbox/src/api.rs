@@ -19,12 +19,12 @@ use web::{
 
 use crate::{
     Sandboxes, ServiceSetup,
+    journal::Activity,
     name::{self, Name},
     problem::{KINDS, NAME_TAKEN},
     registry::CreateError,
     service_app::{Api, service_app},
     store::{self, Sandbox},
-    token,
 };
 
 /// Where the operations are.
@@ -116,9 +116,9 @@ impl FromRequestParts<Sandboxes> for Operator {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, sandboxes: &Sandboxes) -> Result<Self> {
-        match token::sent(&parts.headers) {
-            Some(hash) if hash == sandboxes.0.operator_hash => Ok(Operator),
-            _ => Err(unauthorized("This operation needs the operator's token, as a bearer token.")),
+        match sandboxes.is_operator(&parts.headers) {
+            true => Ok(Operator),
+            false => Err(unauthorized("This operation needs the operator's token, as a bearer token.")),
         }
     }
 }
@@ -195,6 +195,8 @@ pub(crate) struct SandboxInfo {
     used_at: Timestamp,
     /// When the sandbox is deleted if it is not used. The root services are not deleted.
     expires_at: Option<Timestamp>,
+    /// Absent if this process did not get a call of the sandbox.
+    activity: Option<Activity>,
     #[field(items = 0..=10)]
     services: Vec<SandboxService>,
 }
@@ -228,6 +230,7 @@ impl Sandboxes {
             created_at: row.created_at,
             used_at: row.used_at,
             expires_at: (!name.is_root()).then(|| self.expires_at(row)),
+            activity: self.0.journals.activity(&name),
             services: self.services_of(&name),
         }
     }

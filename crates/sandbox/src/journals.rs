@@ -8,7 +8,7 @@ use std::{
 use jiff::Timestamp;
 
 use crate::{
-    journal::{Journal, JournalMemory},
+    journal::{Activity, Journal, JournalMemory},
     name::Name,
 };
 
@@ -43,6 +43,12 @@ impl Journals {
             old.journal.close();
         }
         journal
+    }
+
+    /// What the journal of a sandbox says in short; none if this process has no journal of it.
+    pub(crate) fn activity(&self, name: &Name) -> Option<Activity> {
+        let journal = self.all().get(name).map(|kept| kept.journal.clone());
+        journal.map(|journal| journal.activity())
     }
 
     /// Drops the journal of a sandbox that was deleted.

@@ -33,6 +33,7 @@ use std::{
 use busy::Busy;
 use db::{Databases, Db, Migrations};
 use futures_util::future::BoxFuture;
+use http::HeaderMap;
 use identity::Hashing;
 use jiff::SignedDuration;
 use journals::Journals;
@@ -175,6 +176,11 @@ impl Sandboxes {
             Some(at) => front::app(self, at, root),
             None => root,
         }
+    }
+
+    /// Whether a request has the operator's token, as a bearer token.
+    pub fn is_operator(&self, headers: &HeaderMap) -> bool {
+        token::sent(headers).is_some_and(|hash| hash == self.0.operator_hash)
     }
 
     /// Which of the services has this name.

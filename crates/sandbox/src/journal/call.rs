@@ -41,6 +41,26 @@ pub struct CallSummary {
     pub aborted: bool,
 }
 
+/// What a sandbox was used for, as far as the journal of the process that answers knows.
+#[derive(Debug, Clone, PartialEq, Resource)]
+#[resource(name = "SandboxActivity")]
+pub struct Activity {
+    /// How many calls it got since the journal was cleared.
+    #[field(example = 17)]
+    pub calls: i64,
+    /// How many of them got an error, or no complete answer.
+    #[field(example = 2)]
+    pub errors: i64,
+    pub last_call: Option<CallSummary>,
+}
+
+impl Activity {
+    pub(super) fn new((calls, errors): (u64, u64), last: Option<&Entry>) -> Self {
+        let number = |count| i64::try_from(count).unwrap_or(i64::MAX);
+        Activity { calls: number(calls), errors: number(errors), last_call: last.map(Entry::summary) }
+    }
+}
+
 /// A call with its headers and bodies. Secrets are redacted.
 #[derive(Debug, Clone, PartialEq, Resource)]
 pub struct JournalCall {

@@ -3,7 +3,7 @@
 //! - [`Recorder`]: the observer of an instance, which records its calls. [`NewCall`] is a call, and [`Entry`] what is kept of it.
 //! - [`Filter`]: which entries are listed or followed; [`JournalQuery`] is how a client states it.
 //! - [`Follower`]: new entries as they are recorded, for Server-Sent Events.
-//! - [`CallSummary`], [`JournalCall`]: entries as JSON; [`har`] and [`curl`] export them.
+//! - [`CallSummary`], [`JournalCall`]: entries as JSON; [`Activity`] is a journal in short; [`har`] and [`curl`] export them.
 //!
 //! A journal is bounded by entries and by bytes, and all journals of a process together by [`JournalMemory`]; the oldest entries
 //! are dropped first.
@@ -28,7 +28,9 @@ use tokio::sync::watch;
 use packed::{pack, unpack};
 use ring::Ring;
 
-pub use call::{CallSummary, Caller, Header, JournalCall, RecordedBody, RecordedDelivery, RecordedMessage};
+pub use call::{
+    Activity, CallSummary, Caller, Header, JournalCall, RecordedBody, RecordedDelivery, RecordedMessage,
+};
 pub use curl::curl;
 pub use entry::{Entry, Message, NewCall};
 pub use filter::{Filter, JournalQuery, StatusFilter};
@@ -62,7 +64,8 @@ impl Journal {
     /// does not wait.
     pub fn record(&self, call: &NewCall<'_>) -> u64 {
         let packed = pack(call);
-        let number = self.ring().push(&packed);
+        let is_error = call.aborted || call.status.is_none_or(|status| status.as_u16() >= 400);
+        let number = self.ring().push(&packed, is_error);
         // A follower that comes after this check finds the entry in the ring.
         if self.last.receiver_count() > 0 {
             self.last.send_if_modified(|last| {
@@ -88,6 +91,16 @@ impl Journal {
                 return found;
             }
         }
+    }
+
+    /// What the journal says in short.
+    pub fn activity(&self) -> Activity {
+        let (counts, last) = {
+            let ring = self.ring();
+            (ring.counts(), ring.get(ring.last()).map(|packed| (ring.last(), packed)))
+        };
+        let last = last.and_then(|(number, packed)| unpack(number, &packed));
+        Activity::new(counts, last.as_ref())
     }
 
     pub fn get(&self, number: u64) -> Option<Entry> {

@@ -22,6 +22,10 @@ pub(super) struct Ring {
     slots: VecDeque<Slot>,
     /// The number of the last entry that was added.
     last: u64,
+    /// The number of the last entry when the ring was cleared.
+    cleared: u64,
+    /// How many entries since then were errors.
+    errors: u64,
     /// The memory of all chunks.
     bytes: usize,
     closed: bool,
@@ -58,6 +62,8 @@ impl Ring {
             dropped_chunks: 0,
             slots: VecDeque::new(),
             last: 0,
+            cleared: 0,
+            errors: 0,
             bytes: 0,
             closed: false,
             memory,
@@ -68,9 +74,15 @@ impl Ring {
         self.last
     }
 
+    /// How many entries were added since the ring was cleared, also those that were dropped, and how many of them were errors.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.last - self.cleared, self.errors)
+    }
+
     /// Adds an entry, and returns its number.
-    pub(super) fn push(&mut self, packed: &[u8]) -> u64 {
+    pub(super) fn push(&mut self, packed: &[u8], is_error: bool) -> u64 {
         self.last += 1;
+        self.errors += u64::from(is_error);
         if self.closed {
             return self.last;
         }
@@ -145,6 +157,8 @@ impl Ring {
     }
 
     pub(super) fn clear(&mut self) -> Dropped {
+        self.cleared = self.last;
+        self.errors = 0;
         self.memory.release(self.bytes);
         self.bytes = 0;
         self.slots.clear();
