@@ -66,7 +66,7 @@ function draw(newest) {
   show($("#wire-last"), last ? `${last.answer.status || "failed"} ${last.request.method} ${last.request.address}` : "no calls yet");
 }
 
-const grade = (status) => (status === 0 || status >= 500 ? "bad" : status >= 400 ? "warn" : "");
+export const grade = (status) => (status === 0 || status >= 500 ? "bad" : status >= 400 ? "warn" : "");
 
 function element(call, open) {
   const { request, answer } = call;
@@ -121,7 +121,7 @@ function common(headers) {
   return h("details", { class: "more" }, h("summary", {}, `${found.length} more headers`), h("span", { class: "head" }, lines(found, false)));
 }
 
-const header = (headers, name) => headers.find(([key]) => key === name)?.[1] ?? "";
+export const header = (headers, name) => headers.find(([key]) => key === name)?.[1] ?? "";
 
 function lines(headers, secret) {
   return headers.map(([name, value]) => [h("b", {}, name), `: ${secret && name === "authorization" ? shortened(value) : value}\n`]);
@@ -133,7 +133,7 @@ function shortened(value) {
   return secret.length > 24 ? `${scheme} ${secret.slice(0, 10)}…${secret.slice(-6)}` : value;
 }
 
-function bodyOf(body, type = "") {
+export function bodyOf(body, type = "") {
   if (!body) return null;
   if (typeof body === "object") return `\n${body.type || "file"} ${body.file}, ${size(body.size)}`;
   if (/json/.test(type)) {
@@ -172,12 +172,12 @@ function indented(xml) {
   }).join("\n");
 }
 
-function size(bytes) {
+export function size(bytes) {
   if (bytes < 1024) return `${bytes} bytes`;
   return bytes < 1024 * 1024 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 }
 
-const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
+export const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** The same call as a command. */
 function curl({ method, address, headers, body }) {
@@ -188,19 +188,23 @@ function curl({ method, address, headers, body }) {
   return parts.join(" \\\n  ");
 }
 
-async function copyText(text, button) {
+/** Copies a text; the button says so for a moment. */
+export async function copyText(text, button) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
     // Without https a browser has no clipboard for scripts.
     const field = h("textarea", { class: "visually-hidden" }, text);
-    document.body.append(field);
+    // Beside the button: behind an open dialog nothing can be selected.
+    button.after(field);
     field.select();
     document.execCommand("copy");
     field.remove();
   }
+  const label = button.textContent;
+  if (label === "Copied") return;
   show(button, "Copied");
-  setTimeout(() => show(button, "Copy as curl"), 1500);
+  setTimeout(() => show(button, label), 1500);
 }
 
 function open(shown) {

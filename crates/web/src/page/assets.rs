@@ -53,12 +53,12 @@ impl Assets {
     }
 
     /// Where the files are, in the paths of an instance.
-    pub(super) fn path(&self) -> String {
+    pub fn path(&self) -> String {
         format!("/assets/{}", self.version)
     }
 
     /// A file. An address with the current version stays valid for ever.
-    pub(super) fn answer(&self, version: &str, name: &str) -> Result<Response> {
+    pub fn answer(&self, version: &str, name: &str) -> Result<Response> {
         let Some((name, content)) = self.files.get_key_value(name) else {
             return Err(Problem::new(&NOT_FOUND, "There is no file of this name."));
         };

@@ -36,7 +36,7 @@ pub(crate) fn add_document_headers(headers: &mut HeaderMap) {
 }
 
 /// Adds the headers of a page with scripts.
-pub(super) fn add_page_headers(headers: &mut HeaderMap) {
+pub fn add_page_headers(headers: &mut HeaderMap) {
     add(headers, PAGE_POLICY);
 }
 

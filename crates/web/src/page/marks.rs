@@ -4,7 +4,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, header};
 
 /// The mark of a service; that of the program for other names.
-pub(crate) fn mark(service: &str) -> Response {
+pub fn mark(service: &str) -> Response {
     let image = match service {
         "petstore" => include_str!("../../assets/marks/petstore.svg"),
         "train" => include_str!("../../assets/marks/train.svg"),

@@ -8,9 +8,9 @@ mod marks;
 mod shell;
 
 pub use assets::{Asset, Assets};
-use headers::add_page_headers;
+pub use headers::add_page_headers;
 pub(crate) use headers::{add_document_headers, document_style};
-pub(crate) use marks::mark;
+pub use marks::mark;
 pub use shell::{Page, PageSignIn, Pages, Shell};
 pub(crate) use shell::{Site, routes, sandbox_of};
 
