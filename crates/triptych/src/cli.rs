@@ -205,7 +205,7 @@ pub(crate) struct SettingFlags {
     /// The date on which the services start, and from which their clock runs on [default: the date of the machine]
     #[arg(long, value_name = "DATE", global = true)]
     today: Option<String>,
-    /// Where metrics are served [default: 127.0.0.1:8090]
+    /// Where the console and metrics are served [default: 127.0.0.1:8090]
     #[arg(long, value_name = "ADDR", global = true)]
     admin_listen: Option<String>,
     /// Add demo data and enable the demo accounts [default: while only this machine can reach the services]

@@ -1,12 +1,13 @@
 //! The program: command line, settings, start-up and shut-down, one listener per service.
 //!
 //! `cli` is the command line, `settings` has the settings in effect and the list of services, `serve` starts and stops the
-//! services; `user`, `oauth` and `key` manage users, clients, tokens and API keys; `control` and `class` call a running server to
+//! services; `console` is the page on the admin listener; `user`, `oauth` and `key` manage users, clients, tokens and API keys; `control` and `class` call a running server to
 //! control its sandboxes. A command that fails prints one line on standard error and exits with code 2, or with code 1 if the server that it
 //! calls is not there or refuses the call.
 
 mod class;
 mod cli;
+mod console;
 mod control;
 mod ephemeral;
 mod key;

@@ -1,4 +1,4 @@
-//! Metrics in the format of Prometheus, on a separate listener.
+//! Metrics in the format of Prometheus, on the admin listener.
 
 use std::time::Duration;
 

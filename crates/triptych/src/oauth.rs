@@ -20,10 +20,20 @@ pub(crate) fn print_token(
     };
     block_on(async {
         let (server, accounts) = open(service, settings).await?;
-        let account = accounts.find(user).await?.ok_or_else(|| format!("there is no user {user:?}"))?;
-        let token = server.token_for(account, scope).await?;
+        let token = token(&server, &accounts, user, scope).await?;
         print(&format!("{token}\n"))
     })
+}
+
+/// An access token of a user.
+pub(crate) async fn token(
+    server: &AuthorizationServer,
+    accounts: &Accounts,
+    user: &str,
+    scope: Option<&str>,
+) -> Result<String, Failure> {
+    let account = accounts.find(user).await?.ok_or_else(|| format!("there is no user {user:?}"))?;
+    Ok(server.token_for(account, scope).await?)
 }
 
 pub(crate) fn client(action: ClientAction, settings: &Settings) -> Result<(), Failure> {

@@ -20,6 +20,7 @@ use web::{App, Background, Clock, ClockState, Controls, InstallationSecret, Prox
 use crate::{
     Failure,
     cli::ServeArguments,
+    console::{Console, ConsoleService, Running as ConsoleRunning},
     log, metrics, print,
     ready_file::{Ready, ReadyFile},
     secret,
@@ -110,6 +111,8 @@ struct Program<'s> {
     operator_token: Option<String>,
     listening: Vec<(&'static str, SocketAddr)>,
     admin: SocketAddr,
+    console: Console,
+    console_services: Vec<ConsoleService>,
 }
 
 impl<'s> Program<'s> {
@@ -126,12 +129,15 @@ impl<'s> Program<'s> {
             operator_token: None,
             listening: Vec::new(),
             admin: settings.admin_listen,
+            console: Console::default(),
+            console_services: Vec::new(),
         };
-        let listener = bind("metrics", "--admin-listen", settings.admin_listen).await?;
+        let listener = bind("the console and metrics", "--admin-listen", settings.admin_listen).await?;
         program.admin = listener.local_addr()?;
         let handle = metrics::start()?;
         let upkeep = Background::new("admin", Clock::system());
-        program.spawn("admin", "", listener, metrics::router(handle.clone(), upkeep.clone()));
+        let admin = metrics::router(handle.clone(), upkeep.clone()).merge(program.console.clone().router());
+        program.spawn("admin", "", listener, admin);
         program.background.spawn(async move {
             let memory = upkeep.keep("memory upkeep", pending(), |_| free_memory());
             let metrics = upkeep.keep("metrics upkeep", pending(), |_| metrics::keep_up(handle.clone()));
@@ -169,6 +175,11 @@ impl<'s> Program<'s> {
             let (service, listener, instance, running) = opened.unwrap_or_else(|panic| resume_unwind(panic));
             self.start(service, (listener, instance), running?, sandboxes.as_ref()).await?;
         }
+        self.console.start(ConsoleRunning {
+            demo: self.settings.demo(),
+            sandboxes: sandboxes.clone().zip(self.operator_token.clone()),
+            services: std::mem::take(&mut self.console_services),
+        });
         if let Some(sandboxes) = sandboxes {
             let stop = self.stopped();
             self.tasks.spawn(sandboxes.run(stop));
@@ -255,21 +266,23 @@ impl<'s> Program<'s> {
         let root = running.app();
         let app = match sandboxes {
             Some(sandboxes) => {
-                sandboxes.add_root(name, root.clone(), instance).await?;
+                sandboxes.add_root(name, root.clone(), instance.clone()).await?;
                 sandboxes.app(name, root)
             }
             None => root,
         };
-        self.spawn(name, service.address(), listener, app);
+        self.spawn(name, service.address(), listener, app.clone());
         let stop = self.stopped();
         self.tasks.spawn(running.run(stop));
-        self.started.push(Started {
+        let started = Started {
             name,
             address: public_address(service.address(), listening),
             prefix,
             sign_in: service.sign_in_help(self.settings.demo()),
             demo: service.demo_credentials().filter(|_| self.settings.demo()),
-        });
+        };
+        self.console_services.push(ConsoleService::new(started.clone(), service.shared(), instance, app));
+        self.started.push(started);
         Ok(())
     }
 

@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 
-use service::DemoCredentials;
+use service::{DemoCredentials, public_address};
 
 use crate::table::table;
 
+#[derive(Clone)]
 pub(crate) struct Started {
     pub(crate) name: &'static str,
     /// The public address.
@@ -32,7 +33,10 @@ pub(crate) fn page(services: &[Started], admin: SocketAddr, data_location: &str,
             sign_in,
         ]);
     }
-    rows.push(["metrics".into(), format!("http://{admin}/metrics"), String::new(), String::new()]);
+    let admin = public_address("", admin);
+    let console = if demo { "none on this machine" } else { "the token that triptych sandbox token prints" };
+    rows.push(["console".into(), format!("{admin}/"), String::new(), console.into()]);
+    rows.push(["metrics".into(), format!("{admin}/metrics"), String::new(), String::new()]);
     let mut page = format!("Triptych {version}, {data}, {data_location}\n\n{}", table(&rows));
     page.push_str("\nReady. Press Ctrl-C to stop.\n");
     page
