@@ -30,7 +30,7 @@ function card(service) {
   return h("article", { class: "card service stack", "data-service": service.name },
     h("div", { class: "row name" }, instance.mark(service.name, 36), h("h2", {}, service.title)),
     h("div", { class: "address" }, h("code", {}, service.base_url), copy),
-    h("p", { class: "row links" }, external(service.page, "Page"), external(service.docs, "Documentation"), external(service.openapi, "OpenAPI")),
+    h("p", { class: "row links" }, external(service.page, "Page"), external(service.docs, "Docs"), external(service.openapi, "OpenAPI")),
     h("dl", { class: "facts small" }, facts.map(([term, text]) => [h("dt", {}, term), h("dd", {}, h("code", {}, text))])),
     access(service),
     chartsOf(service.name));

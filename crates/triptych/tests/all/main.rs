@@ -5,6 +5,7 @@
 mod access_commands;
 mod class_commands;
 mod common;
+mod console;
 mod contributing;
 mod crash;
 mod database;

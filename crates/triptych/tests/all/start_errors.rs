@@ -21,7 +21,7 @@ fn busy_port_stops_the_start() {
         ("--petstore-listen", "the pet store"),
         ("--train-listen", "the train service"),
         ("--museum-listen", "the museum"),
-        ("--admin-listen", "metrics"),
+        ("--admin-listen", "the console and metrics"),
     ] {
         let said = refused(&serve(folder.path(), &[flag, &address]).output().unwrap());
         let expected = format!(
