@@ -17,7 +17,7 @@ let refresh = () => {};
 
 export function startSandboxes() {
   if (!instance.program.sandboxes) {
-    show($("#sandboxes"), h("p", { class: "empty" }, "Sandboxes are off in the settings of this server."));
+    show($("#sandbox-list"), h("p", { class: "empty" }, "Sandboxes are off in the settings of this server."));
     $("#new-sandbox").disabled = $("#new-class").disabled = true;
     return;
   }
@@ -38,7 +38,7 @@ async function read() {
 /** The names of the classes, and "" for sandboxes without one. */
 function draw(found) {
   const classes = Map.groupBy ? Map.groupBy(found, (one) => one.class ?? "") : grouped(found);
-  const place = $("#sandboxes");
+  const place = $("#sandbox-list");
   if (!found.length) {
     rows.clear();
     show(place, h("div", { class: "empty stack" }, h("p", {}, "No sandboxes yet."), h("p", { class: "small" }, "Make one for yourself, or a class with one for each student.")));

@@ -42,7 +42,7 @@ async function read() {
 const KIND = { delivered: "good", failed: "bad", waiting: "warn" };
 
 function draw(found) {
-  show($("#webhooks"), found.length ? found.map((one) => h("article", { class: "card stack delivery" },
+  show($("#delivery-list"), found.length ? found.map((one) => h("article", { class: "card stack delivery" },
     h("div", { class: "row between" },
       h("h2", {}, instance.mark(one.call.service, 20), " ", h("code", {}, `${one.call.method} ${one.call.path}`)),
       h("span", { class: "soft small" }, moment(one.call.time))),
