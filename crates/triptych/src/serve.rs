@@ -136,7 +136,7 @@ impl<'s> Program<'s> {
         program.admin = listener.local_addr()?;
         let handle = metrics::start()?;
         let upkeep = Background::new("admin", Clock::system());
-        let admin = metrics::router(handle.clone(), upkeep.clone()).merge(program.console.clone().router());
+        let admin = program.console.clone().app(metrics::router(handle.clone(), upkeep.clone()));
         program.spawn("admin", "", listener, admin);
         program.background.spawn(async move {
             let memory = upkeep.keep("memory upkeep", pending(), |_| free_memory());

@@ -1,8 +1,8 @@
 //! Calls of the controls, in the name of the operator.
 
 use axum::{
-    extract::{Request, State},
-    response::Response,
+    extract::{FromRequestParts, Request},
+    response::{IntoResponse, Response},
 };
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, header,
@@ -14,7 +14,7 @@ use web::{
     problem::{METHOD_NOT_ALLOWED, NOT_FOUND},
 };
 
-use super::{Console, Operator};
+use super::{Console, Operator, page::not_stored};
 
 /// The methods of the controls. Not OPTIONS: the controls allow the pages of all origins, the console allows none.
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
@@ -22,12 +22,19 @@ const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::PA
 /// Headers of the request that are about the console and not about the controls.
 const LEFT_OUT: [HeaderName; 2] = [header::ORIGIN, header::COOKIE];
 
+/// Where the paths of the forwarded controls begin.
+pub(super) const PATH: &str = "/control/";
+
 /// Answers a call of `/control/…` by the controls of a sandbox, of the root services, or by the list of sandboxes.
-pub(super) async fn forward(
-    Operator(running): Operator,
-    State(_): State<Console>,
-    mut request: Request,
-) -> Result<Response> {
+pub(super) async fn forward(console: &Console, request: Request) -> Response {
+    let answer = forwarded(console, request).await;
+    not_stored(answer.unwrap_or_else(IntoResponse::into_response)).await
+}
+
+async fn forwarded(console: &Console, request: Request) -> Result<Response> {
+    let (mut parts, body) = request.into_parts();
+    let Operator(running) = Operator::from_request_parts(&mut parts, console).await?;
+    let mut request = Request::from_parts(parts, body);
     if !METHODS.contains(request.method()) {
         return Err(Problem::new(&METHOD_NOT_ALLOWED, "The controls have GET, POST, PUT, PATCH and DELETE."));
     }

@@ -13,17 +13,19 @@ use std::sync::{Arc, OnceLock};
 
 use access::Operator;
 use axum::{
-    Json, Router,
-    extract::DefaultBodyLimit,
+    Router,
+    extract::Request,
     middleware,
     response::{IntoResponse, Response},
-    routing::{any, get, post},
+    routing::{get, post},
 };
+use futures_util::{FutureExt, future::BoxFuture};
+use http::{StatusCode, header};
 use sandbox::Sandboxes;
 use serde::Serialize;
 use service::{Instance, Service};
 use token::Issuer;
-use web::{App, Problem, Result, problem::UNAVAILABLE};
+use web::{Answer, App, Problem, Result, problem::UNAVAILABLE};
 
 use crate::{ready_file::ReadyService, start_page::Started};
 
@@ -66,15 +68,30 @@ impl Console {
         self.0.get().cloned().ok_or_else(starting)
     }
 
-    /// The routes on the admin listener.
-    pub(crate) fn router(self) -> Router {
+    /// The application of the admin listener: the console in front of the other routes.
+    pub(crate) fn app(self, other: Router) -> App {
         let guarded = Router::new()
             .route("/console/services", get(services))
             .route("/console/tokens/{service}", post(token::issue))
-            .route("/control/{*path}", any(forward::forward))
-            .layer(middleware::map_response(page::not_stored))
-            .layer(DefaultBodyLimit::disable());
-        page::routes().merge(guarded).with_state(self)
+            .layer(middleware::map_response(page::not_stored));
+        let router = page::routes().merge(guarded).with_state(self.clone()).merge(other);
+        App::new(Arc::new(Admin { console: self, router: router.into() }))
+    }
+}
+
+/// The application of the admin listener. Calls of the controls have no route of the router: the route of a request is set once, by
+/// the controls.
+struct Admin {
+    console: Console,
+    router: App,
+}
+
+impl Answer for Admin {
+    fn answer(&self, request: Request) -> BoxFuture<'_, Response> {
+        match request.uri().path().starts_with(forward::PATH) {
+            true => forward::forward(&self.console, request).boxed(),
+            false => self.router.answer(request).boxed(),
+        }
     }
 }
 
@@ -109,12 +126,18 @@ impl<'r> ShownService<'r> {
     }
 }
 
-async fn services(Operator(running): Operator) -> Response {
+async fn services(Operator(running): Operator) -> Result<Response> {
     let shown = ShownProgram {
         version: env!("CARGO_PKG_VERSION"),
         demo: running.demo,
         sandboxes: running.sandboxes.is_some(),
         services: running.services.iter().map(|one| ShownService::new(one, running.demo)).collect(),
     };
-    Json(shown).into_response()
+    json(StatusCode::OK, &shown)
+}
+
+/// An answer in JSON.
+fn json(status: StatusCode, body: &impl Serialize) -> Result<Response> {
+    let body = serde_json::to_vec(body).map_err(Problem::internal)?;
+    Ok((status, [(header::CONTENT_TYPE, "application/json")], body).into_response())
 }

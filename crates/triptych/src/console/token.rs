@@ -1,10 +1,6 @@
 //! Access tokens of the demo user, as `triptych token` prints them.
 
-use axum::{
-    Json,
-    extract::Path,
-    response::{IntoResponse, Response},
-};
+use axum::{extract::Path, response::Response};
 use http::StatusCode;
 use identity::{Accounts, DEMO_USER, oauth::AuthorizationServer};
 use serde::Serialize;
@@ -15,7 +11,7 @@ use web::{
     problem::{FORBIDDEN, NOT_FOUND},
 };
 
-use super::{ConsoleService, Operator};
+use super::{ConsoleService, Operator, json};
 use crate::oauth;
 
 /// What issues the tokens of a service. It is opened at the first token.
@@ -46,7 +42,7 @@ pub(super) async fn issue(Operator(running): Operator, Path(name): Path<String>)
         return Err(Problem::new(&FORBIDDEN, detail));
     }
     let token = service.token().await.map_err(Problem::internal)?;
-    Ok((StatusCode::CREATED, Json(Token { token, user: DEMO_USER })).into_response())
+    json(StatusCode::CREATED, &Token { token, user: DEMO_USER })
 }
 
 impl ConsoleService {
