@@ -1,6 +1,6 @@
 //! With an external issuer: its endpoints in the document, and our own keys for what we send.
 
-use axum::{Json, Router, routing::get};
+use axum::{Router, routing::get};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, jwk::JwkSet};
 use serde_json::{Value, json};
 use service::{Instance, OauthSettings};
@@ -20,8 +20,8 @@ async fn issuer(says_so: bool) -> (String, Server) {
         description["token_endpoint"] = format!("{url}/token").into();
     }
     let router = Router::new()
-        .route("/.well-known/openid-configuration", get(async move || Json(description)))
-        .route("/keys", get(async || Json(json!({"keys": []}))));
+        .route("/.well-known/openid-configuration", get(async move || web::Reply(description)))
+        .route("/keys", get(async || web::Reply(json!({"keys": []}))));
     (url, address.serve(ConnectionLimits::default(), router))
 }
 
