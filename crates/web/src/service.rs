@@ -128,7 +128,7 @@ impl Service<'_> {
             background: self.background,
         };
         let front = match self.pages {
-            Some(pages) => page::routes(site, pages),
+            Some(pages) => page::routes(&site, &pages),
             None => Router::new().route("/", get(front_page)).with_state(common.clone()),
         };
         let name = self.name;

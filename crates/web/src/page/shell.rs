@@ -125,7 +125,7 @@ pub(crate) struct Site {
 }
 
 /// The routes of the pages and of their files.
-pub(crate) fn routes(site: Arc<Site>, pages: Pages) -> Router {
+pub(crate) fn routes(site: &Arc<Site>, pages: &Pages) -> Router {
     let assets = pages.assets;
     let mut router = Router::new().route(
         "/assets/{version}/{name}",
