@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 
 use axum::{
-    Json, Router,
+    Router,
     body::Bytes,
-    http::{HeaderValue, header},
+    http::{HeaderValue, StatusCode, header},
+    response::IntoResponse,
     routing::{any, post},
 };
 use serde_json::Value;
@@ -19,7 +20,13 @@ pub(crate) async fn constant(media_type: &str, body: Bytes) -> SocketAddr {
 
 /// R2: the body of the request, read as JSON and written again.
 pub(crate) async fn echo() -> SocketAddr {
-    serve(Router::new().route("/{*path}", post(async |Json(body): Json<Value>| Json(body)))).await
+    serve(Router::new().route("/{*path}", post(read_and_write))).await
+}
+
+async fn read_and_write(body: Bytes) -> Result<impl IntoResponse, StatusCode> {
+    let value: Value = serde_json::from_slice(&body).map_err(|_| StatusCode::BAD_REQUEST)?;
+    let written = serde_json::to_vec(&value).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], written))
 }
 
 async fn serve(router: Router) -> SocketAddr {
