@@ -2,13 +2,14 @@
 
 import { $, busy, explain, follow, h, moment, now, page, show, toast } from "./ui.js";
 import { call } from "./api.js";
+import * as visitor from "./visitor.js";
 import { isSigned } from "./signature.js";
 
 /** How often the inbox is read: often after something was sent, seldom otherwise. */
 const SOON = 700;
 const LATER = 5000;
 const SOON_FOR = 20_000;
-const STORE = `inbox:${page.path}`;
+const STORE = `inbox:${page.path}:${visitor.name() ?? ""}`;
 
 let inbox = remembered();
 let webhook = inbox?.webhook;

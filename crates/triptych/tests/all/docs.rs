@@ -146,12 +146,12 @@ fn commands_of_the_pet_store_guide_work() {
 
 #[test]
 fn commands_of_the_train_guide_work() {
-    assert_eq!(run("docs/train-travel.md"), 9);
+    assert_eq!(run("docs/train-travel.md"), 10);
 }
 
 #[test]
 fn commands_of_the_webhook_guide_work() {
-    assert_eq!(run("docs/webhooks.md"), 4);
+    assert_eq!(run("docs/webhooks.md"), 5);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use super::collect::collect;
 use crate::{limits::RequestLimits, problem::Problem, request::RequestContext};
 
-/// The bytes of a body of at most `MAX` bytes, whatever they are.
+/// The bytes of a body of at most `MAX` bytes.
 pub struct RawBody<const MAX: usize>(pub Bytes);
 
 impl<S: Sync, const MAX: usize> FromRequest<S> for RawBody<MAX> {
