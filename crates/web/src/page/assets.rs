@@ -57,7 +57,7 @@ impl Assets {
         format!("/assets/{}", self.version)
     }
 
-    /// A file. An address with the current version stays valid for ever.
+    /// A file. An address with the current version always has the same content.
     pub fn answer(&self, version: &str, name: &str) -> Result<Response> {
         let Some((name, content)) = self.files.get_key_value(name) else {
             return Err(Problem::new(&NOT_FOUND, "There is no file of this name."));
