@@ -156,7 +156,7 @@ fn commands_of_the_webhook_guide_work() {
 
 #[test]
 fn commands_of_the_sign_in_guide_work() {
-    assert_eq!(run("docs/sign-in.md"), 12);
+    assert_eq!(run("docs/sign-in.md"), 13);
 }
 
 #[test]

@@ -54,7 +54,7 @@ async fn browser_gets_a_page_and_other_clients_a_document() {
     ] {
         assert!(page.text().contains(item), "{item} in {}", page.text());
     }
-    assert!(page.text().contains(&format!("request <code>{}</code>", page.header("x-request-id"))));
+    assert!(page.text().contains(&format!("Request <code>{}</code>", page.header("x-request-id"))));
     assert_eq!((page.header("x-frame-options"), page.header("referrer-policy")), ("DENY", "no-referrer"));
     for accept in ["*/*", "application/json", "application/json, text/html", "text/html;q=0.5, */*", ""] {
         ask("/nowhere", accept).await.is_problem(404, "not-found");
