@@ -94,9 +94,8 @@ fn signed_in(site: &Site) -> Result<Response> {
 
 async fn reference(headers: HeaderMap) -> Result<Response> {
     let accepted = headers.get_all(header::ACCEPT_ENCODING).iter();
-    let accepts_gzip = accepted
-        .filter_map(|value| value.to_str().ok())
-        .any(|value| value.split(',').any(|coding| matches!(coding.trim().split(';').next(), Some("gzip"))));
+    let accepts_gzip =
+        accepted.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(is_gzip);
     let mut response = if accepts_gzip {
         ([(header::CONTENT_ENCODING, "gzip")], Bytes::from_static(REFERENCE)).into_response()
     } else {
@@ -109,6 +108,13 @@ async fn reference(headers: HeaderMap) -> Result<Response> {
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable"));
     headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
     Ok(response)
+}
+
+/// Whether an accepted coding is gzip, and not with the quality 0.
+fn is_gzip(coding: &str) -> bool {
+    let (name, quality) = coding.split_once(';').unwrap_or((coding, "q=1"));
+    let quality = quality.trim().strip_prefix("q=").and_then(|quality| quality.parse::<f32>().ok());
+    name.trim() == "gzip" && quality != Some(0.0)
 }
 
 /// What the reference is started with.
