@@ -2,7 +2,7 @@
 
 use axum::{
     Router,
-    extract::State,
+    extract::{Path, State},
     response::{IntoResponse, Response},
     routing::post,
 };
@@ -12,7 +12,8 @@ use http::{HeaderMap, StatusCode, header};
 use url::Url;
 use uuid::Uuid;
 use web::{
-    Clock, Path, Problem, RawBody, Result,
+    Clock, Problem, RawBody, Result,
+    input::Param,
     problem::{TOO_LARGE, TOO_MANY_REQUESTS},
 };
 use webhooks::Receiver;
@@ -97,10 +98,11 @@ fn kept(headers: &HeaderMap) -> Vec<Header> {
 
 async fn over_http(
     State(inboxes): State<Inboxes>,
-    Path(id): Path<Uuid>,
+    Path(id): Path<String>,
     headers: HeaderMap,
     RawBody(body): RawBody<LARGEST>,
 ) -> Result<Response> {
+    let id = Uuid::parse(&id).ok_or_else(|| Problem::invalid_at("{inboxId}", Uuid::WANTED))?;
     inboxes.take(id, &headers, &body).await?;
     Ok((StatusCode::NO_CONTENT, [(header::CACHE_CONTROL, "no-store")]).into_response())
 }

@@ -36,7 +36,7 @@ pub(crate) struct StationQuery {
     #[field(rule = country(), example = "DE")]
     country: Option<String>,
     /// Only stations to which a direct train goes from this station.
-    #[field(rule = station(), example = "efdbb9d1-02c2-4bc3-afb7-6788d8782b1e")]
+    #[field(rule = station(), example = "b2e783e1-c824-4d63-b37a-d8d698862f1d")]
     direct_from: Option<StationAt>,
     /// Which page, from 1.
     #[field(rule = page(), default = 1)]

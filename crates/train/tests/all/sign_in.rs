@@ -68,7 +68,12 @@ testkit::on_both_engines! {
                 open.anyone.call(method.clone(), &path.replace(NOTHING, "x")).header("accept", "text/plain");
             is_missing(&odd.body("text/plain", "nonsense").send().await);
             let odd = format!("{path}?limit=x&date=x");
-            is_missing(&open.anyone.call(method.clone(), &odd).send().await);
+            let answer = open.anyone.call(method.clone(), &odd).send().await;
+            match id.as_str() {
+                // An operation that reads nothing rejects parameters before it asks for credentials.
+                "create-inbox" => assert_eq!(answer.status, 400),
+                _ => is_missing(&answer),
+            }
             for other in ["Basic YWRhOmFkYQ==", "garbage", "Bearer", &good] {
                 is_missing(&with(other).send().await);
             }

@@ -131,7 +131,7 @@ fn commands_of_the_readme_work() {
 
 #[test]
 fn commands_of_the_museum_guide_work() {
-    assert_eq!(run("docs/museum.md"), 13);
+    assert_eq!(run("docs/museum.md"), 14);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn commands_of_the_sandbox_guide_work() {
 
 #[test]
 fn commands_of_the_pet_store_guide_work() {
-    assert_eq!(run("docs/petstore.md"), 19);
+    assert_eq!(run("docs/petstore.md"), 20);
 }
 
 #[test]

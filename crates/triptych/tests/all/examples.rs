@@ -198,7 +198,13 @@ async fn examples_of_train_travel_work() {
         }
         train.send("get-bookings").await;
         train.send("get-booking").await;
+        train.send("get-booking-qr").await;
         train.send("delete-booking").await;
+        let inbox = train.send("create-inbox").await;
+        train.learnt.insert("inboxId", member(&inbox, "id"));
+        for id in ["get-inboxes", "get-inbox", "delete-inbox"] {
+            train.send(id).await;
+        }
         let webhook = train.send("create-webhook").await;
         train.learnt.insert("webhookId", member(&webhook, "id"));
         for id in [
