@@ -72,7 +72,7 @@ impl Description {
 
     /// Adds the OAuth client of a demo to an instance if it is missing.
     pub async fn add_demo_client(&self, instance: &Instance) -> Result<(), Error> {
-        if !oauth::has_demo_client(&instance.db).await? {
+        if !oauth::has_demo_clients(&instance.db).await? {
             // It adds the client when it is opened.
             self.authorization_server(instance).await?;
         }

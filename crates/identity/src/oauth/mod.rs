@@ -30,7 +30,7 @@ pub use server::{
     keys::{KeyError, OldKeys, delete_keys, rotate_keys},
     signer::Signer,
     state::{AuthorizationServer, Settings},
-    store::{has_demo_client, is_demo_subject, last_address},
+    store::{has_demo_clients, is_demo_subject, last_address},
 };
 pub use token_issuer::{ExternalIssuerSettings, TokenIssuer, TokenIssuerError};
 

@@ -4,7 +4,7 @@ use db::{Db, Error, Json, Tx, Value, Word, WriteTx};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::client::{Client, DEMO, GrantType};
+use super::client::{Client, DEMO, GUEST, GrantType, PAGES};
 
 /// The largest number of grants of one account to one client.
 const MAX_GRANTS: i64 = 100;
@@ -33,9 +33,17 @@ pub(super) fn client_by_id(tx: &mut Tx<'_>, id: &str) -> Result<Option<Client>, 
     )
 }
 
-/// Whether the client of a demo exists.
-pub async fn has_demo_client(db: &Db) -> Result<bool, Error> {
-    Ok(db.read(|tx| client_by_id(tx, DEMO)).await?.is_some())
+/// Whether all clients exist that the server of a demo has from the start.
+pub async fn has_demo_clients(db: &Db) -> Result<bool, Error> {
+    db.snapshot(|tx| {
+        for id in [PAGES, DEMO, GUEST] {
+            if client_by_id(tx, id)?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok::<_, Error>(true)
+    })
+    .await
 }
 
 /// Adds a client, or updates one that the server has from the start.
