@@ -12,7 +12,7 @@ use web::Reply;
 use super::api::{HoursAndMinutes, hours_and_minutes};
 use crate::Museum;
 
-/// The current day and time of the museum. Clients elsewhere need its zone to say whether it is open.
+/// The current day and time of the museum. Clients in other zones need its zone to say whether it is open.
 #[derive(Resource)]
 #[resource(case = "camelCase")]
 pub(crate) struct MuseumTime {
