@@ -1,7 +1,7 @@
 # `make test` is what CI runs: formatting, lints, dependencies, every test. It installs what its tests need and the machine lacks.
 # `tools/test` compiles with Clippy: a separate `cargo clippy` would compile all dependencies a second time.
 
-.PHONY: test run bench torture tools deny
+.PHONY: test run bench torture pictures tools deny
 
 test: tools
 	cargo fmt --all --check
@@ -27,6 +27,11 @@ torture: tools
 	cargo test --release --locked -p webhooks --test all -- --nocapture --test-threads=1 many_slow_subscriptions
 	TORTURE_KILLS=20 TORTURE_EXAMPLES=50 \
 	cargo test --release --locked -p triptych --test all -- --nocapture --test-threads=1 crash schemathesis
+
+# The pictures of the documents, from the pages of the running program in a browser.
+pictures: tools
+	cargo build --release --locked -p triptych
+	./tools/pictures ./target/release/triptych
 
 # Licences, sources and advisories of the dependencies.
 deny: tools
