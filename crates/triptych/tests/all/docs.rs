@@ -27,6 +27,15 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
+/// The files of all documents.
+pub(crate) fn documents() -> Vec<PathBuf> {
+    let mut documents: Vec<_> =
+        ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(|name| root().join(name)).to_vec();
+    let guides = fs::read_dir(root().join("docs")).unwrap().map(|file| file.unwrap().path());
+    documents.extend(guides.filter(|file| file.extension().is_some_and(|kind| kind == "md")));
+    documents
+}
+
 pub(crate) fn blocks(document: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut open: Option<Block> = None;
@@ -130,6 +139,11 @@ fn commands_of_the_readme_work() {
 }
 
 #[test]
+fn commands_of_the_tour_work() {
+    assert_eq!(run("docs/tour.md"), 19);
+}
+
+#[test]
 fn commands_of_the_museum_guide_work() {
     assert_eq!(run("docs/museum.md"), 14);
 }
@@ -196,6 +210,8 @@ fn all_documents_with_commands_are_run() {
         "glossary.md",
         "performance.md",
         "performance.svg",
+        "tour.md",
+        "pictures",
     ];
     for file in fs::read_dir(root().join("docs")).unwrap() {
         let name = file.unwrap().file_name().into_string().unwrap();
@@ -235,7 +251,9 @@ fn commands_of_contributing_exist() {
 #[test]
 fn toml_of_the_guides_is_a_valid_settings_file() {
     let folder = tempfile::tempdir().unwrap();
-    for (document, expected) in [("docs/operating.md", 2), ("docs/sign-in.md", 2), ("docs/webhooks.md", 1)] {
+    let documents =
+        [("docs/operating.md", 2), ("docs/sign-in.md", 2), ("docs/webhooks.md", 1), ("docs/tour.md", 1)];
+    for (document, expected) in documents {
         let text = fs::read_to_string(root().join(document)).unwrap();
         let blocks: Vec<_> = blocks(&text).into_iter().filter(|block| block.language == "toml").collect();
         assert_eq!(blocks.len(), expected, "{document}");
@@ -254,10 +272,7 @@ fn toml_of_the_guides_is_a_valid_settings_file() {
 
 #[test]
 fn links_between_the_documents_work() {
-    let mut documents: Vec<_> = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(PathBuf::from).to_vec();
-    documents.extend(fs::read_dir(root().join("docs")).unwrap().map(|file| file.unwrap().path()));
-    for document in documents {
-        let document = root().join(document);
+    for document in documents() {
         let text = fs::read_to_string(&document).unwrap();
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             if !link.starts_with("https://") {
