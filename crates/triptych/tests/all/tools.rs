@@ -1,6 +1,8 @@
-//! The scripts that `make test` runs.
+//! The scripts of the Makefile.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
+use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
+
+use crate::docs::{documents, root};
 
 /// Runs `tools/deny` with this result of the download of advisories; returns the commands it ran, and its output.
 fn deny(fetching: &str) -> (Vec<String>, String) {
@@ -54,4 +56,26 @@ fn forbidden_licence_fails_the_check() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/deny");
     let status = Command::new(script).env("PATH", path).status().unwrap();
     assert_eq!(status.code(), Some(4));
+}
+
+/// The documents show each picture that is stored, and no other; `make pictures` makes them all.
+#[test]
+fn pictures_of_the_documents_are_made_by_the_script() {
+    let script = fs::read_to_string(root().join("tools/pictures")).unwrap();
+    let mut shown = BTreeSet::new();
+    for document in documents() {
+        let text = fs::read_to_string(document).unwrap();
+        let names = text.split("pictures/").skip(1).filter_map(|rest| rest.split_once(".png"));
+        shown.extend(names.map(|(name, _)| format!("{name}.png")));
+    }
+    let stored: BTreeSet<_> = fs::read_dir(root().join("docs/pictures"))
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(shown, stored);
+    for name in stored {
+        assert!(script.contains(&format!("\npicture docs/pictures/{name} ")), "{name} is made by no script");
+    }
+    let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
+    assert!(makefile.contains("./tools/pictures ./target/release/triptych"));
 }
