@@ -11,7 +11,8 @@ use crate::{demo, hours::Hours};
 pub(crate) fn add(mut document: OpenApi, hours: &Hours, now: Timestamp) -> OpenApi {
     let today = hours.today(now);
     let (event, days) = demo::example(today, hours);
-    let day = days.last().copied().unwrap_or(today).to_string();
+    // The first, so that the ticket of a day on which the museum is open can be admitted at once.
+    let day = days.first().copied().unwrap_or(today).to_string();
     parameter_example(&mut document, "startDate", today.to_string());
     parameter_example(&mut document, "endDate", today.saturating_add(7.days()).to_string());
     parameter_example(&mut document, "eventId", event.to_string());

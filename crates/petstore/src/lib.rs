@@ -162,6 +162,7 @@ impl Petstore {
             }),
             documentation: DocumentationSignIn {
                 api_key: self.demo.then_some(DEMO_API_KEY),
+                session: Some(("/user/login", "session")),
                 ..self.sign_in.documentation.clone()
             },
         }

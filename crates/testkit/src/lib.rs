@@ -29,7 +29,7 @@ mod server;
 mod tls;
 pub mod xml;
 
-pub use browser::{Browser, ENTER, TAB};
+pub use browser::{Browser, ENTER, ESCAPE, TAB};
 pub use cluster::durable_postgres;
 pub use engine::{Engine, Fixture, Store, private_folder, run};
 pub use http::{Answer, Call, Client};

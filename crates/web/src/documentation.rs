@@ -25,7 +25,7 @@ use crate::{
 
 /// The reference, compressed. Its version is in its address, so that browsers keep it.
 const REFERENCE: &[u8] = include_bytes!("../assets/docs/scalar.js.gz");
-const REFERENCE_NAME: &str = "scalar-1.46.4.js";
+const REFERENCE_NAME: &str = "scalar-1.50.0.js";
 
 /// How the documentation page signs in, as far as that is publicly known.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +37,8 @@ pub struct DocumentationSignIn {
     pub api_key: Option<&'static str>,
     /// The user of a demo, with the password.
     pub user: Option<(&'static str, &'static str)>,
+    /// The path whose answer is the token of a session, and the security scheme of sessions.
+    pub session: Option<(&'static str, &'static str)>,
 }
 
 #[derive(Template)]
@@ -117,30 +119,36 @@ fn is_gzip(coding: &str) -> bool {
     name.trim() == "gzip" && quality != Some(0.0)
 }
 
-/// What the reference is started with.
+/// What the reference is started with, and the credentials that it fills in.
 fn configuration(openapi: &OpenApi, sign_in: &DocumentationSignIn, site: &Site) -> Value {
     let schemes = openapi.components.iter().flat_map(|components| &components.security_schemes);
-    let mut filled = serde_json::Map::new();
+    let mut flows = serde_json::Map::new();
+    let mut secrets = Vec::new();
     let mut preferred = None;
     for (name, scheme) in schemes {
         let RefOr::T(scheme) = scheme else { continue };
-        let (value, is_first) = match scheme {
-            SecurityScheme::OAuth2(_) => (oauth(sign_in, site), true),
-            SecurityScheme::ApiKey(_) => (sign_in.api_key.map(|key| json!({"value": key})), false),
-            SecurityScheme::Http(http) if http.scheme == HttpAuthScheme::Basic => {
-                let user = |(name, password)| json!({"username": name, "password": password});
-                (sign_in.user.map(user), true)
+        match scheme {
+            SecurityScheme::OAuth2(_) => {
+                preferred = Some(name);
+                flows.extend(oauth(sign_in, site).map(|flow| (name.clone(), flow)));
             }
-            _ => (None, false),
-        };
-        if is_first {
-            preferred = Some(name);
+            SecurityScheme::ApiKey(_) => {
+                let secret = |key| json!({"scheme": name, "type": "apiKey", "token": key});
+                secrets.extend(sign_in.api_key.map(secret));
+            }
+            SecurityScheme::Http(http) if http.scheme == HttpAuthScheme::Basic => {
+                preferred = Some(name);
+                let secret = |(user, password)| json!({"scheme": name, "type": "http", "username": user, "password": password});
+                secrets.extend(sign_in.user.map(secret));
+            }
+            _ => {}
         }
-        filled.extend(value.map(|value| (name.clone(), value)));
     }
     json!({
         "url": format!("{}/openapi.json", site.path),
-        "authentication": {"preferredSecurityScheme": preferred, "securitySchemes": filled},
+        "authentication": {"preferredSecurityScheme": preferred, "securitySchemes": flows},
+        "secrets": secrets,
+        "session": sign_in.session.map(|(path, scheme)| json!({"path": path, "scheme": scheme})),
     })
 }
 

@@ -1,8 +1,10 @@
-//! The pages of the running program in a real browser.
+//! The documentation page of each service in a real browser: every operation is sent as the page fills it in.
+
+use std::collections::BTreeMap;
 
 use crate::common::Workspace;
-use serde_json::json;
-use testkit::{Browser, Engine, Program, Store};
+use serde_json::{Value, json};
+use testkit::{Browser, ESCAPE, Engine, Program, Store};
 
 /// A script that clicks the visible button with this text inside of an element, and gives whether there is one.
 fn click_text(inside: &str, text: &str) -> String {
@@ -19,56 +21,204 @@ fn has_text(inside: &str, text: &str) -> String {
     click_text(inside, text).replace("button?.click();", "")
 }
 
-/// Signs in from a service's documentation page, and sends the example of an operation; gives the status that the page shows.
-async fn try_out(
-    program: &Program,
-    service: &str,
-    (name, password): (&str, &str),
-    operation: &str,
-) -> String {
-    let browser = Browser::start().await;
-    browser.resize(1200, 1600).await;
-    browser.go(&format!("http://{}/docs/", program.address(service))).await;
-    let page = browser.window().await;
-    assert_eq!(browser.settles(&click_text("main", "Authorize"), &json!(true)).await, true);
-    let windows = browser.windows(2).await;
-    browser.go_to_window(windows.iter().find(|window| **window != page).unwrap()).await;
-    browser.shows("h1", "Sign in").await;
-    browser.fill("#name", name).await;
-    browser.fill("#password", password).await;
-    // The page of the service needs no consent.
-    browser.click("form button").await;
-    browser.windows(1).await;
-    browser.go_to_window(&page).await;
-    assert_eq!(browser.settles(&has_text("main", "Clear"), &json!(true)).await, true);
-    browser.run(&format!("document.querySelector('[data-sidebar-id={operation:?}] button').click()")).await;
-    let test = format!("[id={operation:?}] button.show-api-client-button");
-    browser.finds(&test).await;
-    browser.run(&format!("document.querySelector({test:?}).click()")).await;
-    let send = "[role=dialog] button.scalar-button-solid";
-    browser.finds(send).await;
-    browser.run(&format!("document.querySelector({send:?}).click()")).await;
-    let path = operation.split_once("/GET").expect("a path").1;
-    let status = format!(
-        "const called = performance.getEntriesByType('resource').findLast((entry) => entry.name.includes({path:?}));
-         return String(called?.responseStatus);"
-    );
-    let status = browser.settles(&status, &json!("200")).await;
-    // The page needs nothing that its policy forbids, and leaves no credentials behind.
-    let reports = browser.reports().await;
-    let forbidden: Vec<_> = reports.iter().filter(|(source, _)| source == "security").collect();
-    assert!(forbidden.is_empty(), "{forbidden:?}");
-    let stored = browser.run("return JSON.stringify([{...localStorage}, {...sessionStorage}])").await;
-    assert!(!stored.as_str().unwrap().contains("eyJ"), "{stored}");
-    status.as_str().unwrap().to_owned()
+/// The calls that the page has sent to an API below this path.
+fn calls(prefix: &str) -> String {
+    format!(
+        "performance.getEntriesByType('resource').filter((call) => call.initiatorType === 'fetch'
+             && new URL(call.name).pathname.startsWith({prefix:?}) && !call.name.endsWith('/openapi.json'))"
+    )
+}
+
+/// The documentation page of a new demo.
+struct Documentation {
+    // First, so that it is closed before the program.
+    browser: Browser,
+    /// The identifier of each operation on the page, by its id in the document.
+    operations: BTreeMap<String, String>,
+    prefix: String,
+    _program: Program,
+    _workspace: Workspace,
+}
+
+impl Documentation {
+    async fn open(service: &str) -> Self {
+        let workspace = Workspace { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
+        // On every day a ticket for the same day can be bought.
+        let program = Program::start(workspace.serving().env("TRIPTYCH_MUSEUM_CLOSED_ON", "[]"));
+        let address = program.address(service);
+        let document = testkit::Client::new(address).get("/openapi.json").send().await.json();
+        let browser = Browser::start().await;
+        browser.resize(1440, 1000).await;
+        browser.go(&format!("http://{address}/docs/")).await;
+        let server = document["servers"][0]["url"].as_str().unwrap();
+        let prefix = server.split(&address.to_string()).last().unwrap().to_owned();
+        Documentation {
+            browser,
+            operations: identifiers(&document),
+            prefix: format!("{}/", prefix.trim_end_matches('/')),
+            _program: program,
+            _workspace: workspace,
+        }
+    }
+
+    /// Signs in by OAuth as demo.
+    async fn sign_in(&self) {
+        let browser = &self.browser;
+        let page = browser.window().await;
+        assert_eq!(browser.settles(&click_text("main", "Authorize"), &json!(true)).await, true);
+        let windows = browser.windows(2).await;
+        browser.go_to_window(windows.iter().find(|window| **window != page).unwrap()).await;
+        browser.shows("h1", "Sign in").await;
+        browser.fill("#name", "demo").await;
+        browser.fill("#password", "demo").await;
+        // The page of the service needs no consent.
+        browser.click("form button").await;
+        browser.windows(1).await;
+        browser.go_to_window(&page).await;
+        assert_eq!(browser.settles(&has_text("main", "Clear"), &json!(true)).await, true);
+    }
+
+    /// Sends an operation as the page fills it in, and asserts the status of the answer.
+    async fn sends(&mut self, id: &str, status: u16) {
+        let place = self
+            .operations
+            .remove(id)
+            .unwrap_or_else(|| panic!("{id} was sent before, or there is no such operation"));
+        let browser = &self.browser;
+        let item = format!("[data-sidebar-id={place:?}] button");
+        browser.finds(&item).await;
+        browser.run(&format!("document.querySelector({item:?}).click()")).await;
+        let open = format!("[id={place:?}] button.show-api-client-button");
+        browser.finds(&open).await;
+        browser.run(&format!("document.querySelector({open:?}).click()")).await;
+        // The dialog is always there; it is shown, and for this operation.
+        let send = "[role=dialog] button.scalar-button-solid";
+        let chosen = format!("[role=dialog] [data-sidebar-id={place:?}] [aria-selected=true]");
+        let shown = format!(
+            "return document.querySelector({send:?})?.offsetWidth > 0 && document.querySelector({chosen:?}) !== null"
+        );
+        assert_eq!(browser.settles(&shown, &json!(true)).await, true);
+        let calls = calls(&self.prefix);
+        let before = browser.run(&format!("return {calls}.length")).await.as_u64().unwrap();
+        browser.run(&format!("document.querySelector({send:?}).click()")).await;
+        let last = format!(
+            "const calls = {calls}; return calls.length > {before} ? calls.at(-1).responseStatus : 0"
+        );
+        let found = browser.settles(&last, &json!(status)).await;
+        assert_eq!(found, status, "{id}: {}", browser.text("[role=dialog]").await);
+        browser.press(&ESCAPE.to_string()).await;
+        assert_eq!(browser.settles(&shown, &json!(false)).await, false);
+    }
+
+    /// Asserts that every operation was sent, that the page needed nothing that its policy forbids, and that it left no credentials
+    /// behind.
+    async fn is_complete(&self) {
+        assert_eq!(self.operations, BTreeMap::new());
+        let mut reports = self.browser.reports().await;
+        // The reference prints its version.
+        reports.retain(|(_, message)| !message.ends_with("\"@scalar/api-reference@1.50.0\""));
+        assert_eq!(reports, []);
+        let stored =
+            self.browser.run("return JSON.stringify([{...localStorage}, {...sessionStorage}])").await;
+        assert!(!stored.as_str().unwrap().contains("eyJ"), "{stored}");
+    }
+}
+
+fn identifiers(document: &Value) -> BTreeMap<String, String> {
+    let paths = document["paths"].as_object().unwrap().iter();
+    let operations = paths.flat_map(|(path, item)| {
+        item.as_object().unwrap().iter().map(move |(method, operation)| {
+            let tag = operation["tags"][0].as_str().unwrap().to_lowercase();
+            let id = operation["operationId"].as_str().unwrap().to_owned();
+            (id, format!("api-1/tag/{tag}/{}{path}", method.to_uppercase()))
+        })
+    });
+    operations.collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn documentation_page_signs_in_and_calls_the_api() {
-    let workspace = Workspace { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
-    let program = workspace.serve();
-    let pets = try_out(&program, "petstore", ("demo", "demo"), "api-1/tag/pet/GET/pet/findByStatus").await;
-    assert_eq!(pets, "200");
-    let stations = try_out(&program, "train", ("alice", "alice"), "api-1/tag/stations/GET/stations").await;
-    assert_eq!(stations, "200");
+async fn documentation_page_sends_every_operation_of_the_pet_store() {
+    let mut page = Documentation::open("petstore").await;
+    page.sign_in().await;
+    for id in [
+        // Users need a session, of which the page keeps the token.
+        "loginUser",
+        "createUser",
+        "createUsersWithListInput",
+        "getUserByName",
+        "updateUser",
+        // The address of the image is in the answer of the pet, until the pet is replaced.
+        "uploadFile",
+        "getPetById",
+        "getImage",
+        "addPet",
+        "updatePet",
+        "updatePetWithForm",
+        "findPetsByStatus",
+        "findPetsByTags",
+        "getInventory",
+        "placeOrder",
+        "getOrderById",
+        "deleteOrder",
+        "deletePet",
+        "deleteUser",
+        "logoutUser",
+    ] {
+        page.sends(id, 200).await;
+    }
+    page.is_complete().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn documentation_page_sends_every_operation_of_train_travel() {
+    let mut page = Documentation::open("train").await;
+    page.sign_in().await;
+    for (id, status) in [
+        ("get-stations", 200),
+        ("get-station", 200),
+        ("get-trips", 200),
+        ("get-trip", 200),
+        ("create-booking", 201),
+        ("create-booking-payment", 200),
+        ("get-bookings", 200),
+        ("get-booking", 200),
+        ("get-booking-qr", 200),
+        ("delete-booking", 204),
+        ("create-inbox", 201),
+        ("get-inboxes", 200),
+        ("get-inbox", 200),
+        ("delete-inbox", 204),
+        ("create-webhook", 201),
+        ("get-webhooks", 200),
+        ("get-webhook", 200),
+        ("rotate-webhook-secret", 200),
+        ("test-webhook", 202),
+        ("redeliver-webhook", 200),
+        ("delete-webhook", 204),
+    ] {
+        page.sends(id, status).await;
+    }
+    page.is_complete().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn documentation_page_sends_every_operation_of_the_museum() {
+    let mut page = Documentation::open("museum").await;
+    for (id, status) in [
+        ("getMuseumHours", 200),
+        ("getMuseumTime", 200),
+        ("createSpecialEvent", 201),
+        ("listSpecialEvents", 200),
+        ("getSpecialEvent", 200),
+        ("buyMuseumTickets", 201),
+        ("getTicketPass", 200),
+        ("getTicketQrCode", 200),
+        ("admitTicket", 201),
+        ("getTicketAdmissions", 200),
+        ("updateSpecialEvent", 200),
+        ("deleteSpecialEvent", 204),
+    ] {
+        page.sends(id, status).await;
+    }
+    page.is_complete().await;
 }

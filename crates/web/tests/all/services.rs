@@ -158,10 +158,10 @@ async fn pages_of_a_service_are_served() {
     assert_eq!((page.header("x-frame-options"), page.header("referrer-policy")), ("DENY", "no-referrer"));
     let script = client.get("/docs/start.js").send().await;
     assert!(script.has_status(200).text().contains("persistAuth: false"), "{}", script.text());
-    let reference = "/docs/scalar-1.46.4.js";
+    let reference = "/docs/scalar-1.50.0.js";
     assert!(page.text().contains(reference.trim_start_matches("/docs/")), "{}", page.text());
     for (accept, encoding, length) in
-        [("gzip", "gzip", 988_633), ("gzip;q=0", "", 3_566_844), ("br", "", 3_566_844)]
+        [("gzip", "gzip", 1_108_049), ("gzip;q=0", "", 3_959_233), ("br", "", 3_959_233)]
     {
         let mut wire = RawConnection::connect(client.address()).await;
         let call =
