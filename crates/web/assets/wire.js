@@ -7,10 +7,16 @@ const LONGEST = 20_000;
 const STORE = `wire:${page.path}`;
 const calls = restore();
 
+/** A request without the passwords in it: neither a screen nor the storage of the browser shows them. */
+function withoutPasswords(request) {
+  const body = typeof request.body === "string" ? request.body.replaceAll(/("password":\s*")(?:[^"\\]|\\.)*"/g, '$1…"') : request.body;
+  return { ...request, address: request.address.replace(/([?&]password=)[^&]*/, "$1…"), body };
+}
+
 /** Adds a call and its answer. */
 export function record(request, answer) {
   const call = {
-    request,
+    request: withoutPasswords(request),
     answer: {
       status: answer.status,
       ms: Math.round(answer.ms),

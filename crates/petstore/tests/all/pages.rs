@@ -189,5 +189,10 @@ async fn visitor_signs_up_logs_out_and_deletes_the_account() {
     browser.click("dialog .danger").await;
     browser.shows("h2", "Sign up").await;
     visit.open.user("bea").await.is_problem(404, "not-found");
+    // The wire shows and stores no password.
+    let stored = browser.run("return JSON.stringify({...sessionStorage}) + document.body.textContent").await;
+    let stored = stored.as_str().unwrap();
+    assert!(stored.contains("/user/login?username=bea&password=…"), "{stored}");
+    assert!(!stored.contains("long+password") && !stored.contains("long password"), "{stored}");
     visit.is_in_order(2).await;
 }
