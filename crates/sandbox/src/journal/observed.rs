@@ -20,8 +20,17 @@ impl Recorder {
     }
 }
 
+/// Whether the call loaded a style sheet, a script or a picture of a page. A page loads many, and they say nothing about the API.
+fn is_file_of_a_page(call: &Observed) -> bool {
+    let Some(route) = call.route().filter(|_| call.operation_id().is_none()) else { return false };
+    route.contains("/assets/") || [".css", ".js", ".svg"].iter().any(|kind| route.ends_with(kind))
+}
+
 impl Observer for Recorder {
     fn observed(&self, mut call: Observed) {
+        if is_file_of_a_page(&call) {
+            return;
+        }
         let request_headers = std::mem::take(&mut call.request.headers);
         let answer_headers = call.answer.as_mut().map(|answer| std::mem::take(&mut answer.headers));
         let (request, answer) = (&call.request, call.answer.as_ref());

@@ -25,6 +25,10 @@ on_both_engines! {
         let process = &world.process;
         let (ada, bob) = (process.create("ada").await, process.create("bob").await);
         process.petstore.get("/sandbox/ada/v3/pet/1?x=1").send().await.has_status(401);
+        // Files of pages are not in it.
+        for file in ["/favicon.svg", "/docs/docs.css", "/app/picture.svg?id=1&name=Rex&category=Dogs"] {
+            process.petstore.get(&format!("/sandbox/ada{file}")).send().await.has_status(200);
+        }
         process.museum.get("/sandbox/ada/v1.1/museum-hours?limit=1").send().await.has_status(200);
         process.petstore.get("/sandbox/bob/v3/nothing").send().await.has_status(404);
         let expected = ["2 GET /v1.1/museum-hours?limit=1 200", "1 GET /v3/pet/1?x=1 401"];
