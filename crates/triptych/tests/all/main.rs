@@ -16,6 +16,7 @@ mod fault_commands;
 mod instances;
 mod journal_commands;
 mod log;
+mod page_quality;
 mod pages;
 mod pooler;
 mod sandbox_commands;

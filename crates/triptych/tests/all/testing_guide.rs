@@ -83,7 +83,7 @@ fn python_tests_of_the_guide_pass() {
 #[test]
 fn typescript_tests_of_the_guide_pass() {
     let section = Section::new("TypeScript\n");
-    let modules = root().join("target/typescript/node_modules");
+    let modules = root().join("target/node/node_modules");
     assert!(modules.is_dir(), "tools/install installs TypeScript");
     let tsc = section.folder.path().join("tsc");
     let modules = modules.display();
