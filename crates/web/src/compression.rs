@@ -10,8 +10,8 @@ use tower_http::compression::{
     predicate::{NotForContentType, Predicate, SizeAbove},
 };
 
-/// The layer for the pages, which are called rarely.
-pub(crate) fn layer() -> CompressionLayer<impl Predicate> {
+/// The layer for pages, which are called rarely.
+pub fn compression() -> CompressionLayer<impl Predicate> {
     CompressionLayer::new().compress_when(worth_it())
 }
 
@@ -36,6 +36,6 @@ pub(crate) async fn compress(response: Response, accepted: Vec<HeaderValue>) -> 
         let response = response.take().unwrap_or_default();
         async { Ok::<_, Infallible>(response) }
     });
-    let Ok(response) = layer().layer(answer).call(request).await;
+    let Ok(response) = compression().layer(answer).call(request).await;
     response.map(Body::new)
 }

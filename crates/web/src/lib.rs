@@ -62,6 +62,7 @@ pub use address::{is_from_another_origin, origin_of, path_of, well_known};
 pub use app::{Answer, App};
 pub use background::Background;
 pub use clock::{Clock, ClockError, ClockState};
+pub use compression::compression;
 pub use controls::{Compat, ControlState, Controls, LIFETIMES, SignInMode};
 pub use documentation::DocumentationSignIn;
 pub use gate::{DeliveryFault, DeliveryGate, Gate};

@@ -22,7 +22,7 @@ use crate::{
     app::App,
     background::Background,
     body_memory::Memory,
-    compression,
+    compression::compression,
     cors::Cors,
     dispatch::{Dispatch, mark_page},
     documentation::{DocumentationSignIn, documentation},
@@ -150,7 +150,7 @@ impl Service<'_> {
         // The extra routes are not compressed: their pages have secrets next to text that an attacker chooses, and the compressed
         // size would reveal the secrets (BREACH).
         let other = pages
-            .layer(compression::layer())
+            .layer(compression())
             .merge(self.extra_routes)
             .route_layer(middleware::map_response(mark_page))
             .route_layer(middleware::from_fn(set_route))

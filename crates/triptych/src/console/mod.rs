@@ -74,7 +74,8 @@ impl Console {
             .route("/console/services", get(services))
             .route("/console/tokens/{service}", post(token::issue))
             .layer(middleware::map_response(page::not_stored));
-        let router = page::routes().merge(guarded).with_state(self.clone()).merge(other);
+        let router =
+            page::routes().merge(guarded).with_state(self.clone()).merge(other).layer(web::compression());
         App::new(Arc::new(Admin { console: self, router: router.into() }))
     }
 }
