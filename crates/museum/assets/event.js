@@ -3,11 +3,11 @@
 import { $, busy, dialog, h, page, refuse, show, toast } from "./ui.js";
 import { call } from "./api.js";
 import { longDay } from "./days.js";
-import { asked, dayHere, museumTime, price, showRefusal } from "./museum.js";
+import { askedId, dayHere, museumTime, price, showRefusal } from "./museum.js";
 import { editEvent } from "./editor.js";
 import { sellForm } from "./sell.js";
 
-const id = asked("id") ?? "";
+const id = await askedId("/app/events");
 const place = $("#event");
 const [time, answer] = await Promise.all([museumTime(), call("GET", `/special-events/${encodeURIComponent(id)}`)]);
 const today = time?.date ?? dayHere();

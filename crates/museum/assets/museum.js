@@ -47,6 +47,14 @@ export const ticketPage = (id) => `${page.path}/app/ticket?id=${encodeURICompone
 /** An id or a day in the address of the page. */
 export const asked = (name) => new URLSearchParams(location.search).get(name);
 
+/** The id in the address of the page. An address without one leads to the list instead. */
+export async function askedId(list) {
+  const id = asked("id");
+  if (id) return id;
+  location.replace(`${page.path}${list}`);
+  return new Promise(() => {});
+}
+
 /** Writes a day into the address, so that a reload shows the same. */
 export function remember(name, value) {
   const address = new URL(location.href);

@@ -3,11 +3,11 @@
 import { $, busy, explain, h, moment, page, show, toast } from "./ui.js";
 import { call } from "./api.js";
 import { longDay } from "./days.js";
-import { asked, dayHere, hoursFrom, museumTime, showRefusal } from "./museum.js";
+import { askedId, dayHere, hoursFrom, museumTime, showRefusal } from "./museum.js";
 import { ticketOf } from "./kept.js";
 
 const PKPASS = "application/vnd.apple.pkpass";
-const id = asked("id") ?? "";
+const id = await askedId("/app/tickets");
 const path = `/tickets/${encodeURIComponent(id)}`;
 const place = $("#ticket");
 const [time, answer] = await Promise.all([museumTime(), call("GET", `${path}/admissions`)]);

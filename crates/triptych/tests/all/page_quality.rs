@@ -32,6 +32,7 @@ const PAGES: &[(&str, &[&str])] = &[
             "/app/event?id=dad4bce8-f5cb-4078-a211-995864315e39",
             "/app/buy",
             "/app/tickets",
+            // Leads to the list.
             "/app/ticket",
             "/app/check",
             "/problems",
@@ -101,6 +102,15 @@ impl Examiner {
     }
 }
 
+/// Buys a ticket as the visitor of a demo, and gives its id.
+async fn buy(examiner: &Examiner, prefix: &str) -> String {
+    let museum = Client::new(examiner.program.address("museum"));
+    let call = museum.post(&format!("{prefix}/v1.1/tickets")).header("authorization", "Basic ZGVtbzpkZW1v");
+    let ticket = json!({"ticketType": "general", "ticketDate": "2099-05-17", "email": "todd@example.com"});
+    let ticket = call.json(&ticket).send().await.has_status(201).json();
+    ticket["ticketId"].as_str().unwrap().to_owned()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_of_the_services_and_the_console_have_no_faults() {
     let examiner = Examiner::start().await;
@@ -109,6 +119,9 @@ async fn pages_of_the_services_and_the_console_have_no_faults() {
             examiner.examine(service, path).await;
         }
     }
+    let ticket = buy(&examiner, "").await;
+    examiner.examine("museum", &format!("/app/ticket?id={ticket}")).await;
+    examiner.examine("museum", &format!("/app/check?id={ticket}")).await;
     examiner.examine("admin", "/").await;
 }
 
@@ -122,4 +135,6 @@ async fn pages_in_a_sandbox_have_no_faults() {
             examiner.examine(service, &format!("/sandbox/ada{path}")).await;
         }
     }
+    let ticket = buy(&examiner, "/sandbox/ada").await;
+    examiner.examine("museum", &format!("/sandbox/ada/app/ticket?id={ticket}")).await;
 }
