@@ -12,7 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::{FutureExt, future::BoxFuture};
-use http::Method;
+use http::{Method, StatusCode};
 use http_body::{Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 use web::{Answer, App, RequestContext, Result};
@@ -21,7 +21,7 @@ use crate::{
     Sandboxes, api, control,
     gate::FaultGate,
     name::Name,
-    open::{OpenSandbox, unknown},
+    open::{OpenSandbox, being_closed, unknown},
 };
 
 /// Where the paths of sandboxes begin.
@@ -76,9 +76,17 @@ impl Front {
             // Boxed, here and below: otherwise the future of every call would have room for this rare one.
             None => Box::pin(self.sandboxes.get(&name)).await?,
         };
+        let closing = sandbox.watch_closing();
+        let answer = self.of_sandbox(sandbox, request).await.unwrap_or_else(IntoResponse::into_response);
+        // A deletion does not wait for long: a call that is still running then has lost its data.
+        let has_lost_data = answer.status() == StatusCode::INTERNAL_SERVER_ERROR && *closing.borrow();
+        if has_lost_data { Err(being_closed()) } else { Ok(answer) }
+    }
+
+    async fn of_sandbox(&self, sandbox: Arc<OpenSandbox>, request: Request) -> Result<Response> {
         if is_control(&sandbox, &request) {
             let control = self.control(&sandbox).await;
-            let request = without_prefix(request, &name);
+            let request = without_prefix(request, &sandbox.name);
             let _permit = is_waited_for(&request).then(|| sandbox.enter_control()).transpose()?;
             drop(sandbox);
             return Ok(Box::pin(control.answer(request)).await);

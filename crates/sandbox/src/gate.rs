@@ -19,7 +19,7 @@ use crate::{
     Inner, Sandboxes,
     fault::{CallInfo, Decision, Known, Preferred, Rules, WebhookFault, preferred},
     name::Name,
-    open::OpenSandbox,
+    open::{OpenSandbox, being_closed},
     store,
 };
 
@@ -110,7 +110,7 @@ impl FaultGate {
             tokio::select! {
                 () = self.sandboxes.wait(delay) => {}
                 () = self.sandbox.closing() => {
-                    return Err(Problem::new(&UNAVAILABLE, "The sandbox is being closed. Try again in a moment."));
+                    return Err(being_closed());
                 }
             }
         }

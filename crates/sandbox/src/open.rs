@@ -191,7 +191,12 @@ impl OpenSandbox {
     /// Ends when the sandbox is closed.
     pub(crate) async fn closing(&self) {
         // A closed channel means the same.
-        let _ = self.closing.subscribe().wait_for(|closing| *closing).await;
+        let _ = self.watch_closing().wait_for(|closing| *closing).await;
+    }
+
+    /// Becomes true when the sandbox is closed.
+    pub(crate) fn watch_closing(&self) -> watch::Receiver<bool> {
+        self.closing.subscribe()
     }
 
     /// Serves an open service of the root.
@@ -295,6 +300,11 @@ pub const UNKNOWN: &str = "There is no sandbox with this name.";
 /// The problem for a name that no sandbox has.
 pub(crate) fn unknown() -> Problem {
     Problem::new(&NOT_FOUND, format!("{UNKNOWN} Create it with POST /sandboxes."))
+}
+
+/// The problem for a call whose sandbox is closed while it runs.
+pub(crate) fn being_closed() -> Problem {
+    Problem::new(&UNAVAILABLE, "The sandbox is being closed. Try again in a moment.")
 }
 
 impl Sandboxes {
