@@ -6,6 +6,7 @@ use db::Word;
 use http::StatusCode;
 use thiserror::Error;
 use uuid::Uuid;
+use web::page::is_of_a_page;
 
 use super::{Decision, FaultRule, NewFaultRule, StatusFault, WebhookFault, seeded};
 use crate::{caller::CallerName, glob::Glob};
@@ -158,7 +159,11 @@ impl Ready {
             && rule.operation.as_deref().is_none_or(|operation| call.operation == Some(operation))
             && rule.method.is_none_or(|method| method.is(call.method))
             && self.is_of_caller(call)
-            && self.path.as_ref().is_none_or(|path| path.matches(call.path))
+            && match &self.path {
+                Some(path) => path.matches(call.path),
+                // A page shows the faults of its calls; without the page itself there is nothing to see.
+                None => call.operation.is_some() || !is_of_a_page(call.path),
+            }
     }
 }
 

@@ -251,6 +251,19 @@ async fn call_matches_a_rule_by_everything_that_it_names() {
             assert_eq!(decided(&rules, &call()), None, "{matched}");
         }
     }
+    // A page is not a call of the API, unless the rule names its path.
+    let page = |path| CallInfo { operation: None, path, ..call() };
+    for path in ["/", "/app/bookings", "/assets/1/ui.js", "/docs/", "/favicon.svg", "/problems/not-found"] {
+        assert_eq!(decided(&rules(&[json!({"status": 500})]).await, &page(path)), None, "{path}");
+        assert_eq!(
+            decided(&rules(&[json!({"status": 500, "path": path})]).await, &page(path)),
+            Some(1),
+            "{path}"
+        );
+    }
+    for path in ["/oauth/token", "/nowhere", "/apps"] {
+        assert_eq!(decided(&rules(&[json!({"status": 500})]).await, &page(path)), Some(1), "{path}");
+    }
     let of_operation = rules(&[json!({"status": 500, "operation": "x"})]).await;
     assert_eq!(decided(&of_operation, &CallInfo { operation: None, ..call() }), None);
 }

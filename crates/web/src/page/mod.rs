@@ -11,7 +11,7 @@ pub use assets::{Asset, Assets};
 pub use headers::add_page_headers;
 pub(crate) use headers::{add_document_headers, document_style};
 pub use marks::mark;
-pub use shell::{Page, PageSignIn, Pages, Shell};
+pub use shell::{Page, PageSignIn, Pages, Shell, is_of_a_page};
 pub(crate) use shell::{Site, routes, sandbox_of};
 
 /// The colours and the type of every page, as a style sheet.

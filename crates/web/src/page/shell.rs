@@ -124,6 +124,12 @@ pub(crate) struct Site {
     pub(crate) clock: Clock,
 }
 
+/// Whether a path, without the prefix of the instance, is of a page for people or of its files.
+pub fn is_of_a_page(path: &str) -> bool {
+    let folders = ["app", "assets", "docs", "favicon.svg", "problems", ""];
+    path.strip_prefix('/').is_some_and(|path| folders.contains(&path.split('/').next().unwrap_or_default()))
+}
+
 /// The routes of the pages and of their files.
 pub(crate) fn routes(site: &Arc<Site>, pages: &Pages) -> Router {
     let assets = pages.assets;
