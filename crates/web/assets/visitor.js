@@ -187,7 +187,7 @@ function draw() {
   if (!place) return;
   const button = (text, action) => h("button", { type: "button", class: "small", onclick: () => action() }, text);
   show(place, state.name
-    ? [h("span", {}, "Signed in as ", h("b", {}, state.name)), page.signIn === "basic" ? button("Change", signIn) : button("Sign out", signOut)]
+    ? [h("span", {}, h("span", { class: "words" }, "Signed in as "), h("b", {}, state.name)), page.signIn === "basic" ? button("Change", signIn) : button("Sign out", signOut)]
     : [page.demo === undefined ? null : h("span", {}, "Guest"), button("Sign in", signIn)]);
 }
 

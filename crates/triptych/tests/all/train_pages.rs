@@ -105,9 +105,9 @@ async fn visitor_signs_up_books_pays_and_sees_a_webhook_arrive() {
         browser.go(&format!("{address}/app/webhooks")).await;
         browser.finds("#subscriptions .empty").await;
         click(&browser, "#receive").await;
-        browser.shows(".message .pill", "Signature is right").await;
+        browser.shows("span", "Signature is right").await;
         click(&browser, ".message button").await;
-        browser.shows(".message .pill", "Signature does not fit").await;
+        browser.shows("span", "Signature does not fit").await;
         is_clean(&browser).await;
 
         click(&browser, "#visitor button").await;
