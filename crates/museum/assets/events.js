@@ -12,8 +12,6 @@ let month = firstOfMonth(isDay(`${asked("month")}-01`) ? `${asked("month")}-01` 
 let events = [];
 let turns = 0;
 
-await load();
-
 async function load() {
   const turn = ++turns;
   show($("#month"), monthAndYear(month));
@@ -45,3 +43,5 @@ $("#month-this").addEventListener("click", () => turnTo(firstOfMonth(today)));
 $("#new-event").addEventListener("click", () => editEvent(null, today, (event) => {
   location.assign(`${page.path}/app/event?id=${event.eventId}`);
 }));
+
+await load();

@@ -132,8 +132,9 @@ function only(service) {
   return { service, ...(prefix ? { path: `${prefix}/**` } : {}) };
 }
 
-/** A rule for the next call is used up by it, and removed. */
+/** A rule for the next call is used up by it, and removed. The journal also has pages, which the rule is not for. */
 function useUp(one) {
+  if (one.status !== FAULTS[1].rule.status) return;
   const used = (state?.rules ?? []).filter((rule) => isFault(rule, FAULTS[1]) && (!rule.service || rule.service === one.service)
     && (!rule.path || one.path.startsWith(rule.path.replace("**", ""))));
   if (!used.length) return;
