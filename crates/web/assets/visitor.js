@@ -79,6 +79,7 @@ async function redeem(fields, more = {}) {
   try {
     const response = await fetch(address, { method: "POST", headers, body, credentials: "omit" });
     answer = { status: response.status, headers: response.headers, text: await response.text() };
+    if (response.headers.get("content-type")?.startsWith("application/problem+json")) answer.problem = JSON.parse(answer.text);
   } catch {
     // Recorded as a call without an answer.
   }

@@ -214,6 +214,25 @@ async fn presenter_makes_a_class_injects_a_fault_and_gets_a_token() {
     assert_eq!(browser.settles("return document.querySelector('#state').textContent", &json!("")).await, "");
     reports_nothing(&browser).await;
 
+    // A student sees the fault on the wire of a page. The page itself is not a call.
+    browser.click("a[data-view=sandboxes]").await;
+    browser.click("[data-sandbox=monday-03] button[aria-label='Control monday-03']").await;
+    browser.click(".fault-button:nth-child(2)").await;
+    browser.shows("p", "monday-03: the next call fails.").await;
+    let console = browser.url().await;
+    browser.go(&format!("http://{}/sandbox/monday-03/", program.address("petstore"))).await;
+    browser.finds("#wire-calls .code.bad").await;
+    browser.run("document.querySelector('#wire-calls .code.bad').closest('details').open = true").await;
+    let shown = browser.text("#wire-calls details:has(.code.bad) .why").await;
+    assert!(
+        shown.contains("A fault rule of the sandbox gives this answer; the call was not done."),
+        "{shown}"
+    );
+    let reports = browser.reports().await;
+    let failed: Vec<_> = reports.iter().filter(|(_, message)| message.contains("503")).collect();
+    assert!(failed.len() == 1 && reports.iter().all(|(source, _)| source == "network"), "{reports:?}");
+    browser.go(&console).await;
+
     // Narrow and dark, without scrolling to the side.
     browser.resize(360, 800).await;
     browser.prefer_dark(true).await;
