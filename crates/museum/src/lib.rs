@@ -158,9 +158,9 @@ impl Museum {
                 sign_in: PageSignIn::Basic,
                 demo: self.demo,
             }),
-            documentation: web::DocumentationSignIn {
+            documentation: web::DocumentationSetup {
                 user: self.demo.then_some(DEMO_ACCOUNT),
-                ..web::DocumentationSignIn::default()
+                ..web::DocumentationSetup::default()
             },
         }
         .into_app()

@@ -27,7 +27,7 @@ use habits::Habits;
 use identity::{Accounts, ApiKeys, Quota, Sessions, oauth};
 use ids::Ids;
 use web::{
-    App, Background, Clock, Controls, DocumentationSignIn, Problem, Random, RequestLimits, SignInMode,
+    App, Background, Clock, Controls, DocumentationSetup, Problem, Random, RequestLimits, SignInMode,
     ValidationContext,
     openapi::{ApiRoutes, Handlers},
     page::Pages,
@@ -160,9 +160,11 @@ impl Petstore {
                 sign_in: self.sign_in.pages.clone(),
                 demo: self.demo,
             }),
-            documentation: DocumentationSignIn {
+            documentation: DocumentationSetup {
                 api_key: self.demo.then_some(DEMO_API_KEY),
                 session: Some(("/user/login", "session")),
+                // The address of the image is in the answer of the pet.
+                chains: &[("getImage", &["uploadFile", "getPetById"])],
                 ..self.sign_in.documentation.clone()
             },
         }

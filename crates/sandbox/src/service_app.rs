@@ -42,7 +42,7 @@ pub(crate) fn service_app(sandboxes: &Sandboxes, at: usize, api: Api) -> App {
         extra_routes: Router::new(),
         exposed: &[],
         pages: None,
-        documentation: web::DocumentationSignIn::default(),
+        documentation: web::DocumentationSetup::default(),
     }
     .into_app()
 }

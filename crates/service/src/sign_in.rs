@@ -6,7 +6,7 @@ use identity::{
     oauth::{self, Signer, TokenIssuer, TokenIssuerError, Verifier},
 };
 use utoipa::openapi::OpenApi;
-use web::{DocumentationSignIn, IssuedBy, page::PageSignIn};
+use web::{DocumentationSetup, IssuedBy, page::PageSignIn};
 
 use crate::{Description, Instance, OauthSettings};
 
@@ -18,7 +18,7 @@ pub struct SignIn {
     /// The routes of the authorization server.
     pub router: Router,
     /// How the documentation page signs users in.
-    pub documentation: DocumentationSignIn,
+    pub documentation: DocumentationSetup,
     /// How visitors of the service's pages sign in.
     pub pages: PageSignIn,
     issued_by: Option<IssuedBy>,
@@ -35,10 +35,10 @@ impl Description {
         let external = settings.external_issuer();
         let server = self.server_settings(instance, settings.registration_token());
         let own = external.is_none();
-        let documentation = DocumentationSignIn {
+        let documentation = DocumentationSetup {
             client: own.then_some(oauth::PAGES_CLIENT),
             scopes: server.scopes.iter().map(|scope| scope.name.into()).collect(),
-            ..DocumentationSignIn::default()
+            ..DocumentationSetup::default()
         };
         let pages = PageSignIn::Oauth {
             client: own.then_some(oauth::PAGES_CLIENT),

@@ -51,7 +51,7 @@ pub use service::{MIGRATIONS, SERVICE, Settings};
 pub use timetable::Timetable;
 use tokio::sync::Notify;
 use web::{
-    App, Background, Clock, Random, RequestLimits, ValidationContext,
+    App, Background, Clock, DocumentationSetup, Random, RequestLimits, ValidationContext,
     openapi::{ApiRoutes, Handlers},
     page::Pages,
     routes,
@@ -202,7 +202,10 @@ impl Train {
                 sign_in: self.sign_in.pages.clone(),
                 demo: self.demo,
             }),
-            documentation: self.sign_in.documentation.clone(),
+            documentation: DocumentationSetup {
+                chains: &[("get-booking-qr", &["create-booking", "create-booking-payment"])],
+                ..self.sign_in.documentation.clone()
+            },
         }
         .into_app()
     }

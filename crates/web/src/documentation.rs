@@ -1,6 +1,10 @@
 //! The documentation page: Scalar's API reference, from files that are part of the program.
 
-use std::{collections::BTreeSet, io::Read, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Read,
+    sync::Arc,
+};
 
 use askama::Template;
 use axum::{
@@ -27,9 +31,9 @@ use crate::{
 const REFERENCE: &[u8] = include_bytes!("../assets/docs/scalar.js.gz");
 const REFERENCE_NAME: &str = "scalar-1.50.0.js";
 
-/// How the documentation page signs in, as far as that is publicly known.
+/// How the documentation page signs in, as far as that is publicly known, and what it sends before an operation.
 #[derive(Debug, Clone, Default)]
-pub struct DocumentationSignIn {
+pub struct DocumentationSetup {
     /// The OAuth client of the page, and the scopes that are selected.
     pub client: Option<&'static str>,
     pub scopes: Vec<String>,
@@ -39,6 +43,9 @@ pub struct DocumentationSignIn {
     pub user: Option<(&'static str, &'static str)>,
     /// The path whose answer is the token of a session, and the security scheme of sessions.
     pub session: Option<(&'static str, &'static str)>,
+    /// Operations that the page sends before another one, whose id only their answers have. Without an entry it is the operation
+    /// that adds to the collection: `POST /bookings` for `/bookings/{bookingId}`.
+    pub chains: &'static [(&'static str, &'static [&'static str])],
 }
 
 #[derive(Template)]
@@ -58,7 +65,7 @@ struct SignedInPage<'a> {
 }
 
 /// The routes of the page of an instance.
-pub(crate) fn documentation(openapi: &OpenApi, sign_in: &DocumentationSignIn, site: Arc<Site>) -> Router {
+pub(crate) fn documentation(openapi: &OpenApi, sign_in: &DocumentationSetup, site: Arc<Site>) -> Router {
     let configuration = configuration(openapi, sign_in, &site).to_string();
     let policy =
         HeaderValue::try_from(policy(openapi)).unwrap_or(HeaderValue::from_static("default-src 'self'"));
@@ -120,7 +127,7 @@ fn is_gzip(coding: &str) -> bool {
 }
 
 /// What the reference is started with, and the credentials that it fills in.
-fn configuration(openapi: &OpenApi, sign_in: &DocumentationSignIn, site: &Site) -> Value {
+fn configuration(openapi: &OpenApi, sign_in: &DocumentationSetup, site: &Site) -> Value {
     let schemes = openapi.components.iter().flat_map(|components| &components.security_schemes);
     let mut flows = serde_json::Map::new();
     let mut secrets = Vec::new();
@@ -149,10 +156,11 @@ fn configuration(openapi: &OpenApi, sign_in: &DocumentationSignIn, site: &Site) 
         "authentication": {"preferredSecurityScheme": preferred, "securitySchemes": flows},
         "secrets": secrets,
         "session": sign_in.session.map(|(path, scheme)| json!({"path": path, "scheme": scheme})),
+        "chains": sign_in.chains.iter().copied().collect::<BTreeMap<_, _>>(),
     })
 }
 
-fn oauth(sign_in: &DocumentationSignIn, site: &Site) -> Option<Value> {
+fn oauth(sign_in: &DocumentationSetup, site: &Site) -> Option<Value> {
     let flow = json!({
         "x-scalar-client-id": sign_in.client?,
         "x-scalar-redirect-uri": format!("{}/docs/signed-in", site.address),

@@ -64,7 +64,7 @@ pub use background::Background;
 pub use clock::{Clock, ClockError, ClockState};
 pub use compression::compression;
 pub use controls::{Compat, ControlState, Controls, LIFETIMES, SignInMode};
-pub use documentation::DocumentationSignIn;
+pub use documentation::DocumentationSetup;
 pub use gate::{DeliveryFault, DeliveryGate, Gate};
 pub use input::{Body, Both, Form, Path, Query, RawBody, Upload, ValidationContext, WithBody};
 pub use installation::InstallationSecret;

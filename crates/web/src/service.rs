@@ -25,7 +25,7 @@ use crate::{
     compression::compression,
     cors::Cors,
     dispatch::{Dispatch, mark_page},
-    documentation::{DocumentationSignIn, documentation},
+    documentation::{DocumentationSetup, documentation},
     input::ValidationContext,
     limits::RequestLimits,
     openapi::{Handlers, at_address},
@@ -73,7 +73,7 @@ pub struct Service<'a> {
     /// Its pages for people. Without them `/` is a list of links.
     pub pages: Option<Pages>,
     /// How the documentation page signs in.
-    pub documentation: DocumentationSignIn,
+    pub documentation: DocumentationSetup,
 }
 
 /// What the routes share that every API has.

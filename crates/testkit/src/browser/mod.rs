@@ -16,7 +16,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 /// How long an element may take to appear. Only a failing test waits this long.
-const ELEMENT_TIMEOUT: Duration = Duration::from_secs(20);
+const ELEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The name that WebDriver gives to references to elements.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
@@ -106,12 +106,14 @@ impl Browser {
             "--disable-sync",
             "--no-proxy-server",
             "--hide-scrollbars",
+            // The driver does not read the text of an element that is still fading in.
+            "--force-prefers-reduced-motion",
             &profile,
         ];
         all.extend(arguments);
         let capabilities = json!({
             "browserName": "chrome",
-            "timeouts": {"implicit": ELEMENT_TIMEOUT.as_millis(), "pageLoad": 30_000, "script": 30_000},
+            "timeouts": {"implicit": ELEMENT_TIMEOUT.as_millis(), "pageLoad": 60_000, "script": 90_000},
             "unhandledPromptBehavior": "ignore",
             "goog:loggingPrefs": {"browser": "ALL"},
             "goog:chromeOptions": {"binary": binary, "args": all},
@@ -217,13 +219,28 @@ impl Browser {
         self.post("/execute/sync", json!({"script": script, "args": []})).await
     }
 
-    /// Runs a script until it returns this value, and gives the last result.
+    /// Runs a script until it returns this value, and gives the last result. The page repeats the script, so that the driver and the
+    /// test use no core while they wait.
     pub async fn settles(&self, script: &str, wanted: &Value) -> Value {
         let deadline = Instant::now() + ELEMENT_TIMEOUT;
         loop {
-            let found = self.run(script).await;
-            if found == *wanted || Instant::now() > deadline {
-                return found;
+            let left = deadline.saturating_duration_since(Instant::now());
+            let repeated = format!(
+                "const [wanted, left, done] = arguments, end = performance.now() + left;
+                 const attempt = () => {{ {script} }};
+                 const repeat = () => {{
+                     let found;
+                     try {{ found = attempt() ?? null; }} catch (error) {{ found = String(error); }}
+                     if (JSON.stringify(found) === wanted || performance.now() > end) done(found);
+                     else setTimeout(repeat, 20);
+                 }};
+                 repeat();"
+            );
+            let arguments = json!([wanted.to_string(), left.as_millis()]);
+            // A page that is left ends its script: the next page runs it again.
+            match self.try_post("/execute/async", json!({"script": repeated, "args": arguments})).await {
+                Ok(found) => return found,
+                Err(why) => assert!(!left.is_zero(), "{script}: {why}"),
             }
         }
     }
@@ -287,7 +304,10 @@ impl Browser {
     /// Emulates a preference for dark colours.
     pub async fn prefer_dark(&self, dark: bool) {
         let scheme = if dark { "dark" } else { "light" };
-        let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
+        let media = json!({"features": [
+            {"name": "prefers-color-scheme", "value": scheme},
+            {"name": "prefers-reduced-motion", "value": "reduce"},
+        ]});
         self.devtools("Emulation.setEmulatedMedia", media).await;
     }
 

@@ -1,7 +1,7 @@
 // Starts the API reference with the configuration of the page, in the colours of the service.
 
 const place = document.getElementById("reference");
-const { secrets, session, ...configuration } = JSON.parse(place.dataset.configuration);
+const { secrets, session, chains, ...configuration } = JSON.parse(place.dataset.configuration);
 
 // The name of the document in the store of the reference, as soon as it is loaded.
 let name;
@@ -33,15 +33,87 @@ function fill(parameter, { requestBody }, value) {
   parameter.examples = Object.fromEntries(["default", ...bodies].map((key) => [key, { value, "x-disabled": false }]));
 }
 
-// Ids that were in answers, by the name of their parameter.
+// Ids that were in answers, by the name of their parameter, and the operations that were sent with each id.
 const ids = new Map();
+const sent = new Map();
 
-/** Keeps the ids that only the answer to another call has, so that the next call can be sent as it is. */
+/** The path parameters of an operation without an example: only the answer to another call has their values. */
+const unknown = ({ operation: { parameters = [] } }) =>
+  parameters.filter((parameter) => parameter.in === "path" && parameter.example === undefined).map(({ name }) => name);
+
+const find = (id) => [...operations()].find(({ operation }) => operation.operationId === id);
+
+/** The server of the API, as an address. */
+const server = () => new URL(store().workspace.documents[name].servers[0].url, location.href).href.replace(/\/$/, "");
+
+/** Keeps the ids that an answer has, so that the next call can be sent as it is. */
 function learn(answer) {
   for (const { path } of operations()) {
     const [, folder, id] = /([^/]+)\/\{(\w+)\}/.exec(path) ?? [];
     const found = id && new RegExp(`(?:/${folder}/|"${id}": ?")([0-9a-f-]{36})`).exec(answer);
     if (found) ids.set(id, found[1]);
+  }
+}
+
+/** Notes which operation was sent with an id. A deleted id is forgotten. */
+function note(method, url) {
+  for (const sendable of operations()) {
+    for (const parameter of unknown(sendable)) {
+      const path = sendable.path.replace(`{${parameter}}`, ids.get(parameter));
+      if (method.toLowerCase() !== sendable.method || url.split("?")[0] !== server() + path) continue;
+      const id = ids.get(parameter);
+      sent.set(id, (sent.get(id) ?? new Set()).add(sendable.operation.operationId));
+      if (method === "DELETE") ids.delete(parameter);
+    }
+  }
+}
+
+/** The operations that make an operation's id: those of the configuration, or the one that adds to the collection. */
+function chain({ path, operation }, parameter) {
+  const collection = path.split(`/{${parameter}}`)[0];
+  const adding = [...operations()].find(({ path, method }) => method === "post" && path === collection);
+  return (chains[operation.operationId] ?? [adding?.operation.operationId]).map(find).filter(Boolean);
+}
+
+/** Whether an operation succeeds with the known id: the ones before it were sent, and it was not, if it can be sent only once. */
+function fits(sendable, parameter) {
+  const done = sent.get(ids.get(parameter)) ?? new Set();
+  const before = chain(sendable, parameter).filter(({ path }) => path.includes(`{${parameter}}`));
+  const once = sendable.method === "post" && sendable.operation.responses["409"];
+  return (
+    ids.has(parameter) &&
+    before.every(({ operation }) => done.has(operation.operationId)) &&
+    !(once && done.has(sendable.operation.operationId))
+  );
+}
+
+// The access token, once the visitor has signed in.
+let token;
+
+/** A file for a body without an example: the picture of the service. */
+const file = async () => (await send("../favicon.svg")).arrayBuffer();
+
+/** Sends an operation with its example. */
+async function sendExample({ path, method, operation: { parameters = [], requestBody } }) {
+  const values = new Map(parameters.map(({ name, example }) => [name, example ?? ids.get(name)]));
+  const [type, { example, examples = {} }] = Object.entries(requestBody?.content ?? {})[0] ?? ["", {}];
+  const content = example ?? Object.values(examples)[0]?.value;
+  const user = secrets.find(({ username }) => username);
+  const authorization = token ? `Bearer ${token}` : user && `Basic ${btoa(`${user.username}:${user.password}`)}`;
+  const response = await window.fetch(server() + path.replace(/\{(\w+)\}/g, (_, id) => values.get(id)), {
+    method: method.toUpperCase(),
+    headers: { ...(authorization && { authorization }), ...(type && { "content-type": type }) },
+    body: type ? (content && JSON.stringify(content)) ?? (await file()) : undefined,
+  });
+  document.getElementById("prepared").append(` ${method.toUpperCase()} ${path} (${response.status})`);
+}
+
+/** Sends the operations that an operation needs, such as a booking before its payment. */
+async function prepare(sendable) {
+  for (const parameter of unknown(sendable)) {
+    if (fits(sendable, parameter)) continue;
+    document.getElementById("prepared").textContent = "Sent before:";
+    for (const needed of chain(sendable, parameter)) await sendExample(needed);
   }
 }
 
@@ -60,10 +132,25 @@ function fillParameters() {
   }
 }
 
+// Whether a click is from this script, after the ids were made.
+let prepared = false;
+
 document.addEventListener(
   "click",
-  ({ target }) => {
-    if (target.closest?.(".show-api-client-button")) fillParameters();
+  async (event) => {
+    const button = event.target.closest?.(".show-api-client-button");
+    const [, method, path] = /\/([A-Z]+)(\/.*)$/.exec(button?.closest("[id*='/tag/']")?.id ?? "") ?? [];
+    const opened = method && [...operations()].find((each) => each.path === path && each.method === method.toLowerCase());
+    if (!opened) return;
+    fillParameters();
+    if (prepared || unknown(opened).every((parameter) => fits(opened, parameter))) return;
+    event.stopImmediatePropagation();
+    event.preventDefault();
+    await prepare(opened);
+    // Also if the ids could not be made: the dialog shows what is missing.
+    prepared = true;
+    button.click();
+    prepared = false;
   },
   { capture: true },
 );
@@ -81,11 +168,14 @@ function keep({ scheme, type, username = "", password = "", token = "" }) {
 const send = window.fetch;
 window.fetch = async (...call) => {
   const response = await send(...call);
-  if (name && response.ok && /json/.test(response.headers.get("content-type"))) {
+  if (!name || !response.ok) return response;
+  note(call[1]?.method ?? call[0].method ?? "GET", response.url);
+  if (/json/.test(response.headers.get("content-type"))) {
     const text = await response.clone().text();
     if (session && new URL(response.url).pathname.endsWith(session.path)) {
       keep({ scheme: session.scheme, type: "http", token: JSON.parse(text) });
     }
+    token = /"access_token": ?"([^"]+)"/.exec(text)?.[1] ?? token;
     learn(`${response.headers.get("location") ?? ""} ${text}`);
   }
   return response;

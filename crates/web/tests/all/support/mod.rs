@@ -49,7 +49,7 @@ pub(crate) fn sample(store: &Store) -> Service<'static> {
         extra_routes: Router::new(),
         exposed: &[],
         pages: None,
-        documentation: web::DocumentationSignIn::default(),
+        documentation: web::DocumentationSetup::default(),
     }
 }
 
