@@ -17,9 +17,9 @@ use crate::{
 };
 
 /// Calls before the count, for caches and prepared statements.
-const WARM_UP: usize = 10;
+const WARM_UP: usize = 5;
 
-const COUNTED: usize = 40;
+const COUNTED: usize = 10;
 
 const PETS: i64 = 1000;
 

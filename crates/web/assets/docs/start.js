@@ -105,14 +105,14 @@ async function sendExample({ path, method, operation: { parameters = [], request
     headers: { ...(authorization && { authorization }), ...(type && { "content-type": type }) },
     body: type ? (content && JSON.stringify(content)) ?? (await file()) : undefined,
   });
-  document.getElementById("prepared").append(` ${method.toUpperCase()} ${path} (${response.status})`);
+  document.getElementById("prepared").append(`${method.toUpperCase()} ${path} (${response.status}) `);
 }
 
 /** Sends the operations that an operation needs, such as a booking before its payment. */
 async function prepare(sendable) {
   for (const parameter of unknown(sendable)) {
     if (fits(sendable, parameter)) continue;
-    document.getElementById("prepared").textContent = "Sent before:";
+    document.getElementById("prepared").textContent = "Sent before: ";
     for (const needed of chain(sendable, parameter)) await sendExample(needed);
   }
 }
