@@ -151,7 +151,7 @@ impl Bench {
             ));
             self.add(Line::at_most("ready: later start", later.as_secs_f64(), " s", (0.1, 0.03)));
         }
-        let program = Program::start(&folder, &flags);
+        let program = Program::start_without_sandboxes(&folder, &flags);
         let works = self.runtime.block_on(work::all(&program, self.scale.pets, self.scale.travellers));
         let (mut p99, mut prism) = (Vec::new(), Vec::new());
         for work in &works {
@@ -217,7 +217,8 @@ impl Bench {
             let folder = self.folder.join(name);
             data::create(&folder, pets);
             let flag = folder.join("data").display().to_string();
-            (single::later_start(&folder, &["--data", &flag]), Program::start(&folder, &["--data", &flag]))
+            let flags = ["--data", flag.as_str()];
+            (single::later_start(&folder, &flags), Program::start_without_sandboxes(&folder, &flags))
         });
         self.add(Line::at_most(
             "ready: later start at 1,000,000 pets",
@@ -268,7 +269,9 @@ impl Bench {
         self.add(Line::ratio("GET /v3/pet/{id} on PostgreSQL, of pgbench -S", &reads, (0.50, 0.70)));
         let writes = postgres.writes(rounds, time);
         self.add(Line::ratio("POST /v3/pet on PostgreSQL, of pgbench", &writes, (0.60, 1.2)));
-        self.add(sandboxes::on_postgres(&self.runtime, postgres.program()));
+        let program = postgres.with_sandboxes();
+        self.add(sandboxes::on_postgres(&self.runtime, &program));
+        program.stop();
     }
 
     fn sandboxes(&mut self) {

@@ -40,7 +40,7 @@ impl Postgres {
         let url = testkit::durable_postgres(&folder).expect("PostgreSQL starts");
         let run = folder.with_file_name("postgres-program");
         fs::create_dir_all(&run).expect("a folder");
-        let program = Program::start(&run, &["--database", &url]);
+        let program = Program::start_without_sandboxes(&run, &["--database", &url]);
         let add = ADD_PETS.replace("INTO pet", "INTO petstore.pet");
         let add =
             add.replace("$1", &FIRST_PET.to_string()).replace("$2", &(FIRST_PET + pets - 1).to_string());
@@ -50,8 +50,9 @@ impl Postgres {
         Postgres { url, folder: run, program, pets }
     }
 
-    pub(crate) fn program(&self) -> &Program {
-        &self.program
+    /// Another process, with sandboxes.
+    pub(crate) fn with_sandboxes(&self) -> Program {
+        Program::start(&self.folder, &["--database", &self.url])
     }
 
     /// Reads of a pet next to reads of a row by its key.

@@ -21,12 +21,13 @@ pub(crate) struct Program {
 impl Program {
     /// Starts it with these flags for its database.
     pub(crate) fn start(folder: &Path, flags: &[&str]) -> Self {
-        Program::start_with(folder, flags, &[])
+        Program::run(&mut Command::new(executable()), folder, flags)
     }
 
-    /// The same with these environment variables.
-    pub(crate) fn start_with(folder: &Path, flags: &[&str], variables: &[(&str, &str)]) -> Self {
-        Program::run(Command::new(executable()).envs(variables.iter().copied()), folder, flags)
+    /// The same without sandboxes, and so without the journal, as outside of a demo.
+    pub(crate) fn start_without_sandboxes(folder: &Path, flags: &[&str]) -> Self {
+        let mut command = Command::new(executable());
+        Program::run(command.env("TRIPTYCH_SANDBOXES_ENABLED", "false"), folder, flags)
     }
 
     /// Starts it under a program that observes it.

@@ -64,7 +64,7 @@ fn bodies() -> Vec<(Vec<u8>, &'static str)> {
     bodies
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn body_that_is_not_a_json_object_is_rejected_by_every_operation(open: Open) {
         let before = open.create(&event("Ballet", &["2026-05-20"])).await;
         let one = format!("/v1.1/special-events/{}", text(&before, "eventId"));

@@ -26,7 +26,7 @@ async fn begin(future: Pin<&mut impl Future>) {
     }
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn health_and_readiness_probes_get_200(open: Open) {
         for (path, said) in [("/healthz", "ok\n"), ("/readyz", "ready\n")] {
             let answer = open.anyone.get(path).send().await;

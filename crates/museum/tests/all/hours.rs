@@ -19,7 +19,7 @@ fn day(date: &str, open: &str, close: &str) -> Value {
     json!({"date": date, "timeOpen": open, "timeClose": close})
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn default_is_ten_days_from_today(open: Open) {
         let expected = json!([
             day("2026-05-13", "09:00", "18:00"),

@@ -17,7 +17,7 @@ fn is_unknown(answer: &Answer) {
     assert_eq!(answer.is_problem(404, "not-found"), "This account bought no ticket with this id.");
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn pass_has_the_event_and_the_opening_time_of_its_day(open: Open) {
         let created = open.create(&event("Sasquatch Ballet", &["2026-05-22"])).await;
         let ticket = open.ticket(&ticket_to(&created, "2026-05-22")).await;

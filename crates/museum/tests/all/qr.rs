@@ -64,7 +64,7 @@ pub(crate) fn link_of(ticket: &Value) -> String {
     format!("/v1.1/tickets/{id}/admissions?code={code}")
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn qr_code_has_the_link_to_the_admissions_with_the_code(open: Open) {
         let ticket = open.sold().await;
         let link = format!("http://{}{}", open.anyone.address(), link_of(&ticket));

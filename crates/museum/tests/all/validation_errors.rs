@@ -7,7 +7,7 @@ use crate::fixture::{Open, general};
 const PAGE: (&str, &str) = ("?page", "must be a whole number, 1 or more");
 const LIMIT: (&str, &str) = ("?limit", "must be a whole number from 1 to 30");
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn invalid_day_of_a_purchase_is_listed_with_the_other_validation_errors(open: Open) {
         let email = ("#/email", "must be an email address like visitor@example.com");
         let mut purchase = general("2026-05-12");

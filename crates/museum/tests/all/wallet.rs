@@ -117,7 +117,7 @@ fn size_of(png: &[u8]) -> (u32, u32) {
     png::Decoder::new(Cursor::new(png)).read_info().unwrap().info().size()
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn pass_of_a_demo_is_signed_with_its_certificate(store: Store) {
         let open = Open::on(store, in_a_demo()).await;
         let created = open.create(&event("Sasquatch \"Ballet\" 🩰", &["2026-05-22"])).await;

@@ -4,7 +4,7 @@ use testkit::{Log, Store};
 
 use crate::fixture::{Open, Setup};
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn each_kind_of_credential_names_its_user_and_client(store: Store) {
         let log = Log::start();
         let open = Open::on(store, Setup::default()).await;

@@ -21,7 +21,7 @@ fn takers(open: &Open) -> [(Method, &'static str, &As); 6] {
     ]
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn malformed_json_gets_400(open: Open) {
         let before = open.dump().await;
         let deep = |left: &str, right: &str| format!("{}{}", left.repeat(100_000), right.repeat(100_000));

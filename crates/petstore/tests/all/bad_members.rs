@@ -11,7 +11,7 @@ use crate::{
 const INT32: &str = "must be a whole number from -2147483648 to 2147483647";
 const TIME: &str = "must be a date and time like 2026-05-17T10:30:00Z or 2026-05-17T12:30:00+02:00";
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn invalid_members_of_an_order_are_rejected(stocked: Stocked) {
         let quantity = "must be a whole number from 1 to 2147483647";
         let status = "must be one of: placed, approved, delivered";

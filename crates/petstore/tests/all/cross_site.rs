@@ -62,7 +62,7 @@ fn sets_cookie(answer: &Answer) -> bool {
     answer.headers.contains_key("set-cookie")
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn cross_site_login_sets_no_cookie(users: Users) {
         for caller in users.elsewhere() {
             let answer = caller.get(LOGIN).send().await;

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{answers::is_broken, bad_input::ID, fixture::Open};
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn repeated_users_of_a_list_are_listed_with_the_other_validation_errors(open: Open) {
         let users = json!([
             {"id": 7, "username": "same"},

@@ -63,7 +63,7 @@ fn broken_xml(root: &str) -> Vec<(String, &'static str)> {
     ]
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn body_that_does_not_match_its_media_type_is_rejected(open: Open) {
         let made = open.ada.hold(TRIP).await;
         let before = open.kept().await;

@@ -12,7 +12,7 @@ const NO_PLACE: &str =
 const NO_COUNTRY: &str = "must be a country of two letters, like DE";
 const TWICE: &str = "is given more than once";
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn page_or_limit_out_of_range_is_rejected(open: Open) {
         let trips = format!("/trips?origin={BERLIN}&destination={PARIS}&date=2026-05-20&");
         for list in ["/stations?", "/bookings?", &trips] {

@@ -10,7 +10,7 @@ fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
     html.split(&start).skip(1).filter_map(|rest| rest.split('"').next()).collect()
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn health_and_readiness_probes_get_200(open: Open) {
         for (path, said) in [("/healthz", "ok\n"), ("/readyz", "ready\n")] {
             let answer = open.anyone.get(path).header("accept", "image/png").send().await;

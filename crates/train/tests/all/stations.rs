@@ -7,7 +7,7 @@ use crate::fixture::{ADDRESS, BERLIN, NOTHING, Open, PARIS, is_xml, vary};
 /// The response format decides; the other headers are for pages of other origins.
 const VARY: [&str; 2] = ["accept", "access-control-request-headers"];
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn station_is_read_in_json_and_in_xml(open: Open) {
         let path = format!("/stations/{BERLIN}");
         let answer = open.ada.get(&path).send().await;

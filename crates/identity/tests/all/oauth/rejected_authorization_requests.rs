@@ -35,7 +35,7 @@ fn to_the_client(what: &str, answer: &Answer, redirect_uri: &str, error: &str, i
     assert_eq!(pairs[3].1, issuer, "{what}");
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn unregistered_client_or_address_gets_an_error_page(harness: Harness) {
         let service = &harness.service;
         let (app, _) = service.register("App", &["read"], false).await;
