@@ -26,6 +26,10 @@ pub(crate) trait Unit<T: ?Sized>: Send {
     fn deadline(&self, wait: Duration) -> Instant;
     /// Whether the caller was dropped.
     fn is_abandoned(&self) -> bool;
+    /// How long it has been in the queue.
+    fn waited(&self) -> Duration {
+        self.deadline(Duration::ZERO).elapsed()
+    }
 }
 
 pub(crate) type WriteUnit = Box<dyn for<'c> Unit<WriteTx<'c>>>;

@@ -27,6 +27,7 @@ pub const SERVICE: Description = Description {
     data_tables: &["special_event", "special_event_date", "ticket", "admission", "demo_event"],
     oauth: None,
     has_api_keys: false,
+    gauges: &[],
 };
 
 impl Service for Settings {

@@ -53,6 +53,7 @@ pub const SERVICE: Description = Description {
     data_tables: &["pet", "pet_tag", "pet_count", "pet_image", "pet_image_part", "store_order"],
     oauth: Some(Oauth { scopes: SCOPES, scheme: OAUTH, sign_up: false }),
     has_api_keys: true,
+    gauges: &[],
 };
 
 /// The settings of the pet store: the section `[petstore]` of the settings file.

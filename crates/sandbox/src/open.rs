@@ -133,6 +133,10 @@ impl Opened {
         self.all.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
+    pub(crate) fn count(&self) -> usize {
+        self.all.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     pub(crate) fn millis(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }

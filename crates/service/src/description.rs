@@ -5,6 +5,7 @@ use identity::{
     Accounts, ChangeError, account,
     oauth::{self, AuthorizationServer, OldKeys, Scope},
 };
+use jiff::Timestamp;
 use secrecy::SecretString;
 
 use crate::{Error, Instance};
@@ -28,6 +29,38 @@ pub struct Description {
     pub oauth: Option<Oauth>,
     /// Whether clients can authenticate with API keys.
     pub has_api_keys: bool,
+    pub gauges: &'static [Gauge],
+}
+
+/// A figure of the root instance for the metrics, read from its database from time to time.
+pub struct Gauge {
+    pub name: &'static str,
+    pub help: &'static str,
+    pub figure: Figure,
+}
+
+/// How a figure is read.
+#[derive(Clone, Copy)]
+pub enum Figure {
+    /// A statement that gives a number.
+    Number(&'static str),
+    /// A statement that gives a time, or NULL. The figure is how long ago that was, in seconds; 0 for NULL and for the future.
+    Age(&'static str),
+}
+
+impl Gauge {
+    /// Its value now.
+    pub async fn read(&self, db: &Db, now: Timestamp) -> Result<f64, db::Error> {
+        let figure = self.figure;
+        db.read(move |tx| match figure {
+            Figure::Number(sql) => Ok(tx.row(sql, &[], |row| row.get::<i64>(0))?.unwrap_or_default() as f64),
+            Figure::Age(sql) => {
+                let time = tx.row(sql, &[], |row| row.get::<Option<Timestamp>>(0))?.flatten();
+                Ok(time.map_or(0.0, |time| now.duration_since(time).as_secs_f64().max(0.0)))
+            }
+        })
+        .await
+    }
 }
 
 /// How a service uses OAuth.

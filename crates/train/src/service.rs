@@ -15,7 +15,8 @@ use ipnet::IpNet;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use service::{
-    Delivery, DemoCredentials, Description, Error, Instance, Oauth, OauthSettings, Running, Service,
+    Delivery, DemoCredentials, Description, Error, Figure, Gauge, Instance, Oauth, OauthSettings, Running,
+    Service,
 };
 use utoipa::openapi::OpenApi;
 use uuid::Uuid;
@@ -67,6 +68,28 @@ pub const SERVICE: Description = Description {
     ],
     oauth: Some(Oauth { scopes: SCOPES, scheme: OAUTH, sign_up: true }),
     has_api_keys: false,
+    gauges: &[
+        Gauge {
+            name: "triptych_train_held_bookings",
+            help: "Bookings that hold a seat and are not paid for.",
+            figure: Figure::Number("SELECT count(*) FROM booking WHERE status = 'held'"),
+        },
+        Gauge {
+            name: "triptych_webhook_outbox_deliveries",
+            help: "Deliveries that are not finished: ready, being sent, or waiting for a retry.",
+            // One index for each of these.
+            figure: Figure::Number(
+                "SELECT (SELECT count(*) FROM webhook_delivery WHERE status = 'ready')
+                      + (SELECT count(*) FROM webhook_delivery WHERE status = 'sending')
+                      + (SELECT count(*) FROM webhook_delivery WHERE status = 'waiting')",
+            ),
+        },
+        Gauge {
+            name: "triptych_webhook_outbox_age_seconds",
+            help: "How long the delivery that has been ready for the longest time has not been sent.",
+            figure: Figure::Age("SELECT min(due_at) FROM webhook_delivery WHERE status = 'ready'"),
+        },
+    ],
 };
 
 /// The settings of the train service: the section `[train]` of the settings file.

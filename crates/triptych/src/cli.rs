@@ -3,21 +3,29 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, builder::PossibleValuesParser};
+use clap_complete::Shell;
 use service::Description;
 
 use crate::{
     Failure,
     class::arguments::ClassCommand,
     control::arguments::SandboxCommand,
+    probe::ProbeArguments,
     service_flags::ServiceFlags,
     settings::{Flags, Settings},
 };
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  The command succeeded
+  1  The server that the command calls is not there, is not ready, or refuses the call
+  2  The command could not be run: wrong arguments or settings, or no database";
 
 /// Three well-known sample APIs, implemented for real.
 ///
 /// Without a command, all services start, on an embedded database in ./triptych-data and with demo data.
 #[derive(Parser)]
-#[command(version, max_term_width = 110, args_override_self = true)]
+#[command(version, max_term_width = 110, args_override_self = true, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -78,6 +86,22 @@ pub(crate) enum Command {
     Class(ClassCommand),
     /// Print the settings in effect, as a file
     Config,
+    /// Ask whether a running server answers
+    Health(ProbeArguments),
+    /// Ask whether a running server can serve: its database and its background tasks, too
+    Ready(ProbeArguments),
+    /// Print the completions of a shell
+    ///
+    /// For bash: triptych completions bash >/etc/bash_completion.d/triptych
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+    /// Write the manual pages into a folder: one for the program, and one for each command
+    Man {
+        /// The folder, which is created if it is missing
+        folder: PathBuf,
+    },
 }
 
 #[derive(Args, Default)]
@@ -175,7 +199,7 @@ pub(crate) struct KeyArguments {
 }
 
 /// The names of the services that an argument can have.
-fn names(filter: impl Fn(&Description) -> bool) -> PossibleValuesParser {
+pub(crate) fn names(filter: impl Fn(&Description) -> bool) -> PossibleValuesParser {
     let all = Settings::defaults().services().map(|service| service.description());
     PossibleValuesParser::new(all.into_iter().filter(|service| filter(service)).map(|service| service.name))
 }

@@ -2,7 +2,7 @@
 //!
 //! `cli` is the command line, `settings` has the settings in effect and the list of services, `serve` starts and stops the
 //! services; `console` is the page on the admin listener; `user`, `oauth` and `key` manage users, clients, tokens and API keys; `control` and `class` call a running server to
-//! control its sandboxes. A command that fails prints one line on standard error and exits with code 2, or with code 1 if the server that it
+//! control its sandboxes; `probe` asks one whether it is ready; `manual` writes manual pages and completions. A command that fails prints one line on standard error and exits with code 2, or with code 1 if the server that it
 //! calls is not there or refuses the call.
 
 mod class;
@@ -12,12 +12,16 @@ mod control;
 mod ephemeral;
 mod key;
 mod log;
+mod manual;
 mod metrics;
 mod oauth;
+mod probe;
+mod process_metrics;
 mod ready_file;
 mod secret;
 mod serve;
 mod service_flags;
+mod service_manager;
 mod settings;
 mod start_page;
 mod table;
@@ -32,6 +36,7 @@ use std::{
 use clap::Parser;
 use cli::{Cli, Command, ServeArguments, WebhookAction};
 use control::server::CallError;
+use probe::Probe;
 use service::public_address;
 use settings::{Flags, Settings};
 
@@ -75,6 +80,10 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Some(Command::Class(command)) => class::run(&command, &settings()?),
         Some(Command::Sandbox(command)) => control::run(&command, &settings()?),
         Some(Command::Config) => print(&settings()?.to_file()),
+        Some(Command::Health(arguments)) => probe::run(Probe::Health, &arguments, &settings()?),
+        Some(Command::Ready(arguments)) => probe::run(Probe::Ready, &arguments, &settings()?),
+        Some(Command::Completions { shell }) => manual::print_completions(shell),
+        Some(Command::Man { folder }) => manual::write(&folder),
     }
 }
 

@@ -23,7 +23,7 @@ use crate::{
     console::{Console, ConsoleService, Running as ConsoleRunning},
     log, metrics, print,
     ready_file::{Ready, ReadyFile},
-    secret,
+    secret, service_manager,
     settings::Settings,
     start_page::{self, Started},
 };
@@ -113,10 +113,13 @@ struct Program<'s> {
     admin: SocketAddr,
     console: Console,
     console_services: Vec<ConsoleService>,
+    /// The tasks of the admin listener.
+    upkeep: Background,
 }
 
 impl<'s> Program<'s> {
     async fn new(settings: &'s Settings) -> Result<Self, Failure> {
+        let handle = metrics::start()?;
         let mut program = Program {
             settings,
             databases: connect(settings.location(), settings.limits.database()).await?,
@@ -131,17 +134,18 @@ impl<'s> Program<'s> {
             admin: settings.admin_listen,
             console: Console::default(),
             console_services: Vec::new(),
+            upkeep: Background::new("admin", Clock::system()),
         };
         let listener = bind("the console and metrics", "--admin-listen", settings.admin_listen).await?;
         program.admin = listener.local_addr()?;
-        let handle = metrics::start()?;
-        let upkeep = Background::new("admin", Clock::system());
+        let upkeep = program.upkeep.clone();
         let admin = program.console.clone().app(metrics::router(handle.clone(), upkeep.clone()));
         program.spawn("admin", "", listener, admin);
         program.background.spawn(async move {
             let memory = upkeep.keep("memory upkeep", pending(), |_| free_memory());
             let metrics = upkeep.keep("metrics upkeep", pending(), |_| metrics::keep_up(handle.clone()));
-            tokio::join!(memory, metrics);
+            let watchdog = upkeep.keep("watchdog", pending(), |_| service_manager::keep_watchdog());
+            tokio::join!(memory, metrics, watchdog);
         });
         Ok(program)
     }
@@ -181,6 +185,11 @@ impl<'s> Program<'s> {
             services: std::mem::take(&mut self.console_services),
         });
         if let Some(sandboxes) = sandboxes {
+            let (upkeep, counted) = (self.upkeep.clone(), sandboxes.clone());
+            self.background.spawn(async move {
+                let count = |_| metrics::keep_sandboxes(counted.clone());
+                upkeep.keep("count of sandboxes", pending(), count).await;
+            });
             let stop = self.stopped();
             self.tasks.spawn(sandboxes.run(stop));
         }
@@ -281,6 +290,14 @@ impl<'s> Program<'s> {
             sign_in: service.sign_in_help(self.settings.demo()),
             demo: service.demo_credentials().filter(|_| self.settings.demo()),
         };
+        let (upkeep, description) = (self.upkeep.clone(), service.description());
+        let (db, clock) = (instance.db.clone(), instance.clock.clone());
+        if !description.gauges.is_empty() {
+            self.background.spawn(async move {
+                let read = |_| metrics::keep_gauges(description, db.clone(), clock.clone());
+                upkeep.keep("figures", pending(), read).await;
+            });
+        }
         self.console_services.push(ConsoleService::new(started.clone(), service.shared(), instance, app));
         self.started.push(started);
         Ok(())
@@ -332,7 +349,9 @@ impl<'s> Program<'s> {
         // It serves even if standard output is closed.
         let _ = print(&start_page::page(&self.started, self.admin, &self.settings.data_location(), demo));
         tracing::info!(version = env!("CARGO_PKG_VERSION"), demo, "started");
+        service_manager::say_ready();
         signals.stop().await;
+        service_manager::say_stopping();
         tracing::info!("stopping: running requests are finished first");
         self.stop.send_replace(true);
         self.background.shutdown().await;

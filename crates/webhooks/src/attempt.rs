@@ -68,6 +68,12 @@ impl Webhooks {
             None => Next::Delivered,
             Some(_) => self.next(&lease, outcome.retry_after, now),
         };
+        let outcome_name = match next {
+            Next::Delivered => "delivered",
+            Next::At(_) => "retried",
+            Next::Failed => "failed",
+        };
+        metrics::histogram!("triptych_webhook_attempt_seconds", "outcome" => outcome_name).record(took);
         let duration_ms = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
         let attempt =
             Attempt { event: lease.event, at, duration_ms, status: outcome.status, error: outcome.error };

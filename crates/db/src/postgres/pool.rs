@@ -49,7 +49,7 @@ impl Pool {
         let queue = Arc::new(FairQueue::new(limits.queue, limits.of_group().queue, connections));
         let mut pool = Pool { queue, threads: Vec::with_capacity(connections) };
         for number in 0..connections {
-            let worker = Worker { server: Arc::clone(server), connection: None };
+            let worker = Worker { server: Arc::clone(server), connection: None, metrics: Metrics::new() };
             let queue = Arc::clone(&pool.queue);
             let thread = thread::Builder::new()
                 .name(format!("postgres-{number}"))
@@ -74,6 +74,24 @@ impl Drop for Pool {
 struct Worker {
     server: Arc<Server>,
     connection: Option<Connection>,
+    metrics: Metrics,
+}
+
+/// The metrics of all threads together.
+struct Metrics {
+    open: metrics::Gauge,
+    busy: metrics::Gauge,
+    wait: metrics::Histogram,
+}
+
+impl Metrics {
+    fn new() -> Self {
+        Metrics {
+            open: metrics::gauge!("triptych_db_connections", "state" => "open"),
+            busy: metrics::gauge!("triptych_db_connections", "state" => "busy"),
+            wait: metrics::histogram!("triptych_db_wait_seconds", "engine" => "postgres"),
+        }
+    }
 }
 
 /// The result of one run of a unit.
@@ -102,7 +120,9 @@ impl Worker {
             match next {
                 Next::Job(id, Job { service, unit }) => {
                     finished = Some(id);
+                    self.metrics.busy.increment(1.0);
                     self.serve(&service, unit);
+                    self.metrics.busy.decrement(1.0);
                 }
                 Next::Left => {
                     if let Some(connection) = &mut self.connection {
@@ -111,17 +131,26 @@ impl Worker {
                 }
             }
             // After the answer: closing takes a round trip.
-            if let Some(broken) = self.connection.take_if(|connection| !connection.is_usable()) {
-                broken.close();
-            }
+            let broken = self.connection.take_if(|connection| !connection.is_usable());
+            self.close(broken);
         }
-        if let Some(connection) = self.connection {
+        let connection = self.connection.take();
+        self.close(connection);
+    }
+
+    fn close(&self, connection: Option<Connection>) {
+        if let Some(connection) = connection {
             connection.close();
+            self.metrics.open.decrement(1.0);
         }
     }
 
     fn serve(&mut self, service: &Service, unit: Unit) {
         let (now, wait) = (Instant::now(), self.server.wait);
+        self.metrics.wait.record(match &unit {
+            Unit::Read(unit, _) => unit.waited(),
+            Unit::Write(unit) => unit.waited(),
+        });
         match unit {
             Unit::Read(unit, _) if unit.is_abandoned() => {}
             Unit::Write(unit) if unit.is_abandoned() => {}
@@ -170,12 +199,15 @@ impl Worker {
     /// The thread's connection, or a new one if it is broken.
     fn connection(&mut self, deadline: Instant) -> Result<&mut Connection, Error> {
         let unusable = |connection: &mut Connection| !connection.is_usable() || !connection.answers(deadline);
-        if let Some(broken) = self.connection.take_if(unusable) {
-            broken.close();
-        }
+        let broken = self.connection.take_if(unusable);
+        self.close(broken);
         Ok(match self.connection.take() {
             Some(connection) => self.connection.insert(connection),
-            None => self.connection.insert(Connection::open(&self.server, deadline)?),
+            None => {
+                let connection = Connection::open(&self.server, deadline)?;
+                self.metrics.open.increment(1.0);
+                self.connection.insert(connection)
+            }
         })
     }
 }

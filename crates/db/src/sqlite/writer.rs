@@ -67,6 +67,7 @@ fn run(mut connection: Connection, queue: &Receiver<WriteUnit>, max_wait: Durati
         units: Vec::with_capacity(LARGEST_BATCH),
         start: Instant::now(),
         max_wait,
+        waited: Duration::ZERO,
         expected: 0,
     };
     while batch.begin() {
@@ -80,7 +81,8 @@ pub(super) fn write_batch(
     queue: &Receiver<WriteUnit>,
     max_wait: Duration,
 ) -> bool {
-    let mut batch = Batch { queue, units: Vec::new(), start: Instant::now(), max_wait, expected: 0 };
+    let (start, waited) = (Instant::now(), Duration::ZERO);
+    let mut batch = Batch { queue, units: Vec::new(), start, max_wait, waited, expected: 0 };
     let Ok(first) = queue.try_recv() else { return false };
     batch.add(first);
     write(connection, &mut batch);
@@ -94,6 +96,8 @@ struct Batch<'q> {
     start: Instant,
     /// How long a unit may have waited in the queue.
     max_wait: Duration,
+    /// How long its first unit was in the queue.
+    waited: Duration,
     /// The size of the last batch and of the queue after it.
     expected: usize,
 }
@@ -126,6 +130,9 @@ impl Batch<'_> {
         if unit.is_abandoned() {
             return;
         }
+        if self.units.is_empty() {
+            self.waited = unit.waited();
+        }
         if self.start < unit.deadline(self.max_wait) {
             self.units.push(unit);
         } else {
@@ -152,6 +159,7 @@ fn write(connection: &mut Connection, batch: &mut Batch<'_>) {
     };
     let size = batch.units.len();
     metrics::histogram!("triptych_db_batch_units", "engine" => "sqlite").record(size as f64);
+    metrics::histogram!("triptych_db_wait_seconds", "engine" => "sqlite").record(batch.waited);
     let units = batch.units.drain(..);
     match written {
         Ok(()) => units.for_each(|unit| unit.answer()),

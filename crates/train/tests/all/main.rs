@@ -16,6 +16,7 @@ mod dump;
 mod external_issuer;
 mod extra_pages;
 mod fixture;
+mod gauges;
 mod holds;
 mod idempotent_bookings;
 mod idempotent_payments;

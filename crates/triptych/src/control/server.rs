@@ -283,7 +283,7 @@ fn address(server: &str) -> Result<String, Failure> {
 }
 
 /// The causes of an error: the message of reqwest leaves out the reason.
-fn causes(error: &reqwest::Error) -> String {
+pub(crate) fn causes(error: &reqwest::Error) -> String {
     let last = successors(error.source(), |error| (*error).source()).last();
     last.map_or_else(|| error.to_string(), ToString::to_string)
 }

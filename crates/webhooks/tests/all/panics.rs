@@ -52,6 +52,8 @@ async fn attempt_that_panics_is_logged_counted_and_retried_until_its_subscriptio
         let line = format!("triptych_webhook_panics_total {}", panics_before + 7);
         let found = metrics.render();
         assert!(found.lines().any(|found| found == line), "{found}");
+        // Other tests of this program count here, too.
+        assert!(found.contains("\ntriptych_webhook_attempt_seconds_count{outcome=\"retried\"} "), "{found}");
         let text = log.text();
         let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let expected = json!({
