@@ -160,6 +160,7 @@ impl Museum {
             }),
             documentation: web::DocumentationSetup {
                 user: self.demo.then_some(DEMO_ACCOUNT),
+                chains: self.demo.then_some(&[]),
                 ..web::DocumentationSetup::default()
             },
         }

@@ -164,7 +164,7 @@ impl Petstore {
                 api_key: self.demo.then_some(DEMO_API_KEY),
                 session: Some(("/user/login", "session")),
                 // The address of the image is in the answer of the pet.
-                chains: &[("getImage", &["uploadFile", "getPetById"])],
+                chains: self.demo.then_some(&[("getImage", &["uploadFile", "getPetById"])]),
                 ..self.sign_in.documentation.clone()
             },
         }

@@ -203,7 +203,9 @@ impl Train {
                 demo: self.demo,
             }),
             documentation: DocumentationSetup {
-                chains: &[("get-booking-qr", &["create-booking", "create-booking-payment"])],
+                chains: self
+                    .demo
+                    .then_some(&[("get-booking-qr", &["create-booking", "create-booking-payment"])]),
                 ..self.sign_in.documentation.clone()
             },
         }

@@ -43,10 +43,14 @@ pub struct DocumentationSetup {
     pub user: Option<(&'static str, &'static str)>,
     /// The path whose answer is the token of a session, and the security scheme of sessions.
     pub session: Option<(&'static str, &'static str)>,
-    /// Operations that the page sends before another one, whose id only their answers have. Without an entry it is the operation
-    /// that adds to the collection: `POST /bookings` for `/bookings/{bookingId}`.
-    pub chains: &'static [(&'static str, &'static [&'static str])],
+    /// In a demo: operations that the page sends before another one, whose id only their answers have. Without an entry it is the
+    /// operation that adds to the collection: `POST /bookings` for `/bookings/{bookingId}`. Outside of a demo the page sends
+    /// nothing that the visitor did not ask for.
+    pub chains: Option<Chains>,
 }
+
+/// Operations, each with those before it.
+type Chains = &'static [(&'static str, &'static [&'static str])];
 
 #[derive(Template)]
 #[template(path = "docs.html")]
@@ -156,7 +160,7 @@ fn configuration(openapi: &OpenApi, sign_in: &DocumentationSetup, site: &Site) -
         "authentication": {"preferredSecurityScheme": preferred, "securitySchemes": flows},
         "secrets": secrets,
         "session": sign_in.session.map(|(path, scheme)| json!({"path": path, "scheme": scheme})),
-        "chains": sign_in.chains.iter().copied().collect::<BTreeMap<_, _>>(),
+        "chains": sign_in.chains.map(|chains| chains.iter().copied().collect::<BTreeMap<_, _>>()),
     })
 }
 

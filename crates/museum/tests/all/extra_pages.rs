@@ -26,6 +26,49 @@ async fn begin(future: Pin<&mut impl Future>) {
     }
 }
 
+testkit::on_both_engines! {
+    /// With room for one unit of work to run and one to wait, the third is turned away at once.
+    async fn overloaded_service_answers_503(store: Store) {
+        let limits = db::Limits { queue: 1, connections: 1, ..db::Limits::DEFAULT };
+        let db = db::Db::open(store.location(), "museum", museum::MIGRATIONS, limits).unwrap();
+        let open = Open::on(store, Setup::default()).await;
+        let settings = museum::Settings::default();
+        let instance = Instance::new(db.clone(), open.clock.clone(), web::Random::system());
+        let router = museum::Museum::open(&settings, instance).await.unwrap().app();
+        let server = Server::start(web::ConnectionLimits::default(), |_| router).await;
+        let ada = testkit::Client::new(server.address()).signed_in("ada", "swordfish-1");
+        let ballet = event("Ballet", &["2026-05-20"]);
+        ada.get("/v1.1/special-events").send().await.is(200, &json!([]));
+
+        let (started, has_started) = mpsc::channel();
+        let (finish, may_finish) = mpsc::channel::<()>();
+        let may_finish = std::sync::Mutex::new(may_finish);
+        let running = db.write(move |_| {
+            started.send(()).unwrap();
+            may_finish.lock().unwrap().recv().unwrap();
+            Ok::<_, db::Error>(())
+        });
+        let mut running = std::pin::pin!(running);
+        begin(running.as_mut()).await;
+        tokio::task::spawn_blocking(move || has_started.recv().unwrap()).await.unwrap();
+        let mut waiting = std::pin::pin!(db.write(|_| Ok::<_, db::Error>(())));
+        begin(waiting.as_mut()).await;
+
+        let answer = ada.post("/v1.1/special-events").json(&ballet).send().await;
+        assert_eq!(answer.is_problem(503, "unavailable"), "The service is busy. Try again in a moment.");
+        assert_eq!(answer.header("retry-after"), "1");
+        // Routes without the database still work.
+        ada.get("/v1.1/museum-hours").send().await.has_status(200);
+        ada.get("/healthz").send().await.has_status(200);
+
+        finish.send(()).unwrap();
+        running.await.unwrap();
+        waiting.await.unwrap();
+        open.events("").await.is(200, &json!([]));
+        ada.post("/v1.1/special-events").json(&ballet).send().await.has_status(201);
+    }
+}
+
 testkit::on_one_engine! {
     async fn health_and_readiness_probes_get_200(open: Open) {
         for (path, said) in [("/healthz", "ok\n"), ("/readyz", "ready\n")] {
@@ -140,46 +183,5 @@ testkit::on_one_engine! {
         assert!(loaded >= 4, "{html}");
         assert!(html.contains("/openapi.json"), "{html}");
         open.anyone.get("/docs/nothing.js").send().await.is_problem(404, "not-found");
-    }
-
-    /// With room for one unit of work to run and one to wait, the third is turned away at once.
-    async fn overloaded_service_answers_503(store: Store) {
-        let limits = db::Limits { queue: 1, connections: 1, ..db::Limits::DEFAULT };
-        let db = db::Db::open(store.location(), "museum", museum::MIGRATIONS, limits).unwrap();
-        let open = Open::on(store, Setup::default()).await;
-        let settings = museum::Settings::default();
-        let instance = Instance::new(db.clone(), open.clock.clone(), web::Random::system());
-        let router = museum::Museum::open(&settings, instance).await.unwrap().app();
-        let server = Server::start(web::ConnectionLimits::default(), |_| router).await;
-        let ada = testkit::Client::new(server.address()).signed_in("ada", "swordfish-1");
-        let ballet = event("Ballet", &["2026-05-20"]);
-        ada.get("/v1.1/special-events").send().await.is(200, &json!([]));
-
-        let (started, has_started) = mpsc::channel();
-        let (finish, may_finish) = mpsc::channel::<()>();
-        let may_finish = std::sync::Mutex::new(may_finish);
-        let running = db.write(move |_| {
-            started.send(()).unwrap();
-            may_finish.lock().unwrap().recv().unwrap();
-            Ok::<_, db::Error>(())
-        });
-        let mut running = std::pin::pin!(running);
-        begin(running.as_mut()).await;
-        tokio::task::spawn_blocking(move || has_started.recv().unwrap()).await.unwrap();
-        let mut waiting = std::pin::pin!(db.write(|_| Ok::<_, db::Error>(())));
-        begin(waiting.as_mut()).await;
-
-        let answer = ada.post("/v1.1/special-events").json(&ballet).send().await;
-        assert_eq!(answer.is_problem(503, "unavailable"), "The service is busy. Try again in a moment.");
-        assert_eq!(answer.header("retry-after"), "1");
-        // Routes without the database still work.
-        ada.get("/v1.1/museum-hours").send().await.has_status(200);
-        ada.get("/healthz").send().await.has_status(200);
-
-        finish.send(()).unwrap();
-        running.await.unwrap();
-        waiting.await.unwrap();
-        open.events("").await.is(200, &json!([]));
-        ada.post("/v1.1/special-events").json(&ballet).send().await.has_status(201);
     }
 }

@@ -117,7 +117,7 @@ fn size_of(png: &[u8]) -> (u32, u32) {
     png::Decoder::new(Cursor::new(png)).read_info().unwrap().info().size()
 }
 
-testkit::on_one_engine! {
+testkit::on_both_engines! {
     async fn pass_of_a_demo_is_signed_with_its_certificate(store: Store) {
         let open = Open::on(store, in_a_demo()).await;
         let created = open.create(&event("Sasquatch \"Ballet\" 🩰", &["2026-05-22"])).await;
@@ -202,7 +202,7 @@ fn two_processes_of_a_demo_have_one_certificate() {
     });
 }
 
-testkit::on_one_engine! {
+testkit::on_both_engines! {
     async fn accept_header_chooses_json_or_the_pass_and_json_is_the_default(store: Store) {
         let open = Open::on(store, in_a_demo()).await;
         let ticket = open.buy(&general("2026-05-20")).await.has_status(201).json();

@@ -104,6 +104,7 @@ testkit::on_one_engine! {
         }
         let page = open.anyone.get("/docs/").send().await.has_status(200).text();
         assert!(page.contains("/openapi.json") && page.contains("x-scalar-client-id&#34;:&#34;pages"), "{page}");
+        assert!(page.contains("&#34;chains&#34;:{&#34;get-booking-qr&#34;:"), "{page}");
     }
 
     async fn service_without_demo_has_no_demo_users(open: Open) {
@@ -112,5 +113,7 @@ testkit::on_one_engine! {
         assert_eq!(accounts.find("demo").await.unwrap(), None);
         let page = open.anyone.get("/docs/").send().await.has_status(200).text();
         assert!(page.contains("/openapi.json") && !page.contains("demo"), "{page}");
+        // The page creates nothing by itself.
+        assert!(page.contains("&#34;chains&#34;:null"), "{page}");
     }
 }

@@ -9,7 +9,7 @@ const NO_UUID: &str = "must be a UUID like 3be6453c-03eb-4357-ae5a-984a0e574a54"
 const NO_PAGE: &str = "must be a whole number, 1 or more";
 const NO_LIMIT: &str = "must be a whole number from 1 to 100";
 
-testkit::on_one_engine! {
+testkit::on_both_engines! {
     async fn unknown_stations_and_past_days_are_listed_with_the_other_validation_errors(open: Open) {
         let other = "019e0000-0000-7000-8000-000000000001";
         let past = "must not be in the past; where the origin is, today is 2026-05-13";

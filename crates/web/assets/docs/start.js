@@ -143,11 +143,12 @@ document.addEventListener(
     const opened = method && [...operations()].find((each) => each.path === path && each.method === method.toLowerCase());
     if (!opened) return;
     fillParameters();
-    if (prepared || unknown(opened).every((parameter) => fits(opened, parameter))) return;
+    // Outside of a demo nothing is sent that the visitor did not ask for.
+    if (prepared || !chains || unknown(opened).every((parameter) => fits(opened, parameter))) return;
     event.stopImmediatePropagation();
     event.preventDefault();
-    await prepare(opened);
-    // Also if the ids could not be made: the dialog shows what is missing.
+    // Without a connection the ids cannot be made. The dialog shows what is missing.
+    await prepare(opened).catch(() => {});
     prepared = true;
     button.click();
     prepared = false;

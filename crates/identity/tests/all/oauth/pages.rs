@@ -63,7 +63,7 @@ async fn count(harness: &Harness, sql: &'static str) -> i64 {
     read.await.unwrap_or_else(|error: db::Error| panic!("{error}")).unwrap()
 }
 
-testkit::on_one_engine! {
+testkit::on_both_engines! {
     async fn form_of_another_origin_is_rejected(harness: Harness) {
         let service = &harness.service;
         let authorize = format!("/oauth/authorize?{}", service.request(&[]));

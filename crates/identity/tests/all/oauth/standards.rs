@@ -28,7 +28,7 @@ fn code_in(answer: &Answer) -> String {
     back.query_pairs().find(|(name, _)| name == "code").unwrap().1.into_owned()
 }
 
-testkit::on_one_engine! {
+testkit::on_both_engines! {
     async fn registration_grants_only_the_requested_grant_types(harness: Harness) {
         let service = &harness.service;
         for (asked, given) in [
