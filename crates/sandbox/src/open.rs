@@ -42,6 +42,9 @@ const CONTROL_CALLS: u32 = 50;
 /// How many of its calls can wait on purpose.
 const DELAYED: usize = 200;
 
+/// How many databases of a sandbox can be opened at the same time.
+const OPENINGS: u32 = 16;
+
 /// For how long a sandbox that is deleted waits for its running calls.
 const CLOSING: Duration = Duration::from_secs(5);
 
@@ -79,6 +82,7 @@ pub(crate) struct OpenSandbox {
     calls: Arc<Semaphore>,
     control_calls: Arc<Semaphore>,
     delayed: Arc<Semaphore>,
+    openings: Arc<Semaphore>,
     services: Vec<OnceCell<OpenService>>,
     pub(crate) control: OnceCell<App>,
     /// When it was last used, and when that was last noted, in milliseconds since the start.
@@ -180,6 +184,7 @@ impl OpenSandbox {
             calls: Arc::new(Semaphore::new(CALLS as usize)),
             control_calls: Arc::new(Semaphore::new(CONTROL_CALLS as usize)),
             delayed: Arc::new(Semaphore::new(DELAYED)),
+            openings: Arc::new(Semaphore::new(OPENINGS as usize)),
             services: parts.services.iter().map(|_| OnceCell::new()).collect(),
             control: OnceCell::new(),
             used: AtomicU64::new(parts.now),
@@ -272,6 +277,9 @@ impl OpenSandbox {
         let _all = tokio::time::timeout(CLOSING, ended).await;
         self.calls.close();
         self.control_calls.close();
+        // A database whose opening ended after the sandbox was deleted would exist again. Openings end by themselves.
+        let _none = self.openings.acquire_many(OPENINGS).await;
+        self.openings.close();
         // Also those that a running call has opened meanwhile.
         stop();
         for service in self.open_services() {
@@ -412,7 +420,8 @@ impl Sandboxes {
 
     async fn open_service(&self, sandbox: &OpenSandbox, at: usize) -> Result<OpenService> {
         let setup = &self.0.setup.services[at];
-        let db = self.open_database(sandbox.name.as_str(), setup.service.description()).await;
+        let opening = sandbox.openings.clone().try_acquire_owned().map_err(|_| being_closed())?;
+        let db = self.open_database(sandbox.name.as_str(), setup.service.description(), opening).await;
         let db = db.map_err(unavailable)?;
         let (clock, controls) = (sandbox.clock.clone(), sandbox.controls.clone());
         let gate = self.delivery_gate(&sandbox.name, setup.service.description().name);

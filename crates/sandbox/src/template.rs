@@ -89,7 +89,7 @@ impl Sandboxes {
 
     async fn make_template(&self, name: &str, setup: &ServiceSetup) -> Result<(), String> {
         let description = setup.service.description();
-        let db = self.open_database(name, description).await?;
+        let db = self.open_database(name, description, ()).await?;
         // The copy is saved last. Another process of this version may have made it, and sandboxes of it.
         if db.copies().await.map_err(text)?.iter().any(|copy| copy == SEED) {
             return Ok(());
@@ -166,14 +166,16 @@ impl Sandboxes {
         format!("{TEMPLATE}-{digits}")
     }
 
-    /// Opens a database of a group.
+    /// Opens a database of a group. The opening has its permit until it has ended, also if the caller is dropped before.
     pub(crate) async fn open_database(
         &self,
         group: &str,
         service: &'static Description,
+        permit: impl Send + 'static,
     ) -> Result<db::Db, String> {
         let group = group.to_owned();
         self.blocking(move |sandboxes| {
+            let _permit = permit;
             let databases: Databases = sandboxes.0.setup.databases.group(&group)?;
             databases.open(service.name, service.migrations)
         })
