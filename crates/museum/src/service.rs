@@ -6,7 +6,7 @@ use db::Migrations;
 use futures_util::{FutureExt, future::BoxFuture};
 use identity::ChangeError;
 use jiff::Timestamp;
-use service::{DemoCredentials, Description, Error, Instance, Running, Service};
+use service::{DemoCredentials, Description, Error, Instance, Invariant, Running, Service};
 use utoipa::openapi::OpenApi;
 use web::App;
 
@@ -28,6 +28,18 @@ pub const SERVICE: Description = Description {
     oauth: None,
     has_api_keys: false,
     gauges: &[],
+    invariants: &[
+        Invariant {
+            sentence: "Each admission is of a ticket that was sold.",
+            violations: "SELECT count(*) FROM admission WHERE NOT EXISTS
+                 (SELECT 1 FROM ticket WHERE ticket.id = admission.ticket_id)",
+        },
+        Invariant {
+            sentence: "The calendar has the names of its events.",
+            violations: "SELECT count(*) FROM special_event_date AS day JOIN special_event AS event ON event.id = day.event_id
+                 WHERE day.name <> event.name",
+        },
+    ],
 };
 
 impl Service for Settings {

@@ -15,7 +15,9 @@ use identity::{
 use jiff::Timestamp;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
-use service::{DemoCredentials, Description, Error, Instance, Oauth, OauthSettings, Running, Service};
+use service::{
+    DemoCredentials, Description, Error, Instance, Invariant, Oauth, OauthSettings, Running, Service,
+};
 use utoipa::openapi::OpenApi;
 use web::App;
 
@@ -54,6 +56,19 @@ pub const SERVICE: Description = Description {
     oauth: Some(Oauth { scopes: SCOPES, scheme: OAUTH, sign_up: false }),
     has_api_keys: true,
     gauges: &[],
+    invariants: &[
+        Invariant {
+            sentence: "The inventory counts the pets of each status.",
+            violations: "SELECT count(*) FROM (SELECT status, sum(pets) AS counted FROM pet_count GROUP BY status) AS inventory
+                 LEFT JOIN (SELECT status, count(*) AS found FROM pet WHERE status IS NOT NULL GROUP BY status) AS pets
+                 ON pets.status = inventory.status WHERE inventory.counted <> coalesce(pets.found, 0)",
+        },
+        Invariant {
+            sentence: "The parts of each image have its size.",
+            violations: "SELECT count(*) FROM pet_image AS image WHERE image.size <>
+                 (SELECT coalesce(sum(length(part.bytes)), 0) FROM pet_image_part AS part WHERE part.image_id = image.id)",
+        },
+    ],
 };
 
 /// The settings of the pet store: the section `[petstore]` of the settings file.

@@ -30,6 +30,15 @@ pub struct Description {
     /// Whether clients can authenticate with API keys.
     pub has_api_keys: bool,
     pub gauges: &'static [Gauge],
+    pub invariants: &'static [Invariant],
+}
+
+/// What is always true of the data of a service. `triptych check` verifies it.
+pub struct Invariant {
+    /// As a sentence: `The inventory counts the pets of each status.`
+    pub sentence: &'static str,
+    /// A statement that gives the number of violations.
+    pub violations: &'static str,
 }
 
 /// A figure of the root instance for the metrics, read from its database from time to time.

@@ -15,7 +15,7 @@ mod sign_in;
 use std::{fmt::Debug, net::SocketAddr, sync::Arc};
 
 use db::Db;
-pub use description::{Description, Figure, Gauge, Oauth};
+pub use description::{Description, Figure, Gauge, Invariant, Oauth};
 use futures_util::{FutureExt, future::BoxFuture};
 use identity::ChangeError;
 pub use instance::{Instance, public_address};

@@ -15,8 +15,8 @@ use ipnet::IpNet;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use service::{
-    Delivery, DemoCredentials, Description, Error, Figure, Gauge, Instance, Oauth, OauthSettings, Running,
-    Service,
+    Delivery, DemoCredentials, Description, Error, Figure, Gauge, Instance, Invariant, Oauth, OauthSettings,
+    Running, Service,
 };
 use utoipa::openapi::OpenApi;
 use uuid::Uuid;
@@ -88,6 +88,33 @@ pub const SERVICE: Description = Description {
             name: "triptych_webhook_outbox_age_seconds",
             help: "How long the delivery that has been ready for the longest time has not been sent.",
             figure: Figure::Age("SELECT min(due_at) FROM webhook_delivery WHERE status = 'ready'"),
+        },
+    ],
+    invariants: &[
+        Invariant {
+            sentence: "The taken seats of each trip are its held and confirmed bookings.",
+            violations: "SELECT count(*) FROM trip_seats AS trip WHERE trip.taken <>
+                 (SELECT count(*) FROM booking WHERE booking.trip_id = trip.trip_id AND status IN ('held', 'confirmed'))",
+        },
+        Invariant {
+            sentence: "Each confirmed booking is paid for, and no other booking is.",
+            violations: "SELECT count(*) FROM booking WHERE (status = 'confirmed') <> EXISTS
+                 (SELECT 1 FROM payment WHERE payment.booking_id = booking.id AND payment.status = 'succeeded')",
+        },
+        Invariant {
+            sentence: "No payment that failed or was refunded is charged.",
+            violations: "SELECT count(*) FROM payment JOIN sandbox_charge AS charge ON charge.payment_id = payment.id
+                 WHERE payment.status IN ('failed', 'refunded') AND charge.outcome = 'succeeded' AND charge.refunded_at IS NULL",
+        },
+        Invariant {
+            sentence: "The subscriptions of each owner are counted.",
+            violations: "SELECT count(*) FROM webhook_owner WHERE subscriptions <>
+                 (SELECT count(*) FROM webhook_subscription AS subscription WHERE subscription.owner = webhook_owner.owner)",
+        },
+        Invariant {
+            sentence: "Each delivery in the outbox has its event.",
+            violations: "SELECT count(*) FROM webhook_delivery AS delivery WHERE NOT EXISTS
+                 (SELECT 1 FROM webhook_event WHERE webhook_event.id = delivery.event_id)",
         },
     ],
 };

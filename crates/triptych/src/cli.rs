@@ -8,6 +8,7 @@ use service::Description;
 
 use crate::{
     Failure,
+    check::CheckArguments,
     class::arguments::ClassCommand,
     control::arguments::SandboxCommand,
     probe::ProbeArguments,
@@ -18,7 +19,7 @@ use crate::{
 const EXIT_CODES: &str = "\
 Exit codes:
   0  The command succeeded
-  1  The server that the command calls is not there, is not ready, or refuses the call
+  1  The server that the command calls is not there, is not ready, or refuses the call; or a check failed
   2  The command could not be run: wrong arguments or settings, or no database";
 
 /// Three well-known sample APIs, implemented for real.
@@ -90,6 +91,10 @@ pub(crate) enum Command {
     Health(ProbeArguments),
     /// Ask whether a running server can serve: its database and its background tasks, too
     Ready(ProbeArguments),
+    /// Verify what is always true of the data: seats, payments, the inventory, the outbox
+    ///
+    /// The server may run meanwhile.
+    Check(CheckArguments),
     /// Print the completions of a shell
     ///
     /// For bash: triptych completions bash >/etc/bash_completion.d/triptych

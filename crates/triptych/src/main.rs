@@ -2,9 +2,10 @@
 //!
 //! `cli` is the command line, `settings` has the settings in effect and the list of services, `serve` starts and stops the
 //! services; `console` is the page on the admin listener; `user`, `oauth` and `key` manage users, clients, tokens and API keys; `control` and `class` call a running server to
-//! control its sandboxes; `probe` asks one whether it is ready; `manual` writes manual pages and completions. A command that fails prints one line on standard error and exits with code 2, or with code 1 if the server that it
+//! control its sandboxes; `probe` asks one whether it is ready; `check` verifies the data; `manual` writes manual pages and completions. A command that fails prints one line on standard error and exits with code 2, or with code 1 if the server that it
 //! calls is not there or refuses the call.
 
+mod check;
 mod class;
 mod cli;
 mod console;
@@ -33,6 +34,7 @@ use std::{
     process::ExitCode,
 };
 
+use check::Violated;
 use clap::Parser;
 use cli::{Cli, Command, ServeArguments, WebhookAction};
 use control::server::CallError;
@@ -55,7 +57,8 @@ fn main() -> ExitCode {
         Err(failure) => {
             // Standard error may be closed, too.
             let _ = writeln!(io::stderr(), "triptych: {failure}");
-            if failure.is::<CallError>() { ExitCode::FAILURE } else { ExitCode::from(2) }
+            let is_answer = failure.is::<CallError>() || failure.is::<Violated>();
+            if is_answer { ExitCode::FAILURE } else { ExitCode::from(2) }
         }
     }
 }
@@ -82,6 +85,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Some(Command::Config) => print(&settings()?.to_file()),
         Some(Command::Health(arguments)) => probe::run(Probe::Health, &arguments, &settings()?),
         Some(Command::Ready(arguments)) => probe::run(Probe::Ready, &arguments, &settings()?),
+        Some(Command::Check(arguments)) => check::run(&arguments, &settings()?),
         Some(Command::Completions { shell }) => manual::print_completions(shell),
         Some(Command::Man { folder }) => manual::write(&folder),
     }

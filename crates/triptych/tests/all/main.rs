@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod access_commands;
+mod check;
 mod class_commands;
 mod common;
 mod console;

@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 use testkit::{Engine, Program, Store};
 
-use crate::common::{Workspace, bare, output_of};
+use crate::common::{Workspace, bare, failed_with_output, output_of};
 
 /// The flags that name the listeners of a running program.
 fn listeners(program: &Program) -> Vec<String> {
@@ -24,9 +24,7 @@ fn unused() -> SocketAddr {
 }
 
 fn failure_of(command: &mut Command) -> (String, String) {
-    let output = command.output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    failed_with_output(&command.output().unwrap())
 }
 
 testkit::on_both_engines! {
@@ -64,10 +62,10 @@ fn server_that_does_not_run_is_not_healthy() {
     let (museum, admin) = (unused(), unused());
     let flags = [format!("--museum-listen={museum}"), format!("--admin-listen={admin}")];
     let (printed, said) = failure_of(bare(folder.path(), &["health", "museum"]).args(&flags));
-    assert_eq!(said, "triptych: not healthy: museum, admin\n");
+    assert_eq!(said, "triptych: not healthy: museum, admin");
     assert!(printed.starts_with(&format!("  museum  http://{museum}  Connection refused")), "{printed}");
     let (printed, said) = failure_of(bare(folder.path(), &["ready", "museum", "--json"]).args(&flags));
-    assert_eq!(said, "triptych: not ready: museum, admin\n");
+    assert_eq!(said, "triptych: not ready: museum, admin");
     let printed: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!((&printed["ok"], &printed["parts"][0]["ok"]), (&json!(false), &json!(false)));
 }
@@ -80,7 +78,7 @@ async fn ready_names_the_part_without_its_tables() {
     let rename = |tx: &mut db::WriteTx<'_>| tx.execute("ALTER TABLE special_event RENAME TO moved", &[]);
     museum.write(rename).await.unwrap();
     let (printed, said) = failure_of(workspace.command(&["ready"]).args(listeners(&program)));
-    assert_eq!(said, "triptych: not ready: museum\n");
+    assert_eq!(said, "triptych: not ready: museum");
     assert!(printed.contains("The service cannot reach its storage just now."), "{printed}");
     output_of(workspace.command(&["health"]).args(listeners(&program)));
 }

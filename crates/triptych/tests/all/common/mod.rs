@@ -139,3 +139,12 @@ pub(crate) fn failed_with(code: i32, output: &Output) -> String {
     assert_eq!(output.stdout, b"", "{said}");
     said.trim_end().to_owned()
 }
+
+/// What a command printed that ended with code 1, and its line on standard error.
+#[track_caller]
+pub(crate) fn failed_with_output(output: &Output) -> (String, String) {
+    let (printed, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    (printed.into_owned(), said.trim_end().to_owned())
+}

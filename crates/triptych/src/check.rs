@@ -1,0 +1,102 @@
+//! `triptych check`: verifies what is always true of the data, on the database of a server that runs or not.
+
+use clap::Args;
+use db::{Db, Error};
+use serde_json::json;
+use service::Instance;
+
+use crate::{
+    Failure, control, print, serve,
+    settings::Settings,
+    table::{row, table},
+};
+
+#[derive(Args)]
+pub(crate) struct CheckArguments {
+    /// Which services to check; all if none is named
+    #[arg(value_parser = crate::cli::names(|_| true))]
+    services: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Something is not as it must be. The program exits with code 1.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} of {1} checks failed: restore a backup, or report this as a bug")]
+pub(crate) struct Violated(usize, usize);
+
+/// The result of one check.
+struct Checked {
+    service: &'static str,
+    sentence: &'static str,
+    /// What is wrong; `None` if nothing is.
+    fault: Option<String>,
+}
+
+pub(crate) fn run(arguments: &CheckArguments, settings: &Settings) -> Result<(), Failure> {
+    let named =
+        |name: &str| arguments.services.is_empty() || arguments.services.iter().any(|one| one == name);
+    control::block_on(async {
+        let mut checked = Vec::new();
+        for service in settings.services() {
+            let description = service.description();
+            if !named(description.name) {
+                continue;
+            }
+            let Instance { db, .. } = serve::open_existing(service, settings).await?;
+            let add = |(sentence, fault)| Checked { service: description.name, sentence, fault };
+            if !db.is_shared() {
+                checked.push(add(("The file is not damaged.", damage(&db).await?)));
+            }
+            let found = db.read_long(move |tx| {
+                let invariants = description.invariants.iter();
+                let counts = invariants.map(|invariant| {
+                    let violations =
+                        tx.row(invariant.violations, &[], |row| row.get::<i64>(0))?.unwrap_or_default();
+                    let fault = (violations > 0).then(|| format!("violations: {violations}"));
+                    Ok((invariant.sentence, fault))
+                });
+                counts.collect::<Result<Vec<_>, Error>>()
+            });
+            checked.extend(found.await?.into_iter().map(add));
+        }
+        report(&checked, arguments.json)
+    })
+}
+
+/// What SQLite finds wrong with the file: the first fault.
+async fn damage(db: &Db) -> Result<Option<String>, Error> {
+    db.read_long(|tx| {
+        let found = tx.row("PRAGMA integrity_check(1)", &[], |row| row.get::<String>(0))?;
+        let fault = found.filter(|found| found != "ok");
+        if fault.is_some() {
+            return Ok(fault);
+        }
+        let dangling = tx.row("PRAGMA foreign_key_check", &[], |row| row.get::<String>(0))?;
+        Ok(dangling.map(|table| format!("a row of {table} refers to a row that is missing")))
+    })
+    .await
+}
+
+fn report(checked: &[Checked], as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        let checks: Vec<_> = checked
+            .iter()
+            .map(|Checked { service, sentence, fault }| {
+                json!({"service": service, "check": sentence, "ok": fault.is_none(), "fault": fault})
+            })
+            .collect();
+        print(&format!("{}\n", json!({"checks": checks})))?;
+    } else {
+        let rows: Vec<_> = checked
+            .iter()
+            .map(|Checked { service, sentence, fault }| {
+                row([service, fault.as_deref().unwrap_or("ok"), sentence])
+            })
+            .collect();
+        print(&table(&rows))?;
+    }
+    let failed = checked.iter().filter(|check| check.fault.is_some()).count();
+    if failed == 0 { Ok(()) } else { Err(Violated(failed, checked.len()).into()) }
+}
