@@ -1,11 +1,12 @@
 //! The registry: creates, lists and deletes sandboxes.
 
+use db::WriteTx;
 use jiff::{SignedDuration, Timestamp, Unit};
 use web::{Problem, Result, problem::UNAVAILABLE};
 
 use crate::{
     Sandboxes,
-    name::Name,
+    name::{Name, TEMPLATE},
     store::{self, Inserted, Key, NewSandbox, Sandbox, Status},
     token,
 };
@@ -138,6 +139,24 @@ impl Sandboxes {
         let (now, most) = (self.0.clock.now(), self.0.setup.limits.most.into());
         for key in self.0.registry.read(move |tx| store::unfinished(tx, now, most)).await? {
             self.finish_removal(&key).await;
+        }
+        Ok(())
+    }
+
+    /// Deletes data that belongs to no sandbox: a process may have opened a database that another process had just deleted, which
+    /// makes it again. [`Sandboxes::run`] does it each hour.
+    pub async fn delete_orphans(&self) -> Result<(), String> {
+        let text = |error: db::Error| error.to_string();
+        // The groups first: a sandbox has its row before its data.
+        let groups = self.blocking(|sandboxes| sandboxes.0.setup.databases.groups()).await?;
+        let known = self.0.registry.read(store::names).await.map_err(text)?;
+        let template = format!("{TEMPLATE}-");
+        for name in groups.into_iter().filter(|name| !name.starts_with(&template) && !known.contains(name)) {
+            let now = self.0.clock.now();
+            let mark = move |tx: &mut WriteTx<'_>| store::set_orphan_deleting(tx, &name, now);
+            if let Some(key) = self.0.registry.write(mark).await.map_err(text)? {
+                self.finish_removal(&key).await;
+            }
         }
         Ok(())
     }

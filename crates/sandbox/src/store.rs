@@ -1,5 +1,7 @@
 //! The registry of sandboxes in its database.
 
+use std::collections::HashSet;
+
 use db::{Error, Row, Tx, WriteTx};
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -229,6 +231,31 @@ pub(crate) fn set_deleting(
         "UPDATE sandbox SET status = 'deleting', used_at = $4, version = $3
          WHERE name = $1 AND status = 'ready' AND used_at <= $2 RETURNING name, created_at",
         &[name.into(), unused_since.unwrap_or(now).into(), version.into(), now.into()],
+        key,
+    )
+}
+
+/// The names that sandboxes have now.
+pub(crate) fn names(tx: &mut Tx<'_>) -> Result<HashSet<String>, Error> {
+    let names = tx.rows("SELECT name FROM sandbox WHERE status <> 'deleted'", &[], |row| row.get(0))?;
+    Ok(names.into_iter().collect())
+}
+
+/// Marks data that belongs to no sandbox, or to one that was deleted, as being deleted; `None` when a sandbox has the name.
+pub(crate) fn set_orphan_deleting(
+    tx: &mut WriteTx<'_>,
+    name: &str,
+    now: Timestamp,
+) -> Result<Option<Key>, Error> {
+    let version = next_version(tx)?;
+    tx.row(
+        "INSERT INTO sandbox
+             (name, token_hash, class, creator, created_at, used_at, status, version, clock, controls, faults)
+         VALUES ($1, $2, NULL, NULL, $3, $3, 'deleting', $4, '', '', '')
+         ON CONFLICT (name) DO UPDATE
+         SET status = 'deleting', created_at = excluded.created_at, used_at = excluded.used_at, version = excluded.version
+         WHERE sandbox.status = 'deleted' RETURNING name, created_at",
+        &[name.into(), [].as_slice().into(), now.into(), version.into()],
         key,
     )
 }

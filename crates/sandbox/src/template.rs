@@ -64,7 +64,8 @@ impl Sandboxes {
             self.forget_template().await;
             self.prepare_template().await?;
         }
-        self.delete_unused_templates().await
+        self.delete_unused_templates().await?;
+        self.delete_orphans().await
     }
 
     /// Makes the template of this program, unless there is one.

@@ -81,4 +81,29 @@ on_both_engines! {
         assert_eq!(templates(&process.databases).await, own);
         process.petstore.get("/sandbox/bob/v3/pet/1").header("api_key", "special-key").send().await.has_status(200);
     }
+
+    async fn data_without_a_sandbox_is_deleted(store: Store) {
+        let process = Process::start(&store, true, Limits::default()).await;
+        let (ada, bob) = (process.create("ada").await, process.create("bob").await);
+        process.control("DELETE", &bob, "", None).await.has_status(204);
+        // As a process does that has not seen the deletion yet, and with a name that no sandbox had.
+        for name in ["bob", "nothing"] {
+            let group = process.databases.group(name).unwrap();
+            let open = move || group.open("petstore", petstore::MIGRATIONS).map(drop);
+            tokio::task::spawn_blocking(open).await.unwrap().unwrap();
+        }
+        let groups = async || {
+            let databases = process.databases.clone();
+            let mut groups = tokio::task::spawn_blocking(move || databases.groups()).await.unwrap().unwrap();
+            groups.retain(|name| !name.starts_with("template-"));
+            groups
+        };
+        assert_eq!(groups().await, ["ada", "bob", "nothing"]);
+        process.sandboxes.delete_orphans().await.unwrap();
+        assert_eq!(groups().await, ["ada"]);
+        process.control("GET", &ada, "/clock", None).await.has_status(200);
+        // The names are free.
+        process.create("bob").await;
+        process.create("nothing").await;
+    }
 }
