@@ -17,7 +17,8 @@ fn deny(fetching: &str) -> (Vec<String>, String) {
     let path = format!("{}:{}", folder.path().display(), std::env::var_os("PATH").unwrap().display());
     let output = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/deny"))
         .env("PATH", path)
-        .env("ADVISORIES_SECONDS", "1")
+        // Enough for the script above to start on a busy machine.
+        .env("ADVISORIES_SECONDS", "10")
         .output()
         .unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
