@@ -19,7 +19,7 @@ use crate::{
 const EXIT_CODES: &str = "\
 Exit codes:
   0  The command succeeded
-  1  The server that the command calls is not there, is not ready, or refuses the call; or a check failed
+  1  The server is not there, is not ready, or refuses the call; or a check failed
   2  The command could not be run: wrong arguments or settings, or no database";
 
 /// Three well-known sample APIs, implemented for real.

@@ -1,9 +1,10 @@
 //! The program: command line, settings, start-up and shut-down, one listener per service.
 //!
 //! `cli` is the command line, `settings` has the settings in effect and the list of services, `serve` starts and stops the
-//! services; `console` is the page on the admin listener; `user`, `oauth` and `key` manage users, clients, tokens and API keys; `control` and `class` call a running server to
-//! control its sandboxes; `probe` asks one whether it is ready; `check` verifies the data; `manual` writes manual pages and completions. A command that fails prints one line on standard error and exits with code 2, or with code 1 if the server that it
-//! calls is not there or refuses the call.
+//! services; `console` is the page on the admin listener; `user`, `oauth` and `key` manage users, clients, tokens and API keys;
+//! `control` and `class` call a running server to control its sandboxes; `probe` asks one whether it is ready; `check` verifies
+//! the data; `manual` writes manual pages and completions. A command that fails prints one line on standard error and exits with
+//! code 2; with code 1 if the server that it calls is not there, is not ready or refuses the call, or if a check failed.
 
 mod check;
 mod class;

@@ -1,6 +1,6 @@
 //! `triptych completions` and `triptych man`: for packages, from the command line itself.
 
-use std::{fs, path::Path};
+use std::{fs, io, path::Path};
 
 use clap::CommandFactory;
 use clap_complete::Shell;
@@ -16,8 +16,7 @@ pub(crate) fn print_completions(shell: Shell) -> Result<(), Failure> {
 
 /// Writes `triptych.1`, and `triptych-serve.1` and so on for the commands.
 pub(crate) fn write(folder: &Path) -> Result<(), Failure> {
-    let at = |path: &Path, error: std::io::Error| format!("cannot write {}: {error}", path.display());
-    fs::create_dir_all(folder).map_err(|error| at(folder, error))?;
+    fs::create_dir_all(folder).map_err(|error| not_written(folder, &error))?;
     let mut program = Cli::command();
     // Gives each command its full name and the settings, which all commands take.
     program.build();
@@ -29,9 +28,13 @@ fn write_page(command: &clap::Command, folder: &Path) -> Result<(), Failure> {
     let path = folder.join(man.get_filename());
     let mut page = Vec::new();
     man.render(&mut page)?;
-    fs::write(&path, page).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    fs::write(&path, page).map_err(|error| not_written(&path, &error))?;
     let commands = command.get_subcommands().filter(|command| !command.is_hide_set());
     commands
         .filter(|command| command.get_name() != "help")
         .try_for_each(|command| write_page(command, folder))
+}
+
+fn not_written(path: &Path, error: &io::Error) -> String {
+    format!("cannot write {}: {error}", path.display())
 }
