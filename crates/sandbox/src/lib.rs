@@ -178,11 +178,6 @@ impl Sandboxes {
         }
     }
 
-    /// How many sandboxes this process has open.
-    pub fn open_now(&self) -> usize {
-        self.0.opened.count()
-    }
-
     /// Whether a request has the operator's token, as a bearer token.
     pub fn is_operator(&self, headers: &HeaderMap) -> bool {
         token::sent(headers).is_some_and(|hash| hash == self.0.operator_hash)

@@ -118,6 +118,8 @@ impl OpenService {
 
 impl Opened {
     pub(crate) fn new(most: usize) -> Self {
+        // Shown from the start.
+        measure(0);
         Opened {
             most,
             all: RwLock::default(),
@@ -137,10 +139,6 @@ impl Opened {
         self.all.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    pub(crate) fn count(&self) -> usize {
-        self.all.read().unwrap_or_else(PoisonError::into_inner).len()
-    }
-
     pub(crate) fn millis(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
@@ -156,15 +154,23 @@ impl Opened {
     pub(crate) fn remove(&self, name: &Name) -> Option<Arc<OpenSandbox>> {
         let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
         self.removals.fetch_add(1, Ordering::Release);
-        all.remove(name)
+        let removed = all.remove(name);
+        measure(all.len());
+        removed
     }
 
     pub(crate) async fn close_all(&self) {
         let all: Vec<_> = self.all.write().unwrap_or_else(PoisonError::into_inner).drain().collect();
+        measure(0);
         for (_, sandbox) in all {
             sandbox.close().await;
         }
     }
+}
+
+/// The metric of open sandboxes.
+fn measure(open: usize) {
+    metrics::gauge!("triptych_sandboxes_open").set(open as f64);
 }
 
 impl OpenSandbox {
@@ -358,7 +364,9 @@ impl Sandboxes {
             // One that was deleted since its row was read must not be opened: that would make its databases again.
             if opened.removals.load(Ordering::Acquire) == removals {
                 opened.first.notify_one();
-                return Ok(all.entry(name.clone()).or_insert(new).clone());
+                let opened = all.entry(name.clone()).or_insert(new).clone();
+                measure(all.len());
+                return Ok(opened);
             }
         }
     }

@@ -6,7 +6,6 @@ use axum::{Router, extract::State, http::header, response::IntoResponse, routing
 use db::Db;
 use metrics::{Unit, describe_counter, describe_gauge, describe_histogram, gauge};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use sandbox::Sandboxes;
 use service::Description;
 use web::{Background, Clock};
 
@@ -97,15 +96,6 @@ pub(crate) async fn keep_gauges(service: &'static Description, db: Db, clock: Cl
                 Err(error) => tracing::debug!(%error, name = figure.name, "a figure could not be read"),
             }
         }
-    }
-}
-
-/// Counts the open sandboxes from time to time.
-pub(crate) async fn keep_sandboxes(sandboxes: Sandboxes) {
-    let mut every = tokio::time::interval(GAUGES_EVERY);
-    loop {
-        every.tick().await;
-        gauge!("triptych_sandboxes_open").set(sandboxes.open_now() as f64);
     }
 }
 

@@ -185,11 +185,6 @@ impl<'s> Program<'s> {
             services: std::mem::take(&mut self.console_services),
         });
         if let Some(sandboxes) = sandboxes {
-            let (upkeep, counted) = (self.upkeep.clone(), sandboxes.clone());
-            self.background.spawn(async move {
-                let count = |_| metrics::keep_sandboxes(counted.clone());
-                upkeep.keep("count of sandboxes", pending(), count).await;
-            });
             let stop = self.stopped();
             self.tasks.spawn(sandboxes.run(stop));
         }
