@@ -10,6 +10,7 @@ mod chart;
 mod compare;
 mod data;
 mod instructions;
+mod pages;
 mod postgres;
 mod prism;
 mod program;
@@ -52,6 +53,8 @@ struct Scale {
     /// How many sandboxes there are, and how many of them are active.
     sandboxes: usize,
     active: usize,
+    /// How often each page is loaded.
+    page_rounds: usize,
 }
 
 const FULL: Scale = Scale {
@@ -64,6 +67,7 @@ const FULL: Scale = Scale {
     memory_after: Duration::from_secs(10),
     sandboxes: 1000,
     active: 100,
+    page_rounds: 15,
 };
 const SHORT: Scale = Scale {
     rounds: 1,
@@ -75,6 +79,7 @@ const SHORT: Scale = Scale {
     memory_after: Duration::ZERO,
     sandboxes: 5,
     active: 2,
+    page_rounds: 1,
 };
 
 struct Bench {
@@ -114,6 +119,7 @@ fn main() -> ExitCode {
     bench.on_postgres();
     bench.memory();
     bench.sandboxes();
+    bench.pages();
     if whole {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
         report::write(&docs, &bench.lines, &machine()).expect("docs/performance.md can be written");
@@ -281,6 +287,14 @@ impl Bench {
         let Scale { rounds, time, sandboxes, active, .. } = self.scale;
         let scale = sandboxes::Scale { rounds, time, sandboxes, active };
         for line in sandboxes::embedded(&self.runtime, &self.folder.join("sandboxes"), scale) {
+            self.add(line);
+        }
+    }
+
+    fn pages(&mut self) {
+        if self.wants("page") {
+            let (folder, rounds) = (self.folder.join("pages"), self.scale.page_rounds);
+            let line = pages::slowest(&self.runtime, &folder, rounds);
             self.add(line);
         }
     }

@@ -24,7 +24,13 @@ impl Program {
         Program::run(&mut Command::new(executable()), folder, flags)
     }
 
-    /// The same without sandboxes, and so without the journal, as outside of a demo.
+    /// The same with sandboxes that record no calls.
+    pub(crate) fn start_without_journal(folder: &Path, flags: &[&str]) -> Self {
+        let mut command = Command::new(executable());
+        Program::run(command.env("TRIPTYCH_SANDBOXES_JOURNAL", "false"), folder, flags)
+    }
+
+    /// The same without sandboxes, as outside of a demo.
     pub(crate) fn start_without_sandboxes(folder: &Path, flags: &[&str]) -> Self {
         let mut command = Command::new(executable());
         Program::run(command.env("TRIPTYCH_SANDBOXES_ENABLED", "false"), folder, flags)

@@ -130,9 +130,11 @@ impl Front {
         })
     }
 
-    /// Lets the journal of a sandbox record a call.
+    /// Lets the journal of a sandbox record a call, if there are journals.
     fn observe(&self, sandbox: &OpenSandbox, request: &mut Request) {
-        RequestContext::observe(request, sandbox.recorders[self.at].clone(), sandbox.clock.now());
+        if self.sandboxes.0.setup.limits.journal {
+            RequestContext::observe(request, sandbox.recorders[self.at].clone(), sandbox.clock.now());
+        }
     }
 
     /// Lets the faults of a sandbox decide about a call, if there are any.

@@ -68,6 +68,8 @@ pub struct Limits {
     pub idle: Duration,
     /// How many bytes the snapshots of a sandbox can take, over all services.
     pub snapshot_bytes: u64,
+    /// Whether calls are recorded in journals.
+    pub journal: bool,
 }
 
 impl Default for Limits {
@@ -79,6 +81,7 @@ impl Default for Limits {
             lifetime: SignedDuration::from_hours(24),
             idle: Duration::from_secs(300),
             snapshot_bytes: 256 * 1024 * 1024,
+            journal: true,
         }
     }
 }

@@ -107,6 +107,7 @@ pub(crate) struct Sandboxes {
     lifetime_hours: u32,
     idle_seconds: u32,
     snapshot_bytes: u64,
+    journal: bool,
 }
 
 /// The minimum length of the installation secret in characters.
@@ -281,6 +282,7 @@ impl Sandboxes {
             lifetime: SignedDuration::from_hours(self.lifetime_hours.into()),
             idle: Duration::from_secs(self.idle_seconds.into()),
             snapshot_bytes: self.snapshot_bytes,
+            journal: self.journal,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The journal of a sandbox.
 
 use futures_util::StreamExt;
+use sandbox::Limits;
 use serde_json::{Value, json};
-use testkit::{on_both_engines, receiver::Receiver};
+use testkit::{Engine, Store, on_both_engines, receiver::Receiver};
 
 use crate::fixture::{Process, World, is_problem};
 use crate::user::User;
@@ -142,4 +143,14 @@ on_both_engines! {
         process.control("DELETE", &ada, "", None).await.has_status(204);
         assert!(new.next().await.is_none());
     }
+}
+
+#[tokio::test]
+async fn without_journals_no_call_is_recorded() {
+    let limits = Limits { journal: false, ..Limits::default() };
+    let store = Store::new(Engine::Sqlite);
+    let process = Process::start(&store, true, limits).await;
+    let ada = process.create("ada").await;
+    process.petstore.get("/sandbox/ada/v3/pet/1").send().await.has_status(401);
+    assert_eq!(calls(&process, &ada, "").await, [] as [Value; 0]);
 }
