@@ -2,6 +2,11 @@
 
 use std::collections::HashSet;
 
+use crate::migration;
+
+/// The table with the names of the copies; the names of their tables begin with it.
+pub(crate) const REGISTRY: &str = "triptych_copy";
+
 /// Each table with each of its columns, on SQLite.
 pub(crate) const SQLITE_COLUMNS: &str = "SELECT t.name, c.name FROM sqlite_schema AS t, pragma_table_xinfo(t.name) AS c
     WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND c.hidden = 0 ORDER BY t.name, c.cid";
@@ -109,6 +114,18 @@ impl Catalog {
 
     pub(crate) fn table(&self, name: &str) -> Option<&Table> {
         self.0.iter().find(|table| table.name == name)
+    }
+
+    /// The tables that have rows of a service, each after those that it refers to, and then the copies of tables.
+    pub(crate) fn in_order(&self) -> Result<Vec<&Table>, String> {
+        let (copies, tables): (Vec<_>, Vec<_>) = self
+            .tables()
+            .filter(|table| table.name != migration::TABLE)
+            .partition(|table| table.name.starts_with(REGISTRY));
+        let names: Vec<_> = tables.iter().map(|table| table.name.as_str()).collect();
+        let mut ordered = self.ordered(&names)?;
+        ordered.extend(copies);
+        Ok(ordered)
     }
 
     /// These tables, each after those that it refers to.

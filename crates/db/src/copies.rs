@@ -5,21 +5,19 @@
 
 use crate::{
     catalog::{
-        Catalog, SQLITE_COLUMNS, SQLITE_REFERENCES, SQLITE_SIZES, Table, postgres_columns,
-        postgres_references, postgres_sizes, postgres_triggers, qualified,
+        Catalog, REGISTRY, SQLITE_COLUMNS, SQLITE_REFERENCES, SQLITE_SIZES, Table, postgres_columns,
+        postgres_references, postgres_sizes, postgres_triggers, qualified, quoted,
     },
     database::Db,
     error::Error,
     name::{RULE, is_name},
     scope::Scope,
+    transfer::{TableColumns, TransferError},
     tx::{Tx, WriteTx},
 };
 
 /// How many copies a database has at most.
 const MOST: usize = 20;
-
-/// The table with the names of the copies; the names of their tables begin with it.
-pub(crate) const REGISTRY: &str = "triptych_copy";
 
 impl Db {
     /// Saves the rows of these tables under a name, or replaces the copy of that name. All rows are of one state, and a crash
@@ -102,6 +100,29 @@ pub struct CopyBytes {
     pub copies: u64,
     /// The bytes of the tables.
     pub tables: u64,
+}
+
+/// A statement that makes a table of a copy, or the table with the names of the copies, in a database that has only the tables of
+/// migrations; none for one of these.
+pub(crate) fn missing_table(
+    schema: Option<&str>,
+    known: &Catalog,
+    table: &TableColumns,
+) -> Result<Option<String>, TransferError> {
+    let TableColumns { name, columns } = table;
+    let unknown = || TransferError::new(format!("this program has no table {name} with these columns"));
+    let has = |known: &Table| columns.iter().all(|column| known.columns.contains(column));
+    if name == REGISTRY {
+        return Ok(Some(Place { schema: schema.map(str::to_owned) }.create_registry()));
+    }
+    if let Some(known) = known.table(name) {
+        return if has(known) { Ok(None) } else { Err(unknown()) };
+    }
+    let base = name.strip_prefix(REGISTRY).and_then(|rest| rest.strip_prefix('_')?.split_once('_'));
+    let base = base.and_then(|(_, base)| known.table(base)).filter(|base| has(base)).ok_or_else(unknown)?;
+    let columns: Vec<_> = columns.iter().map(|column| quoted(column)).collect();
+    let (to, from) = (qualified(schema, name), qualified(schema, &base.name));
+    Ok(Some(format!("CREATE TABLE {to} AS SELECT {} FROM {from} WHERE false", columns.join(", "))))
 }
 
 fn checked(copy: &str) -> Result<String, Error> {

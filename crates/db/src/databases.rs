@@ -139,6 +139,34 @@ impl Databases {
         Ok(groups)
     }
 
+    /// The file of a database; `None` on PostgreSQL.
+    pub(crate) fn file(&self, name: &str) -> Option<PathBuf> {
+        match &self.target {
+            Target::Folder(root) => self.folders(root).last().map(|folder| files::database(folder, name)),
+            Target::Server(_) => None,
+        }
+    }
+
+    /// The folder of the databases, after those that it is in; empty on PostgreSQL.
+    pub(crate) fn all_folders(&self) -> Vec<PathBuf> {
+        match &self.target {
+            Target::Folder(root) => self.folders(root),
+            Target::Server(_) => Vec::new(),
+        }
+    }
+
+    /// Runs a task with the server, and with the schema of a database.
+    pub(crate) fn with_schema<T, E: From<OpenError>>(
+        &self,
+        name: &str,
+        run: impl FnOnce(&postgres::Shared, &str) -> Result<T, E>,
+    ) -> Result<T, E> {
+        match &self.target {
+            Target::Server(shared) => run(shared, &self.schema(name)),
+            Target::Folder(_) => Err(OpenError::new("a folder has no schemas").into()),
+        }
+    }
+
     /// The folder of the databases, after those that it is in.
     fn folders(&self, root: &Path) -> Vec<PathBuf> {
         let mut folders = vec![root.to_owned()];

@@ -31,6 +31,7 @@ mod database;
 mod databases;
 mod deadline;
 mod error;
+mod export;
 mod long_reads;
 mod migration;
 mod name;
@@ -44,6 +45,7 @@ mod sql;
 mod sqlite;
 #[doc(hidden)]
 pub mod statement;
+pub mod transfer;
 pub mod tx;
 mod unit;
 mod value;

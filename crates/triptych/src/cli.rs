@@ -14,12 +14,13 @@ use crate::{
     probe::ProbeArguments,
     service_flags::ServiceFlags,
     settings::{Flags, Settings},
+    transfer::{BackupArguments, MoveArguments, RestoreArguments},
 };
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0  The command succeeded
-  1  The server is not there, is not ready, or refuses the call; or a check failed
+  1  The server is not there, is not ready, or refuses the call; or a check failed; or data is damaged
   2  The command could not be run: wrong arguments or settings, or no database";
 
 /// Three well-known sample APIs, implemented for real.
@@ -95,6 +96,24 @@ pub(crate) enum Command {
     ///
     /// The server may run meanwhile.
     Check(CheckArguments),
+    /// Write all data into a file: compressed, with checksums
+    ///
+    /// The server may run meanwhile. Each database is written as it is at one time.
+    #[command(after_help = "Example:\n  triptych backup triptych-$(date +%F).backup")]
+    Backup(BackupArguments),
+    /// Read all data from a file that `backup` has written, into an empty folder or database
+    ///
+    /// The backup may be of the other engine. It is checked before anything is written, and read back before it counts.
+    #[command(after_help = "Examples:
+  triptych restore triptych.backup --data ./restored
+  triptych restore triptych.backup --database postgres://triptych@db.example.com/triptych")]
+    Restore(RestoreArguments),
+    /// Move all data to another folder or database, of the same engine or the other
+    ///
+    /// Stop the server before. The data at the source stays as it is. A move that was interrupted goes on when it is started again.
+    #[command(after_help = "Example:
+  triptych move --from ./triptych-data --to postgres://triptych@db.example.com/triptych")]
+    Move(MoveArguments),
     /// Print the completions of a shell
     ///
     /// For bash: triptych completions bash >/etc/bash_completion.d/triptych

@@ -3,8 +3,9 @@
 //! `cli` is the command line, `settings` has the settings in effect and the list of services, `serve` starts and stops the
 //! services; `console` is the page on the admin listener; `user`, `oauth` and `key` manage users, clients, tokens and API keys;
 //! `control` and `class` call a running server to control its sandboxes; `probe` asks one whether it is ready; `check` verifies
-//! the data; `manual` writes manual pages and completions. A command that fails prints one line on standard error and exits with
-//! code 2; with code 1 if the server that it calls is not there, is not ready or refuses the call, or if a check failed.
+//! the data; `transfer` backs it up, restores and moves it; `manual` writes manual pages and completions. A command that fails prints one line on standard error and exits with
+//! code 2; with code 1 if the server that it calls is not there, is not ready or refuses the call, or if a check failed or data is
+//! damaged.
 
 mod check;
 mod class;
@@ -27,6 +28,7 @@ mod service_manager;
 mod settings;
 mod start_page;
 mod table;
+mod transfer;
 mod user;
 mod webhook;
 
@@ -42,6 +44,7 @@ use control::server::CallError;
 use probe::Probe;
 use service::public_address;
 use settings::{Flags, Settings};
+use transfer::Mismatch;
 
 /// Faster than the allocator of the system, and gives memory back after large peaks, such as password hashes.
 #[global_allocator]
@@ -58,7 +61,7 @@ fn main() -> ExitCode {
         Err(failure) => {
             // Standard error may be closed, too.
             let _ = writeln!(io::stderr(), "triptych: {failure}");
-            let is_answer = failure.is::<CallError>() || failure.is::<Violated>();
+            let is_answer = failure.is::<CallError>() || failure.is::<Violated>() || failure.is::<Mismatch>();
             if is_answer { ExitCode::FAILURE } else { ExitCode::from(2) }
         }
     }
@@ -87,6 +90,9 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Some(Command::Health(arguments)) => probe::run(Probe::Health, &arguments, &settings()?),
         Some(Command::Ready(arguments)) => probe::run(Probe::Ready, &arguments, &settings()?),
         Some(Command::Check(arguments)) => check::run(&arguments, &settings()?),
+        Some(Command::Backup(arguments)) => transfer::backup(&arguments, &settings()?),
+        Some(Command::Restore(arguments)) => transfer::restore(&arguments, &settings()?),
+        Some(Command::Move(arguments)) => transfer::move_data(&arguments, &settings()?),
         Some(Command::Completions { shell }) => manual::print_completions(shell),
         Some(Command::Man { folder }) => manual::write(&folder),
     }

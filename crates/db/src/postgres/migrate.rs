@@ -39,6 +39,21 @@ pub(super) async fn migrate(
         .start()
         .await
         .map_err(text)?;
+    create(&tx, schema, migrations).await?;
+    let tables = tx.query_typed(TABLES, &[(&schema, Type::TEXT)]).await.map_err(text)?;
+    let tables: Result<HashSet<String>, _> = tables.iter().map(|row| row.try_get(0)).collect();
+    tx.commit().await.map_err(text)?;
+    tables.map_err(text)
+}
+
+/// Makes the schema if it is missing, and applies the migrations that it lacks. No other process does so until the end of the
+/// transaction.
+pub(super) async fn create(
+    tx: &Transaction<'_>,
+    schema: &str,
+    migrations: &[Migrations],
+) -> Result<(), String> {
+    let text = |error: PostgresError| with_source(&error);
     tx.execute_typed("SELECT pg_advisory_xact_lock($1)", &[(&MIGRATION_LOCK, Type::INT8)])
         .await
         .map_err(text)?;
@@ -47,11 +62,7 @@ pub(super) async fn migrate(
     if tx.query_typed(named, &[(&schema, Type::TEXT)]).await.map_err(text)?.is_empty() {
         tx.batch_execute(&format!("CREATE SCHEMA {schema}")).await.map_err(text)?;
     }
-    apply(&tx, schema, migrations).await?;
-    let tables = tx.query_typed(TABLES, &[(&schema, Type::TEXT)]).await.map_err(text)?;
-    let tables: Result<HashSet<String>, _> = tables.iter().map(|row| row.try_get(0)).collect();
-    tx.commit().await.map_err(text)?;
-    tables.map_err(text)
+    apply(tx, schema, migrations).await
 }
 
 /// Applies the migrations that a schema lacks, in a transaction in which no other process does so.

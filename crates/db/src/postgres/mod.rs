@@ -15,6 +15,7 @@ mod server;
 mod service;
 mod statements;
 mod tls;
+mod transfer;
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -29,6 +30,7 @@ use crate::{
     migration::Migrations,
     scope::Scope,
     settings::Limits,
+    transfer::{Digests, Sink, Source, TransferError},
     tx::{Engine, Tx},
     unit::{ReadUnit, WriteUnit, run_caught},
 };
@@ -94,6 +96,31 @@ impl Shared {
             async |client| schemas::with_prefix(client, prefix, wait).await,
             |why| format!("cannot list the schemas: {why}"),
         )
+    }
+
+    /// Whether a schema was opened before.
+    pub(crate) fn is_migrated(&self, schema: &str) -> Result<bool, OpenError> {
+        self.with_client(
+            async |client| transfer::is_migrated(client, schema).await,
+            |why| format!("cannot read the schema {schema}: {why}"),
+        )
+    }
+
+    /// Reads all rows of a schema.
+    pub(crate) fn export(&self, schema: &str, sink: &mut Sink<'_>) -> Result<Digests, TransferError> {
+        self.with_client(async |client| Ok(transfer::export(client, schema, sink).await), |why| why)?
+    }
+
+    /// Makes a schema of the rows of another database.
+    pub(crate) fn import(
+        &self,
+        schema: &str,
+        migrations: &[Migrations],
+        source: &mut Source<'_>,
+    ) -> Result<Digests, TransferError> {
+        let import =
+            async |client: &mut Client| Ok(transfer::import(client, schema, migrations, source).await);
+        self.with_client(import, |why| why)?
     }
 
     /// Runs a task over a connection of its own. Few do so at once.

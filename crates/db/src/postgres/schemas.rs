@@ -9,9 +9,9 @@ use tokio_postgres::{
 use super::migrate::applied;
 use crate::{
     catalog::{
-        Catalog, IN_WRITTEN_ORDER, postgres_columns, postgres_references, postgres_triggers, qualified,
+        Catalog, IN_WRITTEN_ORDER, REGISTRY, postgres_columns, postgres_references, postgres_triggers,
+        qualified,
     },
-    copies::REGISTRY,
     error::with_source,
     migration::{self, Migrations},
 };
@@ -130,13 +130,13 @@ async fn begin(client: &mut Client, wait: Duration) -> Result<Transaction<'_>, S
     Ok(tx)
 }
 
-async fn catalog(tx: &Transaction<'_>, schema: &str) -> Result<Catalog, String> {
+pub(super) async fn catalog(tx: &Transaction<'_>, schema: &str) -> Result<Catalog, String> {
     let columns = rows(tx, &postgres_columns(schema)).await?;
     Ok(Catalog::new(columns, rows(tx, &postgres_references(schema)).await?))
 }
 
 /// The rows of a statement, as text.
-async fn rows(tx: &Transaction<'_>, sql: &str) -> Result<Vec<Vec<String>>, String> {
+pub(super) async fn rows(tx: &Transaction<'_>, sql: &str) -> Result<Vec<Vec<String>>, String> {
     Ok(texts(&tx.simple_query(sql).await.map_err(text)?))
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod connection;
 pub(crate) mod files;
 mod migrate;
 pub(crate) mod small;
+pub(crate) mod transfer;
 mod writer;
 
 use std::{

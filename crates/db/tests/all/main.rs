@@ -16,5 +16,6 @@ mod sqlite;
 mod statements;
 mod templates;
 mod tls;
+mod transfer;
 mod values;
 mod writes;

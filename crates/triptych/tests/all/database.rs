@@ -12,7 +12,7 @@ fn on_postgres(test: impl AsyncFnOnce(Workspace)) {
 }
 
 /// A proxy in front of the test's server, and the URL through it.
-fn proxied(store: &Store) -> (Proxy, String) {
+pub(crate) fn proxied(store: &Store) -> (Proxy, String) {
     let url = &store.flags()[1];
     let server = url.split('@').nth(1).unwrap().split('/').next().unwrap();
     let proxy = Proxy::refusing(server.parse::<SocketAddr>().unwrap());

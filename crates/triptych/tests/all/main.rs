@@ -36,6 +36,7 @@ mod today;
 mod tools;
 mod train_crash;
 mod train_pages;
+mod transfer;
 mod user;
 mod webhook_crash;
 mod webhook_listen;
