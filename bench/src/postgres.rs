@@ -22,6 +22,7 @@ const CONNECTIONS: &str = "16";
 const INSERT: &str = r#"\set id random(1, 9000000000000000)
 BEGIN;
 INSERT INTO petstore.pet (id, name, category, photo_urls, tags, status) VALUES (:id, 'Pet number ' || :id::bigint, '{"id":1,"name":"Dogs"}', '["https://example.com/a.jpg"]', '[{"id":1,"name":"tag1"}]', 'available');
+UPDATE petstore.pet_count SET pets = pets + 1 WHERE status = 'available' AND shard = :id::bigint & 15;
 INSERT INTO petstore.pet_tag (name, pet_id) VALUES ('tag' || (:id::bigint % 100), :id);
 COMMIT;
 "#;

@@ -2,7 +2,8 @@
 //!
 //! Each component of a service (its own tables, identity's) has a numbered list of steps, written once per engine because
 //! types differ. All steps that a database lacks are applied in one transaction under a lock, so several processes may start
-//! at the same time, and a step that fails changes nothing.
+//! at the same time, and a step that fails changes nothing. On PostgreSQL the lock is that of a row, and statements are sent one at a
+//! time: distributed PostgreSQL has no advisory locks, and takes no text of several statements.
 
 use std::fmt;
 
@@ -59,7 +60,8 @@ pub(crate) const POSTGRES_TABLE: &str = "CREATE TABLE IF NOT EXISTS triptych_mig
 )";
 
 /// The newest version of each component that the database has.
-pub(crate) const APPLIED: &str = "SELECT component, max(version) FROM triptych_migration GROUP BY component";
+pub(crate) const APPLIED: &str =
+    "SELECT component, max(version) FROM triptych_migration WHERE version > 0 GROUP BY component";
 
 pub(crate) struct Step {
     pub(crate) component: &'static str,

@@ -1,9 +1,9 @@
-//! The inventory: how many pets have each status. Triggers on the table of pets maintain the counts.
+//! The inventory: how many pets have each status.
 
 use std::collections::BTreeMap;
 
 use axum::extract::State;
-use db::{Error, Tx};
+use db::{Error, Tx, WriteTx};
 use web::{Reply, Result};
 
 use crate::{Petstore, caller::KeyCaller};
@@ -29,3 +29,29 @@ fn counts(tx: &mut Tx<'_>) -> Result<Vec<(String, i64)>, Error> {
         |row| Ok((row.get(0)?, row.get(1)?)),
     )
 }
+
+/// Counts a change of the status of a pet: a new pet had none before, and a deleted one has none after.
+pub(crate) fn change(
+    tx: &mut WriteTx<'_>,
+    pet: i64,
+    before: Option<&str>,
+    after: Option<&str>,
+) -> Result<(), Error> {
+    if before == after {
+        return Ok(());
+    }
+    let mut changes: Vec<_> =
+        [(before, -1), (after, 1)].into_iter().filter_map(|(status, by)| Some((status?, by))).collect();
+    // The lock order: without it, two opposite changes could wait for each other.
+    changes.sort_unstable();
+    for (status, by) in changes {
+        tx.execute(
+            "UPDATE pet_count SET pets = pets + $1 WHERE status = $2 AND shard = $3",
+            &[by.into(), status.into(), (pet & LAST_SHARD).into()],
+        )?;
+    }
+    Ok(())
+}
+
+/// A status has this many rows and one more, so that changes to different pets seldom wait for one another.
+const LAST_SHARD: i64 = 15;

@@ -2,15 +2,23 @@
 
 use std::collections::HashSet;
 
-use tokio_postgres::{Client, Error as PostgresError, IsolationLevel, Transaction, types::Type};
+use tokio_postgres::{
+    Client, Error as PostgresError, IsolationLevel, Transaction, error::SqlState, types::Type,
+};
 
+use super::names::statements;
 use crate::{
     error::with_source,
     migration::{self, Migrations},
 };
 
-/// The key of the advisory lock: any number, but the same in every process.
-const MIGRATION_LOCK: i64 = 0x7472_6970_7479_6368;
+/// The row that a process locks while it migrates. Version 0 is of no component.
+const ADD_LOCK: &str =
+    "INSERT INTO triptych_migration (component, version) VALUES ('', 0) ON CONFLICT DO NOTHING";
+const LOCK: &str = "SELECT 1 FROM triptych_migration WHERE component = '' AND version = 0 FOR UPDATE";
+
+/// How often the table with the lock is made. Two processes that make a schema or a table at the same time can both fail.
+const TRIES: usize = 10;
 
 /// Tables, views and sequences: all that a statement can name after FROM. They are found through what depends on the schema, for which
 /// there is an index: with hundreds of groups, the server has many thousands of tables.
@@ -30,49 +38,76 @@ pub(super) async fn migrate(
     migrations: &[Migrations],
 ) -> Result<HashSet<String>, String> {
     let text = |error: PostgresError| with_source(&error);
-    // Explicit, as the server's defaults may differ: at a stricter isolation, a process that waited for the lock would not
-    // see the migrations of the process that had it.
-    let tx = client
-        .build_transaction()
-        .isolation_level(IsolationLevel::ReadCommitted)
-        .read_only(false)
-        .start()
-        .await
-        .map_err(text)?;
-    create(&tx, schema, migrations).await?;
+    let mut tries = 0;
+    while let Err(error) = add_lock(client, schema).await {
+        tries += 1;
+        if tries == TRIES || !is_made_by_another(&error) {
+            return Err(text(error));
+        }
+    }
+    let tx = begin(client).await.map_err(text)?;
+    tx.batch_execute(&search_path(schema)).await.map_err(text)?;
+    tx.batch_execute(LOCK).await.map_err(text)?;
+    apply(&tx, migrations).await?;
     let tables = tx.query_typed(TABLES, &[(&schema, Type::TEXT)]).await.map_err(text)?;
     let tables: Result<HashSet<String>, _> = tables.iter().map(|row| row.try_get(0)).collect();
     tx.commit().await.map_err(text)?;
     tables.map_err(text)
 }
 
-/// Makes the schema if it is missing, and applies the migrations that it lacks. No other process does so until the end of the
-/// transaction.
+/// Makes a schema with all these migrations, in a transaction. It must not have any yet.
 pub(super) async fn create(
     tx: &Transaction<'_>,
     schema: &str,
     migrations: &[Migrations],
 ) -> Result<(), String> {
-    let text = |error: PostgresError| with_source(&error);
-    tx.execute_typed("SELECT pg_advisory_xact_lock($1)", &[(&MIGRATION_LOCK, Type::INT8)])
-        .await
-        .map_err(text)?;
-    // Not IF NOT EXISTS alone: that needs the permission to create schemas even if the schema exists.
-    let named = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1";
-    if tx.query_typed(named, &[(&schema, Type::TEXT)]).await.map_err(text)?.is_empty() {
-        tx.batch_execute(&format!("CREATE SCHEMA {schema}")).await.map_err(text)?;
-    }
-    apply(tx, schema, migrations).await
+    prepare(tx, schema).await.map_err(|error| with_source(&error))?;
+    tx.batch_execute(LOCK).await.map_err(|error| with_source(&error))?;
+    apply(tx, migrations).await
 }
 
-/// Applies the migrations that a schema lacks, in a transaction in which no other process does so.
-async fn apply(tx: &Transaction<'_>, schema: &str, migrations: &[Migrations]) -> Result<(), String> {
+/// Explicit, as the server's defaults may differ: at a stricter isolation, a process that waited for the lock would not see the
+/// migrations of the process that had it.
+async fn begin(client: &mut Client) -> Result<Transaction<'_>, PostgresError> {
+    let tx = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted).read_only(false);
+    tx.start().await
+}
+
+async fn add_lock(client: &mut Client, schema: &str) -> Result<(), PostgresError> {
+    let tx = begin(client).await?;
+    prepare(&tx, schema).await?;
+    tx.commit().await
+}
+
+/// Makes the schema, the table of its migrations and the row of the lock, where they are missing.
+async fn prepare(tx: &Transaction<'_>, schema: &str) -> Result<(), PostgresError> {
+    // Not IF NOT EXISTS alone: that needs the permission to create schemas even if the schema exists.
+    let named = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1";
+    if tx.query_typed(named, &[(&schema, Type::TEXT)]).await?.is_empty() {
+        tx.batch_execute(&format!("CREATE SCHEMA {schema}")).await?;
+    }
+    tx.batch_execute(&search_path(schema)).await?;
+    tx.batch_execute(migration::POSTGRES_TABLE).await?;
+    tx.batch_execute(ADD_LOCK).await
+}
+
+fn search_path(schema: &str) -> String {
+    format!("SET LOCAL search_path TO {schema}")
+}
+
+fn is_made_by_another(error: &PostgresError) -> bool {
+    let states = [&SqlState::DUPLICATE_SCHEMA, &SqlState::DUPLICATE_TABLE, &SqlState::UNIQUE_VIOLATION];
+    error.code().is_some_and(|code| states.contains(&code))
+}
+
+/// Applies the migrations that the schema in the search path lacks, in a transaction in which no other process does so.
+async fn apply(tx: &Transaction<'_>, migrations: &[Migrations]) -> Result<(), String> {
     let text = |error: PostgresError| with_source(&error);
-    tx.batch_execute(&format!("SET LOCAL search_path TO {schema}")).await.map_err(text)?;
-    tx.batch_execute(migration::POSTGRES_TABLE).await.map_err(text)?;
     for step in migration::missing(migrations, &applied(tx).await?)? {
         let failed = |error| format!("migration {step} failed: {}", text(error));
-        tx.batch_execute(step.postgres).await.map_err(failed)?;
+        for statement in statements(step.postgres) {
+            tx.batch_execute(statement).await.map_err(failed)?;
+        }
         let done = "INSERT INTO triptych_migration (component, version) VALUES ($1, $2)";
         tx.execute_typed(done, &[(&step.component, Type::TEXT), (&step.version, Type::INT8)])
             .await

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use tokio_postgres::{
     Client, Error as PostgresError, IsolationLevel, SimpleQueryMessage, Transaction, error::SqlState,
 };
 
-use super::migrate::applied;
+use super::{migrate::applied, names::statements};
 use crate::{
     catalog::{
         Catalog, IN_WRITTEN_ORDER, REGISTRY, postgres_columns, postgres_references, postgres_triggers,
@@ -51,48 +52,59 @@ pub(super) async fn copy(
     let with_triggers = rows(&tx, &postgres_triggers(from)).await?;
     let with_triggers: Vec<_> =
         with_triggers.into_iter().flatten().map(|table| qualified(Some(to), &table)).collect();
-    tx.batch_execute(&script(to, migrations)?).await.map_err(text)?;
-    let switch = |to: &'static str| move |table: &String| format!("ALTER TABLE {table} {to} TRIGGER USER;");
+    create(&tx, to, migrations).await?;
+    let switch = |to: &'static str| move |table: &String| format!("ALTER TABLE {table} {to} TRIGGER USER");
     let mut all: Vec<String> = with_triggers.iter().map(switch("DISABLE")).collect();
     // Migrations insert rows.
-    all.extend(tables.iter().rev().map(|table| format!("DELETE FROM {};", qualified(Some(to), &table.name))));
+    all.extend(tables.iter().rev().map(|table| format!("DELETE FROM {}", qualified(Some(to), &table.name))));
     all.extend(tables.iter().map(|table| insert(from, to, &table.name, &table.columns)));
     all.extend(with_triggers.iter().map(switch("ENABLE")));
     for table in copies.iter().filter_map(|name| template.table(name)) {
         let (new, old) = (qualified(Some(to), &table.name), qualified(Some(from), &table.name));
-        all.push(format!("CREATE TABLE {new} (LIKE {old} INCLUDING ALL);"));
+        all.push(format!("CREATE TABLE {new} (LIKE {old} INCLUDING ALL)"));
         all.push(insert(from, to, &table.name, &table.columns));
     }
-    tx.batch_execute(&all.concat()).await.map_err(text)?;
+    run_all(&tx, &all).await.map_err(text)?;
     tx.commit().await.map_err(text)
 }
 
-/// All migrations for a new schema, in one text: a round trip for each would take as long as the work.
-fn script(schema: &str, migrations: &[Migrations]) -> Result<String, String> {
-    let mut text = format!("SET LOCAL search_path TO {schema}; {};", migration::POSTGRES_TABLE);
+/// Makes the tables of all migrations in a new schema.
+async fn create(tx: &Transaction<'_>, schema: &str, migrations: &[Migrations]) -> Result<(), String> {
+    let mut all = vec![format!("SET LOCAL search_path TO {schema}"), migration::POSTGRES_TABLE.to_owned()];
     for step in migration::missing(migrations, &[])? {
         let (component, version) = (step.component.replace('\'', "''"), step.version);
-        // A step may end in a comment.
-        text.push_str(&format!(
-            "{}\n; INSERT INTO {} (component, version) VALUES ('{component}', {version});",
-            step.postgres,
+        all.extend(statements(step.postgres).into_iter().map(str::to_owned));
+        all.push(format!(
+            "INSERT INTO {} (component, version) VALUES ('{component}', {version})",
             migration::TABLE
         ));
     }
-    Ok(text)
+    run_all(tx, &all).await.map_err(text)
+}
+
+/// How many statements are sent before the answer to the first one.
+const PIPELINED: usize = 16;
+
+/// Runs statements one after the other. To wait for the answer to each would take as long as the work.
+async fn run_all(tx: &Transaction<'_>, statements: &[String]) -> Result<(), PostgresError> {
+    for some in statements.chunks(PIPELINED) {
+        // Sent in order: so few futures are polled in order.
+        try_join_all(some.iter().map(|statement| tx.batch_execute(statement))).await?;
+    }
+    Ok(())
 }
 
 /// Removes all schemas whose name is this prefix and a name without an underscore.
 pub(super) async fn remove(client: &mut Client, prefix: &str, wait: Duration) -> Result<(), String> {
     let tx = begin(client, wait).await?;
     let found = rows(&tx, &schemas(prefix)).await?;
-    let mut all = String::new();
+    let mut all = Vec::new();
     for schema in found.iter().flatten() {
         if schema.strip_prefix(prefix).is_some_and(|name| !name.contains('_')) {
-            all.push_str(&format!("DROP SCHEMA {schema} CASCADE;"));
+            all.push(format!("DROP SCHEMA {schema} CASCADE"));
         }
     }
-    tx.batch_execute(&all).await.map_err(text)?;
+    run_all(&tx, &all).await.map_err(text)?;
     tx.commit().await.map_err(text)
 }
 
@@ -115,7 +127,7 @@ fn schemas(prefix: &str) -> String {
 fn insert(from: &str, to: &str, table: &str, columns: &[String]) -> String {
     let columns: Vec<_> = columns.iter().map(|column| crate::catalog::quoted(column)).collect();
     let (columns, to, from) = (columns.join(", "), qualified(Some(to), table), qualified(Some(from), table));
-    format!("INSERT INTO {to} ({columns}) SELECT {columns} FROM {from};")
+    format!("INSERT INTO {to} ({columns}) SELECT {columns} FROM {from}")
 }
 
 /// Begins a transaction whose statements do not wait longer than a unit of work may.
@@ -123,10 +135,12 @@ async fn begin(client: &mut Client, wait: Duration) -> Result<Transaction<'_>, S
     let tx = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted).read_only(false);
     let tx = tx.start().await.map_err(text)?;
     let wait = i32::try_from(wait.as_millis()).unwrap_or(i32::MAX).max(1);
-    let settings = format!(
-        "SET LOCAL synchronous_commit TO on; SET LOCAL statement_timeout TO {wait}; {IN_WRITTEN_ORDER}"
-    );
-    tx.batch_execute(&settings).await.map_err(text)?;
+    let settings = [
+        "SET LOCAL synchronous_commit TO on".to_owned(),
+        format!("SET LOCAL statement_timeout TO {wait}"),
+        IN_WRITTEN_ORDER.to_owned(),
+    ];
+    run_all(&tx, &settings).await.map_err(text)?;
     Ok(tx)
 }
 

@@ -31,12 +31,15 @@ fn failed(error: PostgresError) -> TransferError {
     TransferError::new(with_source(&error))
 }
 
-/// Whether the schema has the table of migrations.
+/// Whether the schema has any migration.
 pub(super) async fn is_migrated(client: &mut Client, schema: &str) -> Result<bool, String> {
     let tx = client.transaction().await.map_err(|error| with_source(&error))?;
     let table = qualified(Some(schema), migration::TABLE);
     let found = rows(&tx, &format!("SELECT to_regclass('{table}')")).await?;
-    Ok(found.iter().flatten().any(|name| !name.is_empty()))
+    if !found.iter().flatten().any(|name| !name.is_empty()) {
+        return Ok(false);
+    }
+    Ok(!rows(&tx, &format!("SELECT 1 FROM {table} WHERE version > 0 LIMIT 1")).await?.is_empty())
 }
 
 pub(super) async fn export(

@@ -16,8 +16,8 @@ CREATE TABLE pet_tag (
 );
 CREATE INDEX pet_tag_pet ON pet_tag (pet_id);
 
--- How many pets have each status. Kept by the triggers below, whatever changes a pet. A status has several rows, by the
--- last bits of the pet's id, so that changes to different pets seldom wait for one another.
+-- How many pets have each status. The statements that change a pet change it. A status has several rows, by the last
+-- bits of the pet's id, so that changes to different pets seldom wait for one another.
 CREATE TABLE pet_count (
     status TEXT NOT NULL,
     shard BIGINT NOT NULL,
@@ -26,31 +26,6 @@ CREATE TABLE pet_count (
 ) WITH (fillfactor = 20);
 INSERT INTO pet_count (status, shard, pets)
 SELECT status, shard, 0 FROM generate_series(0, 15) AS shard, unnest(ARRAY['available', 'pending', 'sold']) AS status;
-
-CREATE FUNCTION count_pet(counted_status TEXT, counted_id BIGINT, by BIGINT) RETURNS VOID LANGUAGE SQL AS $$
-    UPDATE pet_count SET pets = pets + by WHERE status = counted_status AND shard = counted_id & 15;
-$$;
-
-CREATE FUNCTION count_pets() RETURNS TRIGGER LANGUAGE plpgsql AS $$
-BEGIN
-    IF TG_OP = 'INSERT' THEN
-        PERFORM count_pet(NEW.status, NEW.id, 1);
-    ELSIF TG_OP = 'DELETE' THEN
-        PERFORM count_pet(OLD.status, OLD.id, -1);
-    ELSIF NEW.status < OLD.status THEN
-        -- Always in the same order, so that two changes the opposite ways do not wait for each other for ever.
-        PERFORM count_pet(NEW.status, NEW.id, 1);
-        PERFORM count_pet(OLD.status, OLD.id, -1);
-    ELSE
-        PERFORM count_pet(OLD.status, OLD.id, -1);
-        PERFORM count_pet(NEW.status, NEW.id, 1);
-    END IF;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER pet_counted AFTER INSERT OR DELETE ON pet FOR EACH ROW EXECUTE FUNCTION count_pets();
-CREATE TRIGGER pet_status_changed AFTER UPDATE OF status ON pet FOR EACH ROW
-    WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION count_pets();
 
 CREATE TABLE pet_image (
     id UUID NOT NULL PRIMARY KEY,

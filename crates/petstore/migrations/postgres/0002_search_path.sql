@@ -1,2 +1,1 @@
--- The trigger's names mean this schema's, whatever the session's search path is: none is set outside of migrations.
-ALTER FUNCTION count_pets() SET search_path FROM CURRENT;
+-- It concerned a function that counted the pets, which 0003_inventory removes.

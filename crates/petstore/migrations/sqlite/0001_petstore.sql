@@ -16,8 +16,8 @@ CREATE TABLE pet_tag (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX pet_tag_pet ON pet_tag (pet_id);
 
--- How many pets have each status. Kept by the triggers below, whatever changes a pet. A status has several rows, by the
--- last bits of the pet's id, so that changes to different pets seldom wait for one another.
+-- How many pets have each status. The statements that change a pet change it. A status has several rows, by the last
+-- bits of the pet's id, so that changes to different pets seldom wait for one another.
 CREATE TABLE pet_count (
     status TEXT NOT NULL,
     shard INTEGER NOT NULL,
@@ -28,17 +28,6 @@ INSERT INTO pet_count (status, shard, pets)
 WITH RECURSIVE shard (number) AS (SELECT 0 UNION ALL SELECT number + 1 FROM shard WHERE number < 15)
 SELECT status.name, shard.number, 0
 FROM shard, (SELECT 'available' AS name UNION ALL SELECT 'pending' UNION ALL SELECT 'sold') AS status;
-
-CREATE TRIGGER pet_inserted AFTER INSERT ON pet BEGIN
-    UPDATE pet_count SET pets = pets + 1 WHERE status = NEW.status AND shard = NEW.id & 15;
-END;
-CREATE TRIGGER pet_deleted AFTER DELETE ON pet BEGIN
-    UPDATE pet_count SET pets = pets - 1 WHERE status = OLD.status AND shard = OLD.id & 15;
-END;
-CREATE TRIGGER pet_status_changed AFTER UPDATE OF status ON pet WHEN OLD.status IS NOT NEW.status BEGIN
-    UPDATE pet_count SET pets = pets - 1 WHERE status = OLD.status AND shard = OLD.id & 15;
-    UPDATE pet_count SET pets = pets + 1 WHERE status = NEW.status AND shard = NEW.id & 15;
-END;
 
 CREATE TABLE pet_image (
     id BLOB NOT NULL PRIMARY KEY,

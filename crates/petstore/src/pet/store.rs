@@ -4,6 +4,7 @@ use db::{Error, Record, Tx, Value, Word, WriteTx};
 use model::sql;
 
 use super::{Pet, Status, photos};
+use crate::inventory;
 
 pub(crate) fn by_id(tx: &mut Tx<'_>, id: i64) -> Result<Option<Pet>, Error> {
     tx.record(sql!("SELECT {Pet} FROM pet WHERE id = $1"), &[id.into()])
@@ -16,6 +17,7 @@ pub(crate) fn insert(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<bool, Error> {
         &pet.values()?,
     )?;
     if added == 1 {
+        count(tx, pet.id, None, pet.status)?;
         insert_tags(tx, pet)?;
     }
     Ok(added == 1)
@@ -23,8 +25,10 @@ pub(crate) fn insert(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<bool, Error> {
 
 /// Replaces a pet; `false` when there is none with its id.
 pub(crate) fn replace(tx: &mut WriteTx<'_>, pet: &Pet) -> Result<bool, Error> {
+    let Some(before) = lock_status(tx, pet.id)? else { return Ok(false) };
     let changed = tx.execute(sql!("UPDATE pet SET {Pet.set} WHERE id = $1"), &pet.values()?)?;
     if changed == 1 {
+        count(tx, pet.id, before, pet.status)?;
         tx.execute("DELETE FROM pet_tag WHERE pet_id = $1", &[pet.id.into()])?;
         insert_tags(tx, pet)?;
         photos::delete_unlisted_images(tx, pet)?;
@@ -46,17 +50,38 @@ pub(crate) fn change(
     name: Option<&str>,
     status: Option<Status>,
 ) -> Result<Option<Pet>, Error> {
-    tx.record(
+    let Some(before) = lock_status(tx, id)? else { return Ok(None) };
+    let changed: Option<Pet> = tx.record(
         sql!(
             "UPDATE pet SET name = COALESCE($2, name), status = COALESCE($3, status) WHERE id = $1 RETURNING {Pet}"
         ),
         &[id.into(), name.into(), status.map(Status::word).into()],
-    )
+    )?;
+    if let Some(pet) = &changed {
+        count(tx, id, before, pet.status)?;
+    }
+    Ok(changed)
+}
+
+/// The status of a pet that no other transaction changes until the end of this one; `None` when there is no such pet.
+fn lock_status(tx: &mut WriteTx<'_>, id: i64) -> Result<Option<Option<Status>>, Error> {
+    tx.row("SELECT status FROM pet WHERE id = $1 FOR NO KEY UPDATE", &[id.into()], |row| row.get(0))
+}
+
+/// Counts a change of the status of a pet.
+fn count(tx: &mut WriteTx<'_>, id: i64, before: Option<Status>, after: Option<Status>) -> Result<(), Error> {
+    inventory::change(tx, id, before.map(Status::word), after.map(Status::word))
 }
 
 /// Deletes a pet with its images; `false` when there is none with this id.
 pub(crate) fn delete(tx: &mut WriteTx<'_>, id: i64) -> Result<bool, Error> {
-    Ok(tx.execute("DELETE FROM pet WHERE id = $1", &[id.into()])? == 1)
+    let deleted = tx.row("DELETE FROM pet WHERE id = $1 RETURNING status", &[id.into()], |row| {
+        row.get::<Option<Status>>(0)
+    })?;
+    if let Some(before) = deleted {
+        count(tx, id, before, None)?;
+    }
+    Ok(deleted.is_some())
 }
 
 /// The ids of the next pets of a status after an id, from the index alone.

@@ -48,6 +48,22 @@ pub(crate) fn qualify(sql: &str, schema: &str, tables: &HashSet<String>) -> Resu
     Ok(Qualified { text, parameters: parameters.max().unwrap_or(0), reads: reads(&tokens) })
 }
 
+/// The statements of a text, without the semicolons between them.
+pub(crate) fn statements(sql: &str) -> Vec<&str> {
+    let tokens = tokens(sql);
+    let ends = (0..tokens.len()).filter(|&at| is_symbol(tokens.get(at), ';')).map(|at| tokens[at].start);
+    let mut start = 0;
+    let mut found = Vec::new();
+    for end in ends.chain([sql.len()]) {
+        // Without one that is empty, or a comment.
+        if tokens.iter().any(|token| (start..end).contains(&token.start)) {
+            found.push(sql[start..end].trim());
+        }
+        start = end + 1;
+    }
+    found
+}
+
 /// Whether a statement contains no keyword that writes.
 fn reads(tokens: &[Token<'_>]) -> bool {
     const START: &[&str] = &["SELECT", "WITH", "VALUES"];

@@ -137,3 +137,15 @@ fn parameters_are_counted_and_writes_are_detected() {
         assert_eq!(found, Ok((parameters, reads)), "{sql}");
     }
 }
+
+#[test]
+fn statements_end_at_semicolons_outside_of_quotes_and_comments() {
+    let text = "-- First; of all\nCREATE TABLE a (b TEXT DEFAULT ';');\n;\nDO $$ BEGIN x; END $$; SELECT \";\" /* ; */\n-- The end;\n";
+    let found = [
+        "-- First; of all\nCREATE TABLE a (b TEXT DEFAULT ';')",
+        "DO $$ BEGIN x; END $$",
+        "SELECT \";\" /* ; */\n-- The end;",
+    ];
+    assert_eq!(super::statements(text), found);
+    assert_eq!(super::statements("-- Nothing to do.\n"), [""; 0]);
+}
