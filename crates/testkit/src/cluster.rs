@@ -102,6 +102,10 @@ impl Cluster {
         format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     pub(crate) fn run(&self, database: &str, sql: &str) {
         let done = self.connected(database, |mut client| client.batch_execute(sql));
         done.expect("the test cluster runs the statement");
@@ -162,15 +166,25 @@ pub fn durable_postgres(folder: &Path) -> io::Result<String> {
     boot(folder, std::process::id(), &["--auth=trust"], &settings).map(|cluster| cluster.url("postgres"))
 }
 
+/// A cluster that a replica can follow, and the id of its process.
+pub(crate) fn boot_replicated(folder: &Path, run: u32) -> io::Result<(Cluster, u32)> {
+    create(folder, &["--auth=trust"])?;
+    serve(folder, run, &["listen_addresses=127.0.0.1", "wal_level=replica", "max_wal_senders=4"])
+}
+
 /// Creates a cluster in this folder and starts it, until the test run ends.
 pub(crate) fn boot(folder: &Path, run: u32, initdb: &[&str], settings: &[&str]) -> io::Result<Cluster> {
-    let binaries = binaries().unwrap_or_else(|| panic!("{MISSING}"));
+    create(folder, initdb)?;
+    serve(folder, run, settings).map(|(cluster, _)| cluster)
+}
+
+fn create(folder: &Path, initdb: &[&str]) -> io::Result<()> {
     let owner = Owner::find()?;
     fs::create_dir_all(folder)?;
     owner.give(folder)?;
     let data = folder.join("data");
     let made = owner
-        .command(&binaries.join("initdb"), folder)
+        .command(&binary("initdb"), folder)
         // The order of a language, not of bytes, so that a query that silently relies on byte order fails.
         .args(["--encoding=UTF8", "--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US"])
         .args(["--username=postgres", "--no-sync"])
@@ -181,10 +195,17 @@ pub(crate) fn boot(folder: &Path, run: u32, initdb: &[&str], settings: &[&str]) 
     if !made.status.success() {
         return Err(io::Error::other(format!("initdb: {}", String::from_utf8_lossy(&made.stderr))));
     }
+    Ok(())
+}
+
+/// Starts the cluster whose data is in this folder, until the test run ends. Returns the id of its process as well.
+pub(crate) fn serve(folder: &Path, run: u32, settings: &[&str]) -> io::Result<(Cluster, u32)> {
+    let owner = Owner::find()?;
+    let data = folder.join("data");
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let log = File::create(folder.join("log"))?;
     let server = owner
-        .command(&binaries.join("postgres"), folder)
+        .command(&binary("postgres"), folder)
         .arg("-D")
         .arg(&data)
         .arg("-k")
@@ -208,7 +229,16 @@ pub(crate) fn boot(folder: &Path, run: u32, initdb: &[&str], settings: &[&str]) 
         }
         thread::yield_now();
     }
-    Ok(cluster)
+    Ok((cluster, server.id()))
+}
+
+/// A program of PostgreSQL. Where the PATH has links to some of the programs, the others are where the links point to.
+pub(crate) fn binary(name: &str) -> PathBuf {
+    let folder = binaries().unwrap_or_else(|| panic!("{MISSING}"));
+    let linked = fs::canonicalize(folder.join("initdb")).map(|initdb| initdb.with_file_name(name));
+    [Ok(folder.join(name)), linked].into_iter().flatten().find(|path| path.is_file()).unwrap_or_else(|| {
+        panic!("PostgreSQL has no {name}: {MISSING}");
+    })
 }
 
 /// Stops the server and deletes its folder when the test run ends.

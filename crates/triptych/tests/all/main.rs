@@ -13,6 +13,7 @@ mod database;
 mod docs;
 mod ephemeral;
 mod examples;
+mod failover;
 mod fault_commands;
 mod instances;
 mod journal_commands;

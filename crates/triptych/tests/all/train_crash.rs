@@ -116,9 +116,9 @@ impl Workspace {
 }
 
 #[derive(Clone)]
-struct TrainClient {
-    http: Client,
-    token: String,
+pub(crate) struct TrainClient {
+    pub(crate) http: Client,
+    pub(crate) token: String,
 }
 
 impl TrainClient {
@@ -149,7 +149,7 @@ impl TrainClient {
     }
 
     /// Trips with few seats, on other days each time, since sold seats stay sold.
-    async fn trips(&self, time: usize) -> Vec<Uuid> {
+    pub(crate) async fn trips(&self, time: usize) -> Vec<Uuid> {
         let mut trips = Vec::new();
         let today = TimeZone::UTC.to_datetime(Clock::system().now()).date();
         let first = 10 + i32::try_from(time).unwrap() * 3;
