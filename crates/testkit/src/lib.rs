@@ -14,11 +14,13 @@
 #![allow(clippy::unwrap_used)]
 
 mod browser;
+mod certificates;
 mod cluster;
 pub mod dump;
 mod engine;
 mod http;
 mod log;
+mod nginx;
 pub mod openapi;
 mod parameter;
 mod pooler;
@@ -31,10 +33,12 @@ mod tls;
 pub mod xml;
 
 pub use browser::{Browser, ENTER, ESCAPE, TAB};
+pub use certificates::{Authority, Certificate};
 pub use cluster::durable_postgres;
 pub use engine::{Engine, Fixture, Store, private_folder, run};
 pub use http::{Answer, Call, Client};
 pub use log::Log;
+pub use nginx::Nginx;
 pub use parameter::parameter;
 pub use pooler::max_prepared_statements;
 pub use process::Program;

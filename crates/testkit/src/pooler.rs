@@ -3,16 +3,17 @@
 use std::{
     fs,
     net::{TcpListener, TcpStream},
-    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
-use crate::cluster::{Database, Owner};
+use crate::{
+    cluster::{Database, Owner},
+    process::system_program,
+};
 
-const MISSING: &str =
-    "the tests need PgBouncer: install it (Debian: apt-get install pgbouncer), or put pgbouncer on the PATH";
+const PROGRAM: &str = "pgbouncer";
 
 /// The first version that can keep prepared statements.
 const KEEPS_STATEMENTS: (u32, u32) = (1, 21);
@@ -52,7 +53,7 @@ impl Pooler {
         let file = folder.path().join("pgbouncer.ini");
         fs::write(&file, settings).expect("its settings are written");
         let process = owner
-            .command(&program(), folder.path())
+            .command(&system_program(PROGRAM), folder.path())
             .arg(&file)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -79,19 +80,11 @@ impl Drop for Pooler {
 
 /// `(1, 18)` of `PgBouncer 1.18.0`.
 fn version() -> (u32, u32) {
-    let output = Command::new(program()).arg("--version").output().expect("PgBouncer runs").stdout;
+    let output =
+        Command::new(system_program(PROGRAM)).arg("--version").output().expect("PgBouncer runs").stdout;
     let output = String::from_utf8_lossy(&output).into_owned();
     let mut numbers =
         output.lines().next().and_then(|line| line.strip_prefix("PgBouncer ")).unwrap_or("").split('.');
     let mut number = || numbers.next()?.parse().ok();
     number().zip(number()).unwrap_or_else(|| panic!("PgBouncer has no version: {output}"))
-}
-
-/// On the PATH, or in the folder of Debian.
-fn program() -> PathBuf {
-    #[expect(clippy::disallowed_methods, reason = "a test tool, not a setting of the program")]
-    let path = std::env::var("PATH").unwrap_or_default();
-    let mut folders = std::env::split_paths(&path).chain([Path::new("/usr/sbin").to_owned()]);
-    let found = folders.find_map(|folder| Some(folder.join("pgbouncer")).filter(|file| file.is_file()));
-    found.unwrap_or_else(|| panic!("{MISSING}"))
 }

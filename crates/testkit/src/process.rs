@@ -5,6 +5,7 @@ use std::{
     io::{BufRead, BufReader, Read},
     net::SocketAddr,
     os::unix::fs::FileExt,
+    path::PathBuf,
     process::{Child, ChildStdout, Command, ExitStatus, Stdio},
 };
 
@@ -105,4 +106,13 @@ impl Drop for Program {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A program that tools/install installs: on the PATH, or in the folder of Debian for system programs.
+pub(crate) fn system_program(name: &str) -> PathBuf {
+    #[expect(clippy::disallowed_methods, reason = "a test tool, not a setting of the program")]
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
+    let found = folders.find_map(|folder| Some(folder.join(name)).filter(|file| file.is_file()));
+    found.unwrap_or_else(|| panic!("the tests need {name}: run tools/install, or put it on the PATH"))
 }

@@ -2,13 +2,13 @@
 
 use std::net::SocketAddr;
 
-use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
-use web::{App, ConnectionLimits, Proxies, Random, Site};
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+use web::{App, ConnectionLimits, Phase, Proxies, Random, Site};
 
 /// A running service. It stops when this is dropped; [`Server::stop`] also waits for that.
 pub struct Server {
     address: SocketAddr,
-    stop: Option<oneshot::Sender<()>>,
+    phase: watch::Sender<Phase>,
     task: JoinHandle<()>,
 }
 
@@ -37,12 +37,10 @@ impl Address {
     /// The same for a service with another public address.
     pub fn serve_as(self, address: &str, limits: ConnectionLimits, app: impl Into<App>) -> Server {
         let app = app.into();
-        let (stop, stopped) = oneshot::channel();
         let site = Site { name: "test", address: address.into(), proxies: Proxies::default(), limits };
-        let serving = web::serve(site, self.listener, app, Random::system(), async {
-            let _ = stopped.await;
-        });
-        Server { address: self.address, stop: Some(stop), task: tokio::spawn(serving) }
+        let (phase, followed) = watch::channel(Phase::Serving);
+        let serving = web::serve(site, self.listener, app, Random::system(), followed);
+        Server { address: self.address, phase, task: tokio::spawn(serving) }
     }
 }
 
@@ -58,15 +56,14 @@ impl Server {
         self.address
     }
 
+    /// Has its clients leave, while it still serves them.
+    pub fn drain(&self) {
+        self.phase.send_replace(Phase::Draining);
+    }
+
     /// Stops it, and waits until the running requests have ended.
     pub async fn stop(mut self) {
-        self.stop = None;
+        self.phase.send_replace(Phase::Stopping);
         let _ = (&mut self.task).await;
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.stop = None;
     }
 }

@@ -1,16 +1,17 @@
-//! A real PostgreSQL that requires TLS and a password, with its certificates.
+//! A real PostgreSQL that requires TLS and a password.
 
 use std::{
     fs,
     net::{IpAddr, UdpSocket},
     os::unix::{fs::PermissionsExt, process::parent_id},
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::OnceLock,
 };
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-
-use crate::cluster::{Cluster, Owner, boot};
+use crate::{
+    certificates::Authority,
+    cluster::{Cluster, Owner, boot},
+};
 
 /// One per process, until the test run ends. Its certificate is for `localhost`, and for no IP address.
 pub struct TlsPostgres {
@@ -35,11 +36,12 @@ impl TlsPostgres {
             fs::remove_dir_all(&folder).expect("the folder of an earlier run is deleted");
         }
         fs::create_dir(&folder).expect("a folder");
-        let (issuer, authority) = authority(&folder, "authority");
-        let (_, other_authority) = self::authority(&folder, "other");
-        let key = KeyPair::generate().expect("a key");
-        let named = CertificateParams::new(["localhost".to_owned()]).expect("a name");
-        let certificate = named.signed_by(&key, &issuer).expect("a certificate");
+        let issuer = Authority::new("authority");
+        let authority = folder.join("authority.pem");
+        fs::write(&authority, issuer.pem()).expect("a file");
+        let other_authority = folder.join("other.pem");
+        fs::write(&other_authority, Authority::new("other").pem()).expect("a file");
+        let certificate = issuer.issue(&["localhost"]);
         let owner = Owner::find().expect("a user to run PostgreSQL as");
         let write = |name: &str, text: &str| {
             let file = folder.join(name);
@@ -48,8 +50,8 @@ impl TlsPostgres {
             owner.give(&file).expect("for the server");
             file.display().to_string()
         };
-        let certificate = write("server.crt", &certificate.pem());
-        let key = write("server.key", &key.serialize_pem());
+        let key = write("server.key", &certificate.key);
+        let certificate = write("server.crt", &certificate.pem);
         let password = write("password", Self::PASSWORD);
         let access = write("access", "local all all trust\nhostssl all all all scram-sha-256\n");
         let cluster = boot(
@@ -73,17 +75,6 @@ impl TlsPostgres {
         let (password, port) = (Self::PASSWORD, self.cluster.port);
         format!("postgres://postgres:{password}@{host}:{port}/postgres?{query}")
     }
-}
-
-fn authority(folder: &Path, name: &str) -> (Issuer<'static, KeyPair>, PathBuf) {
-    let key = KeyPair::generate().expect("a key");
-    let mut params = CertificateParams::new(Vec::new()).expect("no name");
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.distinguished_name.push(DnType::CommonName, name);
-    let certificate = params.self_signed(&key).expect("a certificate");
-    let file = folder.join(name).with_extension("pem");
-    fs::write(&file, certificate.pem()).expect("a file");
-    (Issuer::new(params, key), file)
 }
 
 /// An address of this machine that is not loopback, so that it is treated like another machine.

@@ -14,8 +14,9 @@ use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::watch,
     task::JoinSet,
+    time::{Instant, sleep_until},
 };
-use web::{App, Background, Clock, ClockState, Controls, InstallationSecret, Proxies, Random, Site};
+use web::{App, Background, Clock, ClockState, Controls, InstallationSecret, Phase, Proxies, Random, Site};
 
 use crate::{
     Failure,
@@ -104,7 +105,7 @@ struct Program<'s> {
     /// The clock and the controls of the root services.
     root: Root,
     random: Random,
-    stop: watch::Sender<bool>,
+    phase: watch::Sender<Phase>,
     tasks: JoinSet<()>,
     background: JoinSet<()>,
     started: Vec<Started>,
@@ -125,7 +126,7 @@ impl<'s> Program<'s> {
             databases: connect(settings.location(), settings.limits.database()).await?,
             root: root(settings),
             random: Random::system(),
-            stop: watch::Sender::new(false),
+            phase: watch::Sender::new(Phase::Serving),
             tasks: JoinSet::new(),
             background: JoinSet::new(),
             started: Vec::new(),
@@ -301,18 +302,18 @@ impl<'s> Program<'s> {
     fn spawn(&mut self, name: &'static str, address: &str, listener: TcpListener, app: impl Into<App>) {
         self.listening.extend(listener.local_addr().map(|listen| (name, listen)));
         let limits = self.settings.limits.connection();
-        let stop = self.stopped();
+        let phase = self.phase.subscribe();
         let proxies = Proxies::new(self.settings.trusted_proxies.clone());
         let site = Site { name, address: address.into(), proxies, limits };
-        self.tasks.spawn(web::serve(site, listener, app.into(), self.random.clone(), stop));
+        self.tasks.spawn(web::serve(site, listener, app.into(), self.random.clone(), phase));
     }
 
     /// Ends when the program stops.
     fn stopped(&self) -> BoxFuture<'static, ()> {
-        let mut stopped = self.stop.subscribe();
+        let mut phase = self.phase.subscribe();
         async move {
             // A closed channel means the same.
-            let _ = stopped.wait_for(|stop| *stop).await;
+            let _ = phase.wait_for(|phase| *phase == Phase::Stopping).await;
         }
         .boxed()
     }
@@ -347,15 +348,25 @@ impl<'s> Program<'s> {
         service_manager::say_ready();
         signals.stop().await;
         service_manager::say_stopping();
-        tracing::info!("stopping: running requests are finished first");
-        self.stop.send_replace(true);
-        self.background.shutdown().await;
         tokio::select! {
-            () = async { while self.tasks.join_next().await.is_some() {} } => {}
+            () = self.stop() => {}
             _ = signals.interrupt.recv() => tracing::warn!("stopping at once"),
         }
         tracing::info!("stopped");
         Ok(())
+    }
+
+    async fn stop(&mut self) {
+        let seconds = self.settings.limits.drain_seconds;
+        if seconds > 0 {
+            tracing::info!(seconds, "draining: clients are asked to close their connections");
+            self.phase.send_replace(Phase::Draining);
+            sleep_until(Instant::now() + Duration::from_secs(seconds)).await;
+        }
+        tracing::info!("stopping: running requests are finished first");
+        self.phase.send_replace(Phase::Stopping);
+        self.background.shutdown().await;
+        while self.tasks.join_next().await.is_some() {}
     }
 
     fn ready(&self) -> Ready<'_> {

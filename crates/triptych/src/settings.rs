@@ -90,6 +90,7 @@ pub(crate) struct Limits {
     body_seconds: u64,
     anonymous_calls_per_hour: u32,
     stall_seconds: u64,
+    pub(crate) drain_seconds: u64,
     grace_seconds: u64,
     database_queue: usize,
     database_connections: usize,

@@ -20,6 +20,7 @@ mod journal_commands;
 mod log;
 mod manual;
 mod monitoring;
+mod nginx;
 mod page_quality;
 mod pages;
 mod pooler;

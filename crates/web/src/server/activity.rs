@@ -14,27 +14,34 @@ use std::{
 };
 
 use bytes::Bytes;
+use http::Version;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
 
 use crate::{limits::ConnectionLimits, observe::ObservedSending, size_hint::with_rest};
 
-/// When a request last made progress on a connection.
+/// The requests of a connection: when one last made progress.
 #[derive(Clone)]
 pub(super) struct Activity {
-    start: Instant,
+    pub(super) start: Instant,
+    seen: Arc<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
     /// In milliseconds since the start; 0 until a request has come.
-    last: Arc<AtomicU64>,
+    last: AtomicU64,
+    is_http_2: AtomicBool,
 }
 
 impl Activity {
     /// The activity, and a future that ends when no request has begun or made progress for too long.
     pub(super) fn new(limits: ConnectionLimits) -> (Self, impl Future<Output = ()>) {
-        let activity = Activity { start: Instant::now(), last: Arc::default() };
+        let activity = Activity { start: Instant::now(), seen: Arc::default() };
         let watched = activity.clone();
         let stalled = async move {
             loop {
-                let due = match watched.last.load(Relaxed) {
+                let due = match watched.seen.last.load(Relaxed) {
                     0 => watched.start + limits.header_time,
                     last => watched.start + Duration::from_millis(last) + limits.stall_time,
                 };
@@ -49,9 +56,27 @@ impl Activity {
         (activity, stalled)
     }
 
-    pub(super) fn progress(&self) {
+    /// A request of this version has begun.
+    pub(super) fn begin(&self, version: Version) {
+        if version >= Version::HTTP_2 {
+            self.seen.is_http_2.store(true, Relaxed);
+        }
+        self.progress();
+    }
+
+    fn progress(&self) {
         let now = self.start.elapsed().as_millis() as u64;
-        self.last.store(now.max(1), Relaxed);
+        self.seen.last.store(now.max(1), Relaxed);
+    }
+
+    /// Whether no request has begun.
+    pub(super) fn is_unused(&self) -> bool {
+        self.seen.last.load(Relaxed) == 0
+    }
+
+    /// Whether a request of HTTP/2 has begun.
+    pub(super) fn is_http_2(&self) -> bool {
+        self.seen.is_http_2.load(Relaxed)
     }
 }
 

@@ -3,7 +3,10 @@
 use std::{
     net::{IpAddr, SocketAddr},
     panic::AssertUnwindSafe,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 use axum::{
@@ -26,7 +29,7 @@ use crate::{
     observe::{ObservedSending, observe_answer},
     page::{Frame, add_document_headers},
     panic::panic_message,
-    problem::{self, Format, INVALID_REQUEST, Problem},
+    problem::{self, Format, INVALID_REQUEST, Problem, UNAVAILABLE},
     random::Random,
     request::RequestContext,
 };
@@ -49,12 +52,23 @@ pub(super) struct Edge {
     proxies: Proxies,
     hosts: Hosts,
     secure: bool,
+    draining: AtomicBool,
 }
 
 impl Edge {
     pub(super) fn new(site: Site, listening: IpAddr, app: App, random: Random) -> Self {
         let (hosts, secure) = (Hosts::new(listening, &site.address), site.is_secure());
-        Edge { service: site.name, app, random, proxies: site.proxies, hosts, secure }
+        let draining = AtomicBool::new(false);
+        Edge { service: site.name, app, random, proxies: site.proxies, hosts, secure, draining }
+    }
+
+    /// From now on the process is not ready.
+    pub(super) fn drain(&self) {
+        self.draining.store(true, Relaxed);
+    }
+
+    pub(super) fn is_draining(&self) -> bool {
+        self.draining.load(Relaxed)
     }
 
     /// The answer to a request, and what observes how it is sent.
@@ -69,7 +83,8 @@ impl Edge {
         let record = Record::new(&request, context.clone());
         request.extensions_mut().insert(context);
 
-        let mut response = match has_one_host(&request).and_then(|()| self.hosts.check(&request)) {
+        let checked = has_one_host(&request).and_then(|()| self.hosts.check(&request));
+        let mut response = match checked.and_then(|()| self.check_ready(&request)) {
             Ok(()) => self.answer(request).await,
             Err(problem) => problem.into_response(),
         };
@@ -107,6 +122,14 @@ impl Edge {
             let cause = format!("a handler panicked: {}", panic_message(panic.as_ref()));
             Problem::internal(cause).into_response()
         })
+    }
+
+    /// Refuses the question for readiness while the process drains, whatever the application would answer.
+    fn check_ready(&self, request: &Request) -> Result<(), Problem> {
+        if !self.is_draining() || request.uri().path() != "/readyz" {
+            return Ok(());
+        }
+        Err(Problem::new(&UNAVAILABLE, "This process stops. Send requests to another one.").retry_after(5))
     }
 
     fn request_id(&self, request: &Request) -> Arc<str> {

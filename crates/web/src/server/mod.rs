@@ -4,6 +4,7 @@
 //! closed when no request makes progress for a time. The number of connections is limited, in total and per address.
 
 mod activity;
+mod connection;
 mod edge;
 mod linger;
 mod permits;
@@ -13,124 +14,100 @@ mod site;
 mod socket;
 
 use std::{
-    error::Error,
     io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::Arc,
 };
 
-use axum::body::{Body, HttpBody};
-use http::{HeaderValue, Request, Version, header};
-use hyper::body::Incoming;
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{conn::auto, graceful::GracefulShutdown},
-};
+use futures_util::FutureExt;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::watch,
     time::timeout,
 };
 
-use activity::{Activity, TrackedBody};
+use connection::Connections;
 use edge::Edge;
 pub use edge::KeepBody;
 use permits::{Permit, Permits};
 pub use proxies::Proxies;
 pub use record::REQUEST_LOG;
 pub use site::{Site, is_loopback_host};
-use socket::Socket;
 
-use crate::{app::App, fault::Cut, limits::ConnectionLimits, random::Random};
+use crate::{app::App, random::Random};
 
-/// How many bytes of a connection are read ahead: the largest head of a request.
-const BUFFER: usize = 64 * 1024;
+/// What a process does. Its listeners follow it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    Serving,
+    /// It serves, but wants to have no clients: it is not ready, and asks each client to close its connection.
+    Draining,
+    /// It accepts no connections, and finishes the requests that are running.
+    Stopping,
+}
 
-/// Serves `app` on `listener` until `stop` comes, then finishes the requests that are running.
+/// Serves `app` on `listener` until the process stops; if the sender of `phase` is dropped, it stops.
 pub async fn serve(
     site: Site,
     listener: TcpListener,
     app: impl Into<App>,
     random: Random,
-    stop: impl Future<Output = ()>,
+    phase: watch::Receiver<Phase>,
 ) {
     let (name, limits) = (site.name, site.limits);
     let listening = listener.local_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip());
     let permits = Permits::new(limits, site.proxies.clone());
     let edge = Arc::new(Edge::new(site, listening, app.into(), random));
-    let builder = Arc::new(builder(limits));
-    let graceful = GracefulShutdown::new();
     // Dropped when this function ends, which closes the remaining connections.
-    let (_serving, served) = watch::channel(());
-    let mut stop = std::pin::pin!(stop);
+    let (serving, served) = watch::channel(());
+    let connections = Connections::new(name, limits, edge.clone(), phase.clone(), served);
+    let mut draining = std::pin::pin!(reach(phase.clone(), Phase::Draining));
+    let mut stopping = std::pin::pin!(reach(phase, Phase::Stopping));
     loop {
         let accepted = tokio::select! {
-            () = &mut stop => break,
+            () = &mut stopping => break,
+            () = &mut draining, if !edge.is_draining() => {
+                edge.drain();
+                continue;
+            }
             accepted = accept(name, &listener, &permits) => accepted,
         };
-        let (stream, peer, permit) = match accepted {
-            Ok(accepted) => accepted,
+        match accepted {
+            Ok((stream, peer, permit)) => connections.start(stream, peer, permit),
             Err(error) => {
                 // Out of file descriptors, most likely: connections that end will give some back.
                 tracing::warn!(service = name, %error, "cannot accept connections");
                 #[expect(clippy::disallowed_methods, reason = "there is no event to await for this")]
                 tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-                continue;
             }
-        };
-        let (activity, stalled) = Activity::new(limits);
-        let edge = edge.clone();
-        let service = hyper::service::service_fn(move |request: Request<Incoming>| {
-            activity.progress();
-            let (edge, activity) = (edge.clone(), activity.clone());
-            async move {
-                let may_close = request.version() < Version::HTTP_2 && is_large(request.body());
-                let mut is_read = None;
-                let request = request.map(|body| match body.is_end_stream() {
-                    true => Body::empty(),
-                    false => {
-                        let mut body = TrackedBody::new(body, &activity);
-                        is_read = may_close.then(|| body.is_read());
-                        Body::new(body)
-                    }
-                });
-                let (mut response, sending) = edge.handle(request, peer).await?;
-                if is_read.is_some_and(|is_read| !is_read.load(Relaxed)) {
-                    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-                }
-                Ok::<_, Cut>(response.map(|body| TrackedBody::new(body, &activity).observed(sending)))
-            }
-        });
-        let builder = builder.clone();
-        let watcher = graceful.watcher();
-        let mut served = served.clone();
-        tokio::spawn(async move {
-            let connection = builder.serve_connection(TokioIo::new(Socket::new(stream)), service);
-            tokio::select! {
-                ended = watcher.watch(connection.into_owned()) => log_parse_error(name, peer, ended),
-                () = stalled => {}
-                _ = served.changed() => {}
-            }
-            drop(permit);
-        });
+        }
     }
-    drop(listener);
-    if timeout(limits.grace_time, graceful.shutdown()).await.is_err() {
+    edge.drain();
+    accept_waiting(listener, &permits, &connections);
+    drop(connections);
+    if timeout(limits.grace_time, serving.closed()).await.is_err() {
         tracing::warn!(service = name, "some requests did not finish in time and were cut off");
     }
 }
 
-/// Whether hyper closes the connection if the service does not read this body. Hyper discards a body that its buffer holds.
-fn is_large(body: &impl HttpBody) -> bool {
-    body.size_hint().upper().is_none_or(|bytes| bytes > BUFFER as u64)
+/// Waits for a phase, or a later one.
+async fn reach(mut phase: watch::Receiver<Phase>, wanted: Phase) {
+    // A closed channel means the last phase.
+    let _ = phase.wait_for(|phase| *phase >= wanted).await;
 }
 
-/// Logs bytes that are no HTTP request. The HTTP library has answered them with a bare 400 or 431, and has no hook for
-/// another answer. Other errors of a connection are clients that disconnect, which is normal.
-fn log_parse_error(service: &str, peer: SocketAddr, ended: Result<(), Box<dyn Error + Send + Sync>>) {
-    let error = ended.err().and_then(|error| error.downcast::<hyper::Error>().ok());
-    if let Some(cause) = error.filter(|error| error.is_parse()) {
-        tracing::info!(service, client = %peer.ip(), %cause, "not an HTTP request");
+/// Accepts what waits in the kernel, and closes the listener. A closed listener resets these connections, and a client that has
+/// sent a request cannot know whether it was handled.
+fn accept_waiting(listener: TcpListener, permits: &Permits, connections: &Connections) {
+    // Not through the runtime, which may not have noticed the last ones.
+    let Ok(listener) = listener.into_std() else { return };
+    while let Some(Ok(one)) = permits.one().now_or_never()
+        && let Ok((stream, peer)) = listener.accept()
+    {
+        let stream = stream.set_nonblocking(true).and_then(|()| TcpStream::from_std(stream));
+        if let (Ok(stream), Ok(permit)) = (stream, permits.count(one, peer.ip())) {
+            connections.start(stream, peer, permit);
+        }
     }
 }
 
@@ -144,10 +121,7 @@ async fn accept(
     loop {
         let (stream, peer) = listener.accept().await?;
         match permits.count(one, peer.ip()) {
-            Ok(permit) => {
-                stream.set_nodelay(true)?;
-                return Ok((stream, peer, permit));
-            }
+            Ok(permit) => return Ok((stream, peer, permit)),
             // Closed at once: an answer would cost what the limit is there to save.
             Err(unused) => {
                 one = unused;
@@ -156,18 +130,4 @@ async fn accept(
             }
         }
     }
-}
-
-fn builder(limits: ConnectionLimits) -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_time)
-        .max_buf_size(BUFFER)
-        .http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(256)
-        .max_header_list_size(64 * 1024);
-    builder
 }

@@ -8,10 +8,10 @@ use axum::{
 use http::{HeaderMap, StatusCode};
 use jiff::SignedDuration;
 use testkit::{Answer, Client, Engine, Store};
-use tokio::{net::TcpListener, sync::oneshot};
+use tokio::{net::TcpListener, sync::watch};
 use web::{
-    Background, Clock, ConnectionLimits, Problem, Proxies, Random, Reply, RequestLimits, Result, Service,
-    Site, openapi::ApiRoutes, problem::UNAUTHORIZED, routes,
+    Background, Clock, ConnectionLimits, Phase, Problem, Proxies, Random, Reply, RequestLimits, Result,
+    Service, Site, openapi::ApiRoutes, problem::UNAUTHORIZED, routes,
 };
 
 #[utoipa::path(get, path = "/orders/{id}", security(()))]
@@ -42,7 +42,7 @@ struct Open {
     client: Client,
     clock: Clock,
     _store: Store,
-    _stop: oneshot::Sender<()>,
+    _phase: watch::Sender<Phase>,
 }
 
 async fn start() -> Open {
@@ -66,12 +66,10 @@ async fn start() -> Open {
     let client = Client::new(listener.local_addr().unwrap());
     let proxies = Proxies::new(vec!["127.0.0.0/8".parse().unwrap()]);
     let site = Site { name: "test", address: String::new(), proxies, limits: ConnectionLimits::default() };
-    let (stop, stopped) = oneshot::channel::<()>();
+    let (phase, followed) = watch::channel(Phase::Serving);
     let router = service.into_app();
-    tokio::spawn(async move {
-        web::serve(site, listener, router, Random::system(), async { drop(stopped.await) }).await;
-    });
-    Open { client, clock, _store: store, _stop: stop }
+    tokio::spawn(web::serve(site, listener, router, Random::system(), followed));
+    Open { client, clock, _store: store, _phase: phase }
 }
 
 impl Open {

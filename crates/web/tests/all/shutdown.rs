@@ -123,3 +123,60 @@ async fn server_without_connections_stops_at_once() {
     let (server, _) = serve_within(limits, held().router).await;
     soon("the end", server.stop()).await;
 }
+
+#[tokio::test]
+async fn draining_server_is_not_ready_and_asks_clients_to_close_their_connections() {
+    let (server, client) = serve(held().router).await;
+    let get = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let mut idle = RawConnection::connect(server.address()).await;
+    idle.send(get).await;
+    assert_eq!(idle.answer().await.has_status(200).header("connection"), "");
+    client.get("/readyz").send().await.is_problem(404, "not-found");
+
+    server.drain();
+    soon("the drain", async { while client.get("/readyz").send().await.status != 503 {} }).await;
+    let why = client.get("/readyz").send().await.is_problem(503, "unavailable");
+    assert_eq!(why, "This process stops. Send requests to another one.");
+    // The connection is as it was, until its client sends a request.
+    for mut connection in [idle, RawConnection::connect(server.address()).await] {
+        connection.send(get).await;
+        let answer = connection.answer().await;
+        assert_eq!(answer.has_status(200).text(), "hello");
+        assert_eq!(answer.header("connection"), "close");
+        assert_eq!(connection.closed().await, b"");
+    }
+    soon("the end", server.stop()).await;
+}
+
+#[tokio::test]
+async fn draining_server_ends_http_2_connections_without_losing_a_request() {
+    let mut held = held();
+    let (server, _) = serve(held.router).await;
+    let (client, ended) = Http2::connect_pinging(server.address()).await;
+    let call = tokio::spawn(async move { client.get("/held").await.unwrap().text() });
+    held.started.recv().await.unwrap();
+    server.drain();
+    held.finish.notify_one();
+    assert_eq!(soon("the answer", call).await.unwrap(), "finished");
+    soon("the end of the connection", ended).await.unwrap();
+}
+
+#[tokio::test]
+async fn connection_without_a_request_is_served_once_after_the_listener_is_closed() {
+    let (server, _) = serve(held().router).await;
+    let address = server.address();
+    let mut last = RawConnection::connect(address).await;
+    let stopping = tokio::spawn(server.stop());
+    soon("the refusal of new connections", async {
+        while TcpStream::connect(address).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    last.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    let answer = last.answer().await;
+    assert_eq!(answer.has_status(200).header("connection"), "close");
+    assert_eq!(last.closed().await, b"");
+    drop(last);
+    soon("the end", stopping).await.unwrap();
+}

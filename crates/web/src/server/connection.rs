@@ -1,0 +1,154 @@
+//! The connections of a listener, from their first byte to their last.
+
+use std::{
+    error::Error,
+    net::SocketAddr,
+    pin::pin,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
+
+use axum::body::{Body, HttpBody};
+use http::{HeaderValue, Request, Version, header};
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto,
+};
+use tokio::{net::TcpStream, sync::watch, time::sleep_until};
+
+use super::{
+    Phase,
+    activity::{Activity, TrackedBody},
+    edge::Edge,
+    permits::Permit,
+    reach,
+    socket::Socket,
+};
+use crate::{fault::Cut, limits::ConnectionLimits};
+
+/// How many bytes of a connection are read ahead: the largest head of a request.
+const BUFFER: usize = 64 * 1024;
+
+/// How long the first request of a connection may take to arrive when the process stops.
+const FIRST_REQUEST: Duration = Duration::from_secs(2);
+
+/// What the connections of a listener share.
+pub(super) struct Connections {
+    service: &'static str,
+    limits: ConnectionLimits,
+    edge: Arc<Edge>,
+    builder: Arc<auto::Builder<TokioExecutor>>,
+    phase: watch::Receiver<Phase>,
+    /// Closed when the connections must end.
+    served: watch::Receiver<()>,
+}
+
+impl Connections {
+    pub(super) fn new(
+        service: &'static str,
+        limits: ConnectionLimits,
+        edge: Arc<Edge>,
+        phase: watch::Receiver<Phase>,
+        served: watch::Receiver<()>,
+    ) -> Self {
+        Connections { service, limits, edge, builder: Arc::new(builder(limits)), phase, served }
+    }
+
+    /// Serves a connection in its own task.
+    pub(super) fn start(&self, stream: TcpStream, peer: SocketAddr, permit: Permit) {
+        let (name, builder, edge) = (self.service, self.builder.clone(), self.edge.clone());
+        let (phase, mut served) = (self.phase.clone(), self.served.clone());
+        let (activity, stalled) = Activity::new(self.limits);
+        let leaving = leave(phase, activity.clone());
+        let service = service_fn(move |request| answer(edge.clone(), activity.clone(), peer, request));
+        tokio::spawn(async move {
+            let _permit = permit;
+            // Without it a small answer waits for the client's acknowledgement of the one before.
+            let _ = stream.set_nodelay(true);
+            let mut connection = pin!(builder.serve_connection(TokioIo::new(Socket::new(stream)), service));
+            let (mut stalled, mut leaving, mut leaves) = (pin!(stalled), pin!(leaving), false);
+            loop {
+                tokio::select! {
+                    ended = &mut connection => return log_parse_error(name, peer, ended),
+                    () = &mut stalled => return,
+                    _ = served.changed() => return,
+                    () = &mut leaving, if !leaves => {
+                        leaves = true;
+                        connection.as_mut().graceful_shutdown();
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// Ends when a connection of a process that stops is to be closed, after its running requests.
+///
+/// HTTP/2 says which requests are still answered, so its connections can be closed first. A client of HTTP/1.1 may be sending a
+/// request at the moment in which its idle connection is closed, and cannot know whether it was handled: it gets the time of the
+/// drain to close the connection itself, or to learn from an answer that it is the last one.
+async fn leave(phase: watch::Receiver<Phase>, activity: Activity) {
+    reach(phase.clone(), Phase::Draining).await;
+    if activity.is_http_2() {
+        return;
+    }
+    reach(phase, Phase::Stopping).await;
+    if activity.is_unused() {
+        sleep_until(activity.start + FIRST_REQUEST).await;
+    }
+}
+
+async fn answer(
+    edge: Arc<Edge>,
+    activity: Activity,
+    peer: SocketAddr,
+    request: Request<Incoming>,
+) -> Result<http::Response<TrackedBody<Body>>, Cut> {
+    activity.begin(request.version());
+    let is_http_1 = request.version() < Version::HTTP_2;
+    let may_close = is_http_1 && is_large(request.body());
+    let mut is_read = None;
+    let request = request.map(|body| match body.is_end_stream() {
+        true => Body::empty(),
+        false => {
+            let mut body = TrackedBody::new(body, &activity);
+            is_read = may_close.then(|| body.is_read());
+            Body::new(body)
+        }
+    });
+    let (mut response, sending) = edge.handle(request, peer).await?;
+    let is_unread = is_read.is_some_and(|is_read| !is_read.load(Relaxed));
+    if is_unread || is_http_1 && edge.is_draining() {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    Ok(response.map(|body| TrackedBody::new(body, &activity).observed(sending)))
+}
+
+/// Whether hyper closes the connection if the service does not read this body. Hyper discards a body that its buffer holds.
+fn is_large(body: &impl HttpBody) -> bool {
+    body.size_hint().upper().is_none_or(|bytes| bytes > BUFFER as u64)
+}
+
+/// Logs bytes that are no HTTP request. The HTTP library has answered them with a bare 400 or 431, and has no hook for
+/// another answer. Other errors of a connection are clients that disconnect, which is normal.
+fn log_parse_error(service: &str, peer: SocketAddr, ended: Result<(), Box<dyn Error + Send + Sync>>) {
+    let error = ended.err().and_then(|error| error.downcast::<hyper::Error>().ok());
+    if let Some(cause) = error.filter(|error| error.is_parse()) {
+        tracing::info!(service, client = %peer.ip(), %cause, "not an HTTP request");
+    }
+}
+
+fn builder(limits: ConnectionLimits) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_time)
+        .max_buf_size(BUFFER)
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(256)
+        .max_header_list_size(64 * 1024);
+    builder
+}
