@@ -6,7 +6,9 @@ use db::Migrations;
 use futures_util::{FutureExt, future::BoxFuture};
 use identity::ChangeError;
 use jiff::Timestamp;
-use service::{DemoCredentials, Description, Error, Instance, Invariant, Running, Service};
+use service::{
+    DemoCredentials, Description, Error, Instance, Invariant, Running, Scheme, Service, public_address,
+};
 use utoipa::openapi::OpenApi;
 use web::App;
 
@@ -59,9 +61,12 @@ impl Service for Settings {
         &self.address
     }
 
-    /// Without an address in the settings, links are paths.
-    fn instance_address(&self, _: SocketAddr) -> String {
-        self.address.clone()
+    /// Without an address in the settings, links are paths. With TLS they are not: the link in a QR code needs the scheme.
+    fn instance_address(&self, scheme: Scheme, listening: SocketAddr) -> String {
+        match scheme {
+            Scheme::Http => self.address.clone(),
+            Scheme::Https => public_address(&self.address, scheme, listening),
+        }
     }
 
     fn check(&self) -> Result<(), String> {

@@ -60,8 +60,15 @@ impl Instance {
     }
 }
 
+/// What a listener speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    Http,
+    Https,
+}
+
 /// The public address of a service: as the operator set it, or where the service listens.
-pub fn public_address(set: &str, listening: SocketAddr) -> String {
+pub fn public_address(set: &str, scheme: Scheme, listening: SocketAddr) -> String {
     if !set.is_empty() {
         return set.to_owned();
     }
@@ -71,5 +78,9 @@ pub fn public_address(set: &str, listening: SocketAddr) -> String {
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
         ip => ip,
     };
-    format!("http://{}", SocketAddr::new(ip, listening.port()))
+    let scheme = match scheme {
+        Scheme::Http => "http",
+        Scheme::Https => "https",
+    };
+    format!("{scheme}://{}", SocketAddr::new(ip, listening.port()))
 }

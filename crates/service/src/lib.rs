@@ -18,7 +18,7 @@ use db::Db;
 pub use description::{Description, Figure, Gauge, Invariant, Oauth};
 use futures_util::{FutureExt, future::BoxFuture};
 use identity::ChangeError;
-pub use instance::{Instance, public_address};
+pub use instance::{Instance, Scheme, public_address};
 use jiff::Timestamp;
 use secrecy::SecretString;
 use serde::Serialize;
@@ -45,8 +45,8 @@ pub trait Service: Debug + Send + Sync {
     fn address(&self) -> &str;
 
     /// The address of an instance at the root of this listener; empty if its links are paths.
-    fn instance_address(&self, listening: SocketAddr) -> String {
-        public_address(self.address(), listening)
+    fn instance_address(&self, scheme: Scheme, listening: SocketAddr) -> String {
+        public_address(self.address(), scheme, listening)
     }
 
     /// The settings for OAuth, if the service has OAuth.

@@ -277,6 +277,18 @@ impl TryFrom<SettingFlags> for Flags {
             (false, false) => None,
         };
         let services = flags.services.0;
-        Ok(Flags { config, data, database, database_file, today, admin_listen, demo, services })
+        let (tls_certificate, tls_key) = (None, None);
+        Ok(Flags {
+            config,
+            data,
+            database,
+            database_file,
+            today,
+            admin_listen,
+            tls_certificate,
+            tls_key,
+            demo,
+            services,
+        })
     }
 }

@@ -57,6 +57,8 @@ fn ephemeral(flags: Flags, folder: &Path) -> Flags {
         database_file: Some(String::new().into()),
         admin_listen: Some(flags.admin_listen.unwrap_or_else(|| FREE_PORT.into())),
         demo: Some(flags.demo.unwrap_or(true)),
+        tls_certificate: Some(String::new().into()),
+        tls_key: Some(String::new().into()),
         services,
         ..flags
     }

@@ -101,7 +101,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
 /// A service's OpenAPI document for readers outside of the service: it has the service's address.
 fn document(service: &str, version: &str, settings: &Settings) -> Result<String, Failure> {
     let service = settings.service(service)?;
-    let address = public_address(service.address(), service.listen());
+    let address = public_address(service.address(), settings.scheme(), service.listen());
     let mut document = service.openapi(&address, web::Clock::system().now())?;
     let issuer = service.oauth().and_then(|oauth| oauth.external_issuer());
     if let (Some(issuer), Some(oauth)) = (issuer, &service.description().oauth) {

@@ -76,7 +76,8 @@ async fn open(service: &str, settings: &Settings) -> Result<(AuthorizationServer
         "" => oauth::last_address(&instance.db).await?,
         address => Some(address.to_owned()),
     };
-    let instance = instance.at(address.unwrap_or_else(|| service.instance_address(service.listen())));
+    let default = || service.instance_address(settings.scheme(), service.listen());
+    let instance = instance.at(address.unwrap_or_else(default));
     let description = service.description();
     Ok((description.authorization_server(&instance).await?, description.accounts(&instance)?))
 }

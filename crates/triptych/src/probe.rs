@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use reqwest::{Client, redirect};
 use serde_json::{Value, json};
-use service::public_address;
+use service::{Scheme, public_address};
 use tokio::time::{Instant, interval};
 
 use crate::{
@@ -57,8 +57,13 @@ type Answer = Result<String, String>;
 
 pub(crate) fn run(probe: Probe, arguments: &ProbeArguments, settings: &Settings) -> Result<(), Failure> {
     let parts = parts(&arguments.services, settings);
-    let http =
-        Client::builder().no_proxy().redirect(redirect::Policy::none()).timeout(ANSWER_TIME).build()?;
+    let http = Client::builder()
+        .no_proxy()
+        .redirect(redirect::Policy::none())
+        .timeout(ANSWER_TIME)
+        // The certificate is for the public name, not for the address of the listener. The question has no secret in it.
+        .tls_danger_accept_invalid_certs(true)
+        .build()?;
     control::block_on(async {
         let end = Instant::now() + Duration::from_secs(arguments.wait.into());
         let mut repeat = interval(REPEAT);
@@ -77,13 +82,18 @@ pub(crate) fn run(probe: Probe, arguments: &ProbeArguments, settings: &Settings)
 
 fn parts(services: &[String], settings: &Settings) -> Vec<Part> {
     let asked = |name: &str| services.is_empty() || services.iter().any(|service| service == name);
-    let services =
-        settings.services().into_iter().map(|service| (service.description().name, service.listen()));
+    let services = settings
+        .services()
+        .into_iter()
+        .map(|service| (service.description().name, settings.scheme(), service.listen()));
     // Where they listen: the public address may lead to another process.
     services
-        .filter(|(name, _)| asked(name))
-        .chain([("admin", settings.admin_listen)])
-        .map(|(name, listen)| Part { name: name.to_owned(), address: public_address("", listen) })
+        .filter(|(name, ..)| asked(name))
+        .chain([("admin", Scheme::Http, settings.admin_listen)])
+        .map(|(name, scheme, listen)| Part {
+            name: name.to_owned(),
+            address: public_address("", scheme, listen),
+        })
         .collect()
 }
 

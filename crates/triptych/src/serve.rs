@@ -7,7 +7,7 @@ use std::{
 use db::{Databases, Db, Limits, Location, Migrations};
 use futures_util::{FutureExt, future::BoxFuture};
 use sandbox::{Root, Sandboxes, ServiceSetup, Setup};
-use service::{Description, Instance, Running, Service, public_address};
+use service::{Description, Instance, Running, Scheme, Service, public_address};
 use tokio::{
     net::TcpListener,
     runtime::{Handle, Runtime},
@@ -16,7 +16,9 @@ use tokio::{
     task::JoinSet,
     time::{Instant, sleep_until},
 };
-use web::{App, Background, Clock, ClockState, Controls, InstallationSecret, Phase, Proxies, Random, Site};
+use web::{
+    App, Background, Clock, ClockState, Controls, InstallationSecret, Phase, Proxies, Random, Site, Tls,
+};
 
 use crate::{
     Failure,
@@ -101,6 +103,8 @@ impl Signals {
 /// The services that run, and what they share.
 struct Program<'s> {
     settings: &'s Settings,
+    /// The certificate of the services. The admin listener has no TLS.
+    tls: Option<Tls>,
     databases: Databases,
     /// The clock and the controls of the root services.
     root: Root,
@@ -123,6 +127,7 @@ impl<'s> Program<'s> {
         let handle = metrics::start()?;
         let mut program = Program {
             settings,
+            tls: settings.tls()?,
             databases: connect(settings.location(), settings.limits.database()).await?,
             root: root(settings),
             random: Random::system(),
@@ -141,7 +146,7 @@ impl<'s> Program<'s> {
         program.admin = listener.local_addr()?;
         let upkeep = program.upkeep.clone();
         let admin = program.console.clone().app(metrics::router(handle.clone(), upkeep.clone()));
-        program.spawn("admin", "", listener, admin);
+        program.spawn("admin", "", listener, admin, None);
         program.background.spawn(async move {
             let memory = upkeep.keep("memory upkeep", pending(), |_| free_memory());
             let metrics = upkeep.keep("metrics upkeep", pending(), |_| metrics::keep_up(handle.clone()));
@@ -204,7 +209,7 @@ impl<'s> Program<'s> {
         let mut services = Vec::new();
         for (service, (listener, instance)) in prepared {
             let Instance { limits, is_local, secret, hashing, .. } = instance.clone();
-            let address = public_address(service.address(), listener.local_addr()?);
+            let address = public_address(service.address(), settings.scheme(), listener.local_addr()?);
             services.push(ServiceSetup {
                 service: service.shared(),
                 address,
@@ -243,7 +248,7 @@ impl<'s> Program<'s> {
             db: open(&self.databases, service.description()).await?,
             clock: self.root.clock.clone(),
             random: self.random.clone(),
-            address: service.instance_address(listening),
+            address: service.instance_address(settings.scheme(), listening),
             limits: settings.limits.request(),
             demo: settings.demo(),
             is_local: settings.opened_by().is_none(),
@@ -276,12 +281,12 @@ impl<'s> Program<'s> {
             }
             None => root,
         };
-        self.spawn(name, service.address(), listener, app.clone());
+        self.spawn(name, service.address(), listener, app.clone(), self.tls.clone());
         let stop = self.stopped();
         self.tasks.spawn(running.run(stop));
         let started = Started {
             name,
-            address: public_address(service.address(), listening),
+            address: public_address(service.address(), self.settings.scheme(), listening),
             prefix,
             sign_in: service.sign_in_help(self.settings.demo()),
             demo: service.demo_credentials().filter(|_| self.settings.demo()),
@@ -299,12 +304,19 @@ impl<'s> Program<'s> {
         Ok(())
     }
 
-    fn spawn(&mut self, name: &'static str, address: &str, listener: TcpListener, app: impl Into<App>) {
+    fn spawn(
+        &mut self,
+        name: &'static str,
+        address: &str,
+        listener: TcpListener,
+        app: impl Into<App>,
+        tls: Option<Tls>,
+    ) {
         self.listening.extend(listener.local_addr().map(|listen| (name, listen)));
         let limits = self.settings.limits.connection();
         let phase = self.phase.subscribe();
         let proxies = Proxies::new(self.settings.trusted_proxies.clone());
-        let site = Site { name, address: address.into(), proxies, limits };
+        let site = Site { name, address: address.into(), proxies, limits, tls };
         self.tasks.spawn(web::serve(site, listener, app.into(), self.random.clone(), phase));
     }
 
@@ -374,7 +386,7 @@ impl<'s> Program<'s> {
         Ready {
             version: env!("CARGO_PKG_VERSION"),
             pid: std::process::id(),
-            admin: public_address("", self.admin),
+            admin: public_address("", Scheme::Http, self.admin),
             operator_token: self.operator_token.as_deref(),
             sandboxes_url: first.map(|service| format!("{}/sandboxes", service.address)),
             services: self.started.iter().map(Into::into).collect(),

@@ -6,6 +6,7 @@ mod demo;
 mod explain;
 mod flags;
 mod log_filter;
+mod tls;
 mod today;
 mod variables;
 
@@ -54,6 +55,8 @@ pub(crate) struct Settings {
     pub(crate) admin_listen: SocketAddr,
     #[serde(deserialize_with = "service::networks")]
     pub(crate) trusted_proxies: Vec<IpNet>,
+    tls_certificate: PathBuf,
+    tls_key: PathBuf,
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
     pub(crate) limits: Limits,
@@ -200,6 +203,7 @@ impl Settings {
         if limits.body_memory_bytes < limits.body_bytes {
             return Err(SettingsError("limits.body_memory_bytes must be at least limits.body_bytes".into()));
         }
+        tls::check(self)?;
         for service in self.services() {
             let name = service.description().name;
             check_address(name, service.address())?;

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use service::{DemoCredentials, public_address};
+use service::{DemoCredentials, Scheme, public_address};
 
 use crate::table::table;
 
@@ -33,7 +33,7 @@ pub(crate) fn page(services: &[Started], admin: SocketAddr, data_location: &str,
             sign_in,
         ]);
     }
-    let admin = public_address("", admin);
+    let admin = public_address("", Scheme::Http, admin);
     let console = if demo { "none on this machine" } else { "the token that triptych sandbox token prints" };
     rows.push(["console".into(), format!("{admin}/"), String::new(), console.into()]);
     rows.push(["metrics".into(), format!("{admin}/metrics"), String::new(), String::new()]);

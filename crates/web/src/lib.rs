@@ -78,5 +78,5 @@ pub use problem::{Problem, Result};
 pub use random::Random;
 pub use reply::{Created, Reply, ResponseFormat};
 pub use request::RequestContext;
-pub use server::{KeepBody, Phase, Proxies, REQUEST_LOG, Site, is_loopback_host, serve};
+pub use server::{KeepBody, Phase, Proxies, REQUEST_LOG, Site, Tls, is_loopback_host, serve};
 pub use service::{Service, document_text, document_text_3_0};

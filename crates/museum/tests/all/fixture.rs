@@ -79,7 +79,7 @@ impl Open {
     async fn with(store: Store, clock: Clock, setup: Setup) -> Self {
         let db = store.open("museum", MIGRATIONS);
         let instance = Instance::new(db.clone(), clock.clone(), Random::system());
-        let address = setup.settings.instance_address(setup.settings.listen);
+        let address = setup.settings.instance_address(service::Scheme::Http, setup.settings.listen);
         let instance = Instance {
             demo: setup.demo,
             limits: setup.limits,

@@ -81,7 +81,7 @@ impl Server {
         let of_settings: Vec<_> = settings
             .services()
             .iter()
-            .map(|service| public_address(service.address(), service.listen()))
+            .map(|service| public_address(service.address(), settings.scheme(), service.listen()))
             .collect();
         let addresses = match &flags.server {
             Some(server) => vec![address(server)?],

@@ -19,6 +19,11 @@ pub(crate) struct Flags {
     pub(crate) today: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) admin_listen: Option<String>,
+    /// Not on the command line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tls_certificate: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tls_key: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "on_or_off")]
     pub(crate) demo: Option<bool>,
     #[serde(flatten)]

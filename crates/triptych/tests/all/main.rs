@@ -34,6 +34,7 @@ mod settings;
 mod start;
 mod start_errors;
 mod testing_guide;
+mod tls;
 mod today;
 mod tools;
 mod train_crash;

@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    io,
     net::SocketAddr,
     pin::pin,
     sync::{Arc, atomic::Ordering::Relaxed},
@@ -24,6 +25,7 @@ use super::{
     permits::Permit,
     reach,
     socket::Socket,
+    tls::{Stream, Tls},
 };
 use crate::{fault::Cut, limits::ConnectionLimits};
 
@@ -37,6 +39,7 @@ const FIRST_REQUEST: Duration = Duration::from_secs(2);
 pub(super) struct Connections {
     service: &'static str,
     limits: ConnectionLimits,
+    tls: Option<Tls>,
     edge: Arc<Edge>,
     builder: Arc<auto::Builder<TokioExecutor>>,
     phase: watch::Receiver<Phase>,
@@ -48,16 +51,18 @@ impl Connections {
     pub(super) fn new(
         service: &'static str,
         limits: ConnectionLimits,
+        tls: Option<Tls>,
         edge: Arc<Edge>,
         phase: watch::Receiver<Phase>,
         served: watch::Receiver<()>,
     ) -> Self {
-        Connections { service, limits, edge, builder: Arc::new(builder(limits)), phase, served }
+        Connections { service, limits, tls, edge, builder: Arc::new(builder(limits)), phase, served }
     }
 
     /// Serves a connection in its own task.
     pub(super) fn start(&self, stream: TcpStream, peer: SocketAddr, permit: Permit) {
         let (name, builder, edge) = (self.service, self.builder.clone(), self.edge.clone());
+        let tls = self.tls.clone();
         let (phase, mut served) = (self.phase.clone(), self.served.clone());
         let (activity, stalled) = Activity::new(self.limits);
         let leaving = leave(phase, activity.clone());
@@ -66,8 +71,20 @@ impl Connections {
             let _permit = permit;
             // Without it a small answer waits for the client's acknowledgement of the one before.
             let _ = stream.set_nodelay(true);
-            let mut connection = pin!(builder.serve_connection(TokioIo::new(Socket::new(stream)), service));
             let (mut stalled, mut leaving, mut leaves) = (pin!(stalled), pin!(leaving), false);
+            let stream = match tls {
+                None => Stream::Plain(Socket::new(stream)),
+                Some(tls) => tokio::select! {
+                    stream = tls.accept(Socket::new(stream)) => match stream {
+                        Ok(stream) => stream,
+                        Err(error) => return log_handshake_error(name, peer, &error),
+                    },
+                    () = &mut stalled => return,
+                    _ = served.changed() => return,
+                    () = &mut leaving => return,
+                },
+            };
+            let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
             loop {
                 tokio::select! {
                     ended = &mut connection => return log_parse_error(name, peer, ended),
@@ -136,6 +153,13 @@ fn log_parse_error(service: &str, peer: SocketAddr, ended: Result<(), Box<dyn Er
     let error = ended.err().and_then(|error| error.downcast::<hyper::Error>().ok());
     if let Some(cause) = error.filter(|error| error.is_parse()) {
         tracing::info!(service, client = %peer.ip(), %cause, "not an HTTP request");
+    }
+}
+
+/// Logs a handshake that failed, as with a client that speaks no TLS. Clients that disconnect are normal.
+fn log_handshake_error(service: &str, peer: SocketAddr, error: &io::Error) {
+    if error.kind() == io::ErrorKind::InvalidData {
+        tracing::info!(service, client = %peer.ip(), cause = %error, "the TLS handshake failed");
     }
 }
 

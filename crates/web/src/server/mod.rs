@@ -12,6 +12,7 @@ mod proxies;
 mod record;
 mod site;
 mod socket;
+mod tls;
 
 use std::{
     io,
@@ -33,6 +34,7 @@ use permits::{Permit, Permits};
 pub use proxies::Proxies;
 pub use record::REQUEST_LOG;
 pub use site::{Site, is_loopback_host};
+pub use tls::Tls;
 
 use crate::{app::App, random::Random};
 
@@ -57,10 +59,11 @@ pub async fn serve(
     let (name, limits) = (site.name, site.limits);
     let listening = listener.local_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip());
     let permits = Permits::new(limits, site.proxies.clone());
+    let tls = site.tls.clone();
     let edge = Arc::new(Edge::new(site, listening, app.into(), random));
     // Dropped when this function ends, which closes the remaining connections.
     let (serving, served) = watch::channel(());
-    let connections = Connections::new(name, limits, edge.clone(), phase.clone(), served);
+    let connections = Connections::new(name, limits, tls, edge.clone(), phase.clone(), served);
     let mut draining = std::pin::pin!(reach(phase.clone(), Phase::Draining));
     let mut stopping = std::pin::pin!(reach(phase, Phase::Stopping));
     loop {

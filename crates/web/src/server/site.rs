@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use axum::extract::Request;
 use http::{Uri, header, uri::Authority};
 
-use super::Proxies;
+use super::{Proxies, Tls};
 use crate::{
     limits::ConnectionLimits,
     problem::{MISDIRECTED, Problem},
@@ -21,10 +21,12 @@ pub struct Site {
     pub address: String,
     pub proxies: Proxies,
     pub limits: ConnectionLimits,
+    /// Its certificate, if the listener has TLS.
+    pub tls: Option<Tls>,
 }
 
 impl Site {
-    /// Whether people reach it by TLS, which ends at a proxy.
+    /// Whether people reach it by TLS, which ends here or at a proxy.
     pub(super) fn is_secure(&self) -> bool {
         self.address.parse::<Uri>().is_ok_and(|uri| uri.scheme_str() == Some("https"))
     }

@@ -65,7 +65,13 @@ async fn start() -> Open {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = Client::new(listener.local_addr().unwrap());
     let proxies = Proxies::new(vec!["127.0.0.0/8".parse().unwrap()]);
-    let site = Site { name: "test", address: String::new(), proxies, limits: ConnectionLimits::default() };
+    let site = Site {
+        name: "test",
+        address: String::new(),
+        proxies,
+        limits: ConnectionLimits::default(),
+        tls: None,
+    };
     let (phase, followed) = watch::channel(Phase::Serving);
     let router = service.into_app();
     tokio::spawn(web::serve(site, listener, router, Random::system(), followed));
