@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::{
-    common::{Workspace, output_of},
+    common::{Workspace, output_of, soon},
     docs::{blocks, root},
 };
 use db::{Db, Limits};
@@ -142,7 +142,7 @@ async fn recipe_of_nginx_passes_on_what_the_services_need() {
         (308, "https://pets.example.com/docs?a=b")
     );
 
-    // A header with an underscore. The log has the address of the client, whatever it says itself.
+    // A header with an underscore. The log has the address of the client, not the one that it sends.
     let key = client.get(url("pets", "/v3/store/inventory")).header("api_key", "special-key");
     let key = key.header("x-forwarded-for", "203.0.113.9").header("x-request-id", "behind-nginx").send();
     let key = key.await.unwrap();
@@ -184,7 +184,7 @@ async fn recipe_of_nginx_passes_on_what_the_services_need() {
     let mut events = events.bearer_auth(sandbox["control_token"].as_str().unwrap()).send().await.unwrap();
     assert_eq!(header(&events, "content-type"), "text/event-stream");
     client.get(url("pets", "/sandbox/ada/v3/nothing")).send().await.unwrap();
-    let event = events.chunk().await.unwrap().unwrap();
+    let event = soon(events.chunk()).await.unwrap().unwrap();
     assert!(event.starts_with(b"id: 1\n"), "{event:?}");
     drop(events);
     let log = program.whole_log();

@@ -7,10 +7,9 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Output},
     sync::Arc,
-    time::Duration,
 };
 
-use crate::common::{Workspace, bare, output_of, refused};
+use crate::common::{FREE_PORTS, Workspace, bare, output_of, refused, soon};
 use rustls::{
     ClientConfig, ProtocolVersion, RootCertStore, SupportedProtocolVersion,
     crypto::aws_lc_rs,
@@ -112,11 +111,6 @@ fn serving(workspace: &Workspace) -> Command {
     let mut command = workspace.serving();
     command.env("TRIPTYCH_TLS_CERTIFICATE", "certificate.pem").env("TRIPTYCH_TLS_KEY", "key.pem");
     command
-}
-
-/// Fails a test that would otherwise hang.
-async fn soon<F: Future>(event: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(60), event).await.expect("it did not come")
 }
 
 testkit::on_one_engine! {
@@ -224,7 +218,7 @@ fn files_that_cannot_be_used_stop_the_start() {
     let files = Files::new(folder.path());
     let serve = |certificate: &str, key: &str| {
         let mut command = bare(folder.path(), &["serve", "--data", "data"]);
-        command.args(crate::common::FREE_PORTS);
+        command.args(FREE_PORTS);
         command.env("TRIPTYCH_TLS_CERTIFICATE", certificate).env("TRIPTYCH_TLS_KEY", key);
         command
     };

@@ -124,7 +124,7 @@ impl Edge {
         })
     }
 
-    /// Refuses the question for readiness while the process drains, whatever the application would answer.
+    /// Answers the question for readiness while the process drains, instead of the application.
     fn check_ready(&self, request: &Request) -> Result<(), Problem> {
         if !self.is_draining() || request.uri().path() != "/readyz" {
             return Ok(());

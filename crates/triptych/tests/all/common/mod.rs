@@ -3,6 +3,7 @@
 use std::{
     io::Write,
     process::{Command, Output, Stdio},
+    time::Duration,
 };
 
 use tempfile::TempDir;
@@ -94,6 +95,11 @@ pub(crate) fn bare(folder: &std::path::Path, arguments: &[&str]) -> Command {
     }
     command.current_dir(folder).args(arguments).stdin(Stdio::null());
     command
+}
+
+/// Fails a test that would otherwise hang.
+pub(crate) async fn soon<F: Future>(event: F) -> F::Output {
+    tokio::time::timeout(Duration::from_secs(60), event).await.expect("it did not come")
 }
 
 /// The museum of a running program, signed in to its demo.
