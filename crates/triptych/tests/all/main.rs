@@ -21,6 +21,7 @@ mod log;
 mod manual;
 mod monitoring;
 mod nginx;
+mod packages;
 mod page_quality;
 mod pages;
 mod pooler;
