@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The files of the package apart from the manual pages, with their modes.
-const FILES: [(&str, &str); 12] = [
+const FILES: [(&str, &str); 13] = [
     ("-rw-r--r--", "etc/triptych/triptych.toml"),
     ("-rwxr-xr-x", "usr/bin/triptych"),
     ("-rw-r--r--", "usr/lib/systemd/system/triptych.service"),
@@ -23,6 +23,7 @@ const FILES: [(&str, &str); 12] = [
     ("-rw-r--r--", "usr/share/doc/triptych/default.toml"),
     ("-rw-r--r--", "usr/share/doc/triptych/licences-of-dependencies.gz"),
     ("-rw-r--r--", "usr/share/fish/vendor_completions.d/triptych.fish"),
+    ("-rw-r--r--", "usr/share/lintian/overrides/triptych"),
     ("-rw-r--r--", "usr/share/zsh/vendor-completions/_triptych"),
 ];
 
