@@ -1,6 +1,6 @@
 //! The program as a service of systemd.
 
-use std::{fs, os::unix::net::UnixDatagram, process::Command, time::Duration};
+use std::{fs, os::unix::net::UnixDatagram, process::Command, sync::mpsc, thread, time::Duration};
 
 use testkit::Program;
 
@@ -9,16 +9,25 @@ use crate::{
     docs::root,
 };
 
-/// What the program says next.
-fn next(socket: &UnixDatagram) -> String {
-    let mut message = [0; 256];
-    let length = socket.recv(&mut message).expect("a message");
-    String::from_utf8_lossy(&message[..length]).trim_end().to_owned()
+/// What the program says, until the socket has no message for a minute. It is read at once: the program waits while the queue of the
+/// socket is full.
+fn messages(socket: UnixDatagram) -> mpsc::Receiver<String> {
+    let (send, messages) = mpsc::channel();
+    thread::spawn(move || {
+        let mut message = [0; 256];
+        while let Ok(length) = socket.recv(&mut message) {
+            let text = String::from_utf8_lossy(&message[..length]).trim_end().to_owned();
+            if send.send(text).is_err() {
+                return;
+            }
+        }
+    });
+    messages
 }
 
 /// The first message that is not this one.
-fn first_but(message: &str, socket: &UnixDatagram) -> String {
-    std::iter::repeat_with(|| next(socket)).find(|found| found != message).unwrap()
+fn first_but(message: &str, messages: &mpsc::Receiver<String>) -> String {
+    messages.iter().find(|found| found != message).expect("another message")
 }
 
 #[test]
@@ -27,15 +36,16 @@ fn service_manager_is_told_when_the_program_is_ready_runs_and_stops() {
     let path = folder.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let messages = messages(socket);
     let mut command = bare(folder.path(), FREE_PORTS);
     let program = Program::start(command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "100000"));
     // It says that it runs from the start on.
-    assert_eq!(first_but("WATCHDOG=1", &socket), "READY=1");
+    assert_eq!(first_but("WATCHDOG=1", &messages), "READY=1");
     for _ in 0..3 {
-        assert_eq!(next(&socket), "WATCHDOG=1");
+        assert_eq!(messages.recv().unwrap(), "WATCHDOG=1");
     }
     assert!(program.terminate().success());
-    assert_eq!(first_but("WATCHDOG=1", &socket), "STOPPING=1");
+    assert_eq!(first_but("WATCHDOG=1", &messages), "STOPPING=1");
 }
 
 #[test]

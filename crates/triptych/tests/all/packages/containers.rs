@@ -179,16 +179,20 @@ fn nginx_of_compose_finds_both_processes() {
         .replace(start, "")
         .replace("/etc/triptych/nginx.conf", "nginx.conf")
         .replace("/etc/nginx/conf.d/triptych.conf", "triptych.conf");
-    let ports = [8080, 8180, 8081, 8181, 8082, 8182];
-    let server = |address: &str| format!("server {address} max_fails=0;\n");
-    let own = ports.map(|port| server(&format!("127.0.0.1:{port}"))).concat();
-    fs::write(folder.path().join("nginx.conf"), own).unwrap();
+    fs::copy(root().join("ops/nginx.conf"), folder.path().join("nginx.conf")).unwrap();
     output_of(Command::new("sh").args(["-ec", &script]).current_dir(folder.path()));
-    let names = ports.map(|port| match port {
-        8180.. => server(&format!("triptych-2:{}", port - 100)),
-        _ => server(&format!("triptych-1:{port}")),
-    });
-    assert_eq!(fs::read_to_string(folder.path().join("triptych.conf")).unwrap(), names.concat());
+    let written = fs::read_to_string(folder.path().join("triptych.conf")).unwrap();
+    let servers = written.lines().filter_map(|line| line.trim().strip_prefix("server "));
+    let servers: Vec<_> = servers.filter_map(|server| server.strip_suffix(" max_fails=0;")).collect();
+    let expected =
+        ["8080", "8081", "8082"].map(|port| [1, 2].map(|number| format!("triptych-{number}:{port}")));
+    assert_eq!(servers, expected.concat());
+    assert!(!written.contains("127.0.0.1:8"), "{written}");
+    for file in ["certificate", "key"] {
+        let secrets = compose["services"]["nginx"]["secrets"].as_array().unwrap();
+        let secret = secrets.iter().find(|secret| secret["source"] == file).unwrap();
+        assert!(written.contains(&format!("{};", secret["target"].as_str().unwrap())), "{secret}");
+    }
     assert_eq!(
         texts(&compose["services"]["nginx"]["volumes"]),
         ["./ops/nginx.conf:/etc/triptych/nginx.conf:ro"]
