@@ -92,10 +92,14 @@ pub(super) struct Reader {
 
 /// What a line of a backup means.
 pub(super) enum Found {
-    Database(Member),
+    /// The beginning of a database, and its versions.
+    Database(Member, Part),
+    /// A part of the last database.
     Part(Part),
     /// The digest of the table whose rows came before.
     EndOfTable(String, Digest),
+    /// The first or the last line.
+    Frame,
 }
 
 impl Reader {
@@ -105,8 +109,8 @@ impl Reader {
         Ok(Reader { lines, hash: Sha256::new(), ended: false, table: None })
     }
 
-    /// What comes next; `None` at the end of a complete backup. A database is followed by its versions.
-    pub(super) fn next(&mut self) -> Result<Option<Vec<Found>>, Failure> {
+    /// What comes next; `None` at the end of a complete backup.
+    pub(super) fn next(&mut self) -> Result<Option<Found>, Failure> {
         let mut text = Vec::new();
         (&mut self.lines).take(LONGEST_LINE).read_until(b'\n', &mut text).map_err(damaged)?;
         if text.is_empty() && self.ended {
@@ -117,9 +121,13 @@ impl Reader {
         }
         let before = self.hash.clone();
         self.hash.update(&text);
-        let line: Line = serde_json::from_slice(&text).map_err(damaged)?;
-        Ok(Some(match line {
-            Line::Backup { format: FORMAT, .. } => Vec::new(),
+        self.found(serde_json::from_slice(&text).map_err(damaged)?, before).map(Some)
+    }
+
+    /// Checks a line. `before` is the checksum of the lines before it.
+    fn found(&mut self, line: Line, before: Sha256) -> Result<Found, Failure> {
+        Ok(match line {
+            Line::Backup { format: FORMAT, .. } => Found::Frame,
             Line::Backup { format, program, .. } => {
                 return Err(format!(
                     "the backup has the format {format}, and this program reads format {FORMAT}: use triptych \
@@ -129,12 +137,12 @@ impl Reader {
             }
             Line::Database { name, sandbox, versions } => {
                 let versions = Part::Versions(versions.into_iter().collect());
-                vec![Found::Database(Member { sandbox, database: name }), Found::Part(versions)]
+                Found::Database(Member { sandbox, database: name }, versions)
             }
             Line::Table { name, columns } => {
                 let table = TableColumns { name, columns };
                 self.table = Some((table.clone(), Digest::default()));
-                vec![Found::Part(Part::Table(table))]
+                Found::Part(Part::Table(table))
             }
             Line::Row(row) => {
                 let row: Vec<_> = row.into_iter().map(Into::into).collect();
@@ -142,7 +150,7 @@ impl Reader {
                     Some((table, digest)) if table.columns.len() == row.len() => digest.add(table, &row),
                     _ => return Err(damaged("a row does not fit its table")),
                 }
-                vec![Found::Part(Part::Row(row))]
+                Found::Part(Part::Row(row))
             }
             Line::EndOfTable { rows, checksum } => {
                 let Some((table, digest)) = self.table.take() else {
@@ -151,16 +159,16 @@ impl Reader {
                 if (digest.rows, digest.to_string()) != (rows, checksum) {
                     return Err(damaged("the rows of a table are not those that were written"));
                 }
-                vec![Found::EndOfTable(table.name, digest)]
+                Found::EndOfTable(table.name, digest)
             }
             Line::End { sha256 } => {
                 if hexadecimal(before) != sha256 {
                     return Err(damaged("its checksum is not right"));
                 }
                 self.ended = true;
-                Vec::new()
+                Found::Frame
             }
-        }))
+        })
     }
 }
 

@@ -68,17 +68,15 @@ fn check(file: &Path, progress: &Progress) -> Result<BTreeMap<Member, Digests>, 
     let mut members = BTreeMap::<Member, Digests>::new();
     let mut last = None;
     while let Some(found) = reader.next()? {
-        for found in found {
-            match found {
-                Found::Database(member) => last = Some(members.entry(member).or_default()),
-                Found::EndOfTable(table, digest) => {
-                    if let Some(digests) = &mut last {
-                        digests.insert(table, digest);
-                    }
+        match found {
+            Found::Database(member, _) => last = Some(members.entry(member).or_default()),
+            Found::EndOfTable(table, digest) => {
+                if let Some(digests) = &mut last {
+                    digests.insert(table, digest);
                 }
-                Found::Part(part) if is_row(&part) => progress.row(),
-                Found::Part(_) => {}
             }
+            Found::Part(part) if is_row(&part) => progress.row(),
+            Found::Part(_) | Found::Frame => {}
         }
     }
     Ok(members)
@@ -87,18 +85,11 @@ fn check(file: &Path, progress: &Progress) -> Result<BTreeMap<Member, Digests>, 
 /// The first database of a backup, and its versions.
 fn next_member(reader: &mut Reader) -> Result<Option<(Member, Part)>, Failure> {
     while let Some(found) = reader.next()? {
-        if let Some(member) = database(found) {
-            return Ok(Some(member));
+        if let Found::Database(member, versions) = found {
+            return Ok(Some((member, versions)));
         }
     }
     Ok(None)
-}
-
-fn database(found: Vec<Found>) -> Option<(Member, Part)> {
-    match <[Found; 2]>::try_from(found) {
-        Ok([Found::Database(member), Found::Part(versions)]) => Some((member, versions)),
-        _ => None,
-    }
 }
 
 /// The parts of one database of a backup.
@@ -118,20 +109,17 @@ impl Iterator for Parts<'_> {
             return Some(Ok(first));
         }
         while self.next.is_none() {
-            let found = match self.reader.next() {
+            match self.reader.next() {
                 Err(error) => return Some(Err(TransferError::new(error.to_string()))),
-                found => found.ok()??,
-            };
-            let mut found = found;
-            if found.len() == 2 {
-                self.next = database(found);
-                return None;
-            }
-            if let Some(Found::Part(part)) = found.pop() {
-                if is_row(&part) {
-                    self.progress.row();
+                Ok(None) => return None,
+                Ok(Some(Found::Database(member, versions))) => self.next = Some((member, versions)),
+                Ok(Some(Found::Part(part))) => {
+                    if is_row(&part) {
+                        self.progress.row();
+                    }
+                    return Some(Ok(part));
                 }
-                return Some(Ok(part));
+                Ok(Some(Found::EndOfTable(..) | Found::Frame)) => {}
             }
         }
         None

@@ -34,7 +34,8 @@ fn promtool(arguments: &[&str], input: &str) {
 /// The names in the table of metrics of the documentation.
 fn documented() -> BTreeSet<String> {
     let text = fs::read_to_string(root().join("docs/operating.md")).unwrap();
-    let rows = text.lines().filter_map(|line| line.strip_prefix("| `"));
+    let (_, section) = text.split_once("\n### Metrics\n").unwrap();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
     rows.filter_map(|row| row.split(['`', '{']).next())
         .filter(|name| name.starts_with("triptych_") || name.starts_with("process_"))
         .map(str::to_owned)
