@@ -7,7 +7,8 @@ use futures_util::{FutureExt, future::BoxFuture};
 use identity::ChangeError;
 use jiff::Timestamp;
 use service::{
-    DemoCredentials, Description, Error, Instance, Invariant, Running, Scheme, Service, public_address,
+    DemoCredentials, Description, Error, Instance, Invariant, Pruning, Running, Scheme, Service,
+    public_address,
 };
 use utoipa::openapi::OpenApi;
 use web::App;
@@ -30,6 +31,26 @@ pub const SERVICE: Description = Description {
     oauth: None,
     has_api_keys: false,
     gauges: &[],
+    prunings: &[
+        Pruning {
+            name: "tickets",
+            about: "Tickets for days before, with their admissions",
+            count: "SELECT count(*) FROM ticket WHERE date < $1",
+            delete: &[
+                "DELETE FROM admission WHERE ticket_id IN
+                     (SELECT id FROM ticket WHERE date < $1 ORDER BY date, id LIMIT 1000)",
+                db::delete_some!("ticket", "id", "date < $1 ORDER BY date, id LIMIT 1000"),
+            ],
+        },
+        Pruning {
+            name: "events",
+            about: "Special events whose last day is before",
+            count: "SELECT count(*) FROM special_event WHERE id IN
+                 (SELECT event_id FROM special_event_date GROUP BY event_id HAVING max(date) < $1)",
+            delete: &["DELETE FROM special_event WHERE id IN
+                 (SELECT event_id FROM special_event_date GROUP BY event_id HAVING max(date) < $1 LIMIT 1000)"],
+        },
+    ],
     invariants: &[
         Invariant {
             sentence: "Each admission is of a ticket that was sold.",

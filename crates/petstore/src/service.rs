@@ -56,6 +56,7 @@ pub const SERVICE: Description = Description {
     oauth: Some(Oauth { scopes: SCOPES, scheme: OAUTH, sign_up: false }),
     has_api_keys: true,
     gauges: &[],
+    prunings: &[],
     invariants: &[
         Invariant {
             sentence: "The inventory counts the pets of each status.",

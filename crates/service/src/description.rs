@@ -8,7 +8,7 @@ use identity::{
 use jiff::Timestamp;
 use secrecy::SecretString;
 
-use crate::{Error, Instance};
+use crate::{Error, Instance, Pruning};
 
 /// The description of a service.
 pub struct Description {
@@ -31,6 +31,7 @@ pub struct Description {
     pub has_api_keys: bool,
     pub gauges: &'static [Gauge],
     pub invariants: &'static [Invariant],
+    pub prunings: &'static [Pruning],
 }
 
 /// What is always true of the data of a service. `triptych check` verifies it.

@@ -9,6 +9,7 @@
 
 mod description;
 mod instance;
+mod pruning;
 mod settings;
 mod sign_in;
 
@@ -20,6 +21,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use identity::ChangeError;
 pub use instance::{Instance, Scheme, public_address};
 use jiff::Timestamp;
+pub use pruning::Pruning;
 use secrecy::SecretString;
 use serde::Serialize;
 pub use settings::{HIDDEN, OauthSettings, at_least_one, listen, networks};

@@ -16,7 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use service::{
     Delivery, DemoCredentials, Description, Error, Figure, Gauge, Instance, Invariant, Oauth, OauthSettings,
-    Running, Service,
+    Pruning, Running, Service,
 };
 use utoipa::openapi::OpenApi;
 use uuid::Uuid;
@@ -41,6 +41,23 @@ pub(crate) const SCOPES: &[Scope] = &[
     Scope { name: "read", words: "see stations, trips and your bookings" },
     Scope { name: "write", words: "book, pay and cancel for you" },
 ];
+
+/// The trips before the date $1 whose bookings are final, and for whose payments nothing is left to do.
+macro_rules! old_trips {
+    () => {
+        "SELECT trip_id FROM trip_seats WHERE date < $1
+         AND trip_id NOT IN (SELECT trip_id FROM booking WHERE status = 'held')
+         AND trip_id NOT IN (SELECT booking.trip_id FROM payment JOIN booking ON booking.id = payment.booking_id
+             WHERE payment.check_at IS NOT NULL)"
+    };
+}
+
+/// Some of these trips. They are the same in each statement of a transaction that deletes what belongs to them.
+macro_rules! some_old_trips {
+    () => {
+        concat!(old_trips!(), " ORDER BY date, trip_id LIMIT 100")
+    };
+}
 
 /// The properties that all instances share.
 pub const SERVICE: Description = Description {
@@ -90,6 +107,26 @@ pub const SERVICE: Description = Description {
             figure: Figure::Age("SELECT min(due_at) FROM webhook_delivery WHERE status = 'ready'"),
         },
     ],
+    prunings: &[Pruning {
+        name: "bookings",
+        about: "Bookings of trips before, with their payments",
+        count: concat!("SELECT count(*) FROM booking WHERE trip_id IN (", old_trips!(), ")"),
+        delete: &[
+            concat!(
+                "DELETE FROM sandbox_charge WHERE payment_id IN (SELECT payment.id FROM payment
+                 JOIN booking ON booking.id = payment.booking_id WHERE booking.trip_id IN (",
+                some_old_trips!(),
+                "))"
+            ),
+            concat!(
+                "DELETE FROM payment WHERE booking_id IN (SELECT id FROM booking WHERE trip_id IN (",
+                some_old_trips!(),
+                "))"
+            ),
+            concat!("DELETE FROM booking WHERE trip_id IN (", some_old_trips!(), ")"),
+            concat!("DELETE FROM trip_seats WHERE trip_id IN (", some_old_trips!(), ")"),
+        ],
+    }],
     invariants: &[
         Invariant {
             sentence: "The taken seats of each trip are its held and confirmed bookings.",

@@ -12,6 +12,7 @@ use crate::{
     class::arguments::ClassCommand,
     control::arguments::SandboxCommand,
     probe::ProbeArguments,
+    retention::PruneArguments,
     service_flags::ServiceFlags,
     settings::{Flags, Settings},
     transfer::{BackupArguments, MoveArguments, RestoreArguments},
@@ -114,6 +115,12 @@ pub(crate) enum Command {
     #[command(after_help = "Example:
   triptych move --from ./triptych-data --to postgres://triptych@db.example.com/triptych")]
     Move(MoveArguments),
+    /// Delete old data: bookings, tickets, special events
+    ///
+    /// The server may run meanwhile. Bookings that are held, and those with an open payment, stay. The settings `retention` do the
+    /// same every hour.
+    #[command(after_help = "Example:\n  triptych prune --before 2026-01-31 --dry-run")]
+    Prune(PruneArguments),
     /// Print the completions of a shell
     ///
     /// For bash: triptych completions bash >/etc/bash_completion.d/triptych
@@ -226,6 +233,14 @@ pub(crate) struct KeyArguments {
 pub(crate) fn names(filter: impl Fn(&Description) -> bool) -> PossibleValuesParser {
     let all = Settings::defaults().services().map(|service| service.description());
     PossibleValuesParser::new(all.into_iter().filter(|service| filter(service)).map(|service| service.name))
+}
+
+/// The names of what can be pruned.
+pub(crate) fn prunings() -> PossibleValuesParser {
+    let services = Settings::defaults().services().map(|service| service.description());
+    PossibleValuesParser::new(
+        services.iter().flat_map(|service| service.prunings).map(|pruning| pruning.name),
+    )
 }
 
 fn has_oauth(service: &Description) -> bool {

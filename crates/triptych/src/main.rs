@@ -3,7 +3,8 @@
 //! `cli` is the command line, `settings` has the settings in effect and the list of services, `serve` starts and stops the
 //! services; `console` is the page on the admin listener; `user`, `oauth` and `key` manage users, clients, tokens and API keys;
 //! `control` and `class` call a running server to control its sandboxes; `probe` asks one whether it is ready; `check` verifies
-//! the data; `transfer` backs it up, restores and moves it; `manual` writes manual pages and completions. A command that fails prints one line on standard error and exits with
+//! the data; `transfer` backs it up, restores and moves it; `retention` deletes
+//! what is old; `manual` writes manual pages and completions. A command that fails prints one line on standard error and exits with
 //! code 2; with code 1 if the server that it calls is not there, is not ready or refuses the call, or if a check failed or data is
 //! damaged.
 
@@ -21,6 +22,7 @@ mod oauth;
 mod probe;
 mod process_metrics;
 mod ready_file;
+mod retention;
 mod secret;
 mod serve;
 mod service_flags;
@@ -93,6 +95,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Some(Command::Backup(arguments)) => transfer::backup(&arguments, &settings()?),
         Some(Command::Restore(arguments)) => transfer::restore(&arguments, &settings()?),
         Some(Command::Move(arguments)) => transfer::move_data(&arguments, &settings()?),
+        Some(Command::Prune(arguments)) => retention::prune(&arguments, &settings()?),
         Some(Command::Completions { shell }) => manual::print_completions(shell),
         Some(Command::Man { folder }) => manual::write(&folder),
     }

@@ -26,7 +26,7 @@ use crate::{
     console::{Console, ConsoleService, Running as ConsoleRunning},
     log, metrics, print,
     ready_file::{Ready, ReadyFile},
-    secret, service_manager,
+    retention, secret, service_manager,
     settings::Settings,
     start_page::{self, Started},
 };
@@ -297,6 +297,14 @@ impl<'s> Program<'s> {
             self.background.spawn(async move {
                 let read = |_| metrics::keep_gauges(description, db.clone(), clock.clone());
                 upkeep.keep("figures", pending(), read).await;
+            });
+        }
+        let (upkeep, retention) = (self.upkeep.clone(), self.settings.retention.clone());
+        if retention::applies_to(description, &retention) {
+            let (db, clock) = (instance.db.clone(), instance.clock.clone());
+            self.background.spawn(async move {
+                let delete = |_| retention::keep(description, db.clone(), clock.clone(), retention.clone());
+                upkeep.keep("retention", pending(), delete).await;
             });
         }
         self.console_services.push(ConsoleService::new(started.clone(), service.shared(), instance, app));

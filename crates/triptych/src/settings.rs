@@ -11,6 +11,7 @@ mod today;
 mod variables;
 
 use std::{
+    collections::BTreeMap,
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::LazyLock,
@@ -61,6 +62,7 @@ pub(crate) struct Settings {
     pub(crate) log_format: LogFormat,
     pub(crate) limits: Limits,
     pub(crate) sandboxes: Sandboxes,
+    pub(crate) retention: Retention,
     petstore: petstore::Settings,
     train: train::Settings,
     museum: museum::Settings,
@@ -112,6 +114,18 @@ pub(crate) struct Sandboxes {
     idle_seconds: u32,
     snapshot_bytes: u64,
     journal: bool,
+}
+
+/// For how many days data is kept, by its name in `triptych prune`. 0 keeps it without an end.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Retention(BTreeMap<String, u32>);
+
+impl Retention {
+    /// For how many days this is kept; `None` if it is never deleted.
+    pub(crate) fn days(&self, name: &str) -> Option<u32> {
+        self.0.get(name).copied().filter(|days| *days > 0)
+    }
 }
 
 /// The minimum length of the installation secret in characters.
@@ -199,6 +213,13 @@ impl Settings {
             if value == 0 {
                 return Err(SettingsError(format!("sandboxes.{name} must be at least 1")));
             }
+        }
+        let known = |name: &str| {
+            let services = self.services();
+            services.iter().any(|service| service.description().prunings.iter().any(|one| one.name == name))
+        };
+        if let Some(unknown) = self.retention.0.keys().find(|name| !known(name)) {
+            return Err(SettingsError(format!("there is no setting retention.{unknown}")));
         }
         if limits.body_memory_bytes < limits.body_bytes {
             return Err(SettingsError("limits.body_memory_bytes must be at least limits.body_bytes".into()));

@@ -175,7 +175,7 @@ fn commands_of_the_sign_in_guide_work() {
 
 #[test]
 fn commands_of_the_operating_guide_work() {
-    assert_eq!(run("docs/operating.md"), 7);
+    assert_eq!(run("docs/operating.md"), 8);
 }
 
 #[test]

@@ -26,6 +26,7 @@ mod page_quality;
 mod pages;
 mod pooler;
 mod probe;
+mod retention;
 mod sandbox_commands;
 mod sandbox_load;
 mod schemathesis;
