@@ -34,7 +34,7 @@ pub const SERVICE: Description = Description {
     prunings: &[
         Pruning {
             name: "tickets",
-            about: "Tickets for days before, with their admissions",
+            about: "Tickets for earlier days, with their admissions",
             count: "SELECT count(*) FROM ticket WHERE date < $1",
             delete: &[
                 "DELETE FROM admission WHERE ticket_id IN
@@ -44,7 +44,7 @@ pub const SERVICE: Description = Description {
         },
         Pruning {
             name: "events",
-            about: "Special events whose last day is before",
+            about: "Special events that ended earlier",
             count: "SELECT count(*) FROM special_event WHERE id IN
                  (SELECT event_id FROM special_event_date GROUP BY event_id HAVING max(date) < $1)",
             delete: &["DELETE FROM special_event WHERE id IN

@@ -109,7 +109,7 @@ pub const SERVICE: Description = Description {
     ],
     prunings: &[Pruning {
         name: "bookings",
-        about: "Bookings of trips before, with their payments",
+        about: "Bookings of earlier trips, with their payments",
         count: concat!("SELECT count(*) FROM booking WHERE trip_id IN (", old_trips!(), ")"),
         delete: &[
             concat!(
