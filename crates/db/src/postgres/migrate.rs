@@ -12,12 +12,13 @@ use crate::{
     migration::{self, Migrations},
 };
 
-/// The row that a process locks while it migrates. Version 0 is of no component.
+/// The row that a process locks while it migrates. No component has the version 0.
 const ADD_LOCK: &str =
     "INSERT INTO triptych_migration (component, version) VALUES ('', 0) ON CONFLICT DO NOTHING";
 const LOCK: &str = "SELECT 1 FROM triptych_migration WHERE component = '' AND version = 0 FOR UPDATE";
 
-/// How often the table with the lock is made. Two processes that make a schema or a table at the same time can both fail.
+/// The number of attempts to create the table with the lock. Two processes that create a schema or a table at the same time can
+/// both fail.
 const TRIES: usize = 10;
 
 /// Tables, views and sequences: all that a statement can name after FROM. They are found through what depends on the schema, for which

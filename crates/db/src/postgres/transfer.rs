@@ -66,7 +66,7 @@ pub(super) async fn import(
     tx.batch_execute("SET LOCAL synchronous_commit TO on").await.map_err(failed)?;
     create(&tx, schema, migrations).await.map_err(TransferError::new)?;
     let known = catalog(&tx, schema).await.map_err(TransferError::new)?;
-    // The rows that triggers made are among the rows.
+    // The source has the rows that triggers made, too.
     let with_triggers = rows(&tx, &postgres_triggers(schema)).await.map_err(TransferError::new)?;
     let with_triggers: Vec<_> =
         with_triggers.into_iter().flatten().map(|table| qualified(Some(schema), &table)).collect();

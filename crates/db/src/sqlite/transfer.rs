@@ -82,7 +82,7 @@ fn remove(path: &Path) -> Result<(), TransferError> {
 fn fill(path: &Path, migrations: &[Migrations], source: &mut Source<'_>) -> Result<Digests, TransferError> {
     let mut connection = Connection::open(path, Access::Write, Size::Full).map_err(failed)?;
     migrate(connection.as_mut(), migrations).map_err(failed)?;
-    // The rows that triggers made are among the rows, and tables come in any order.
+    // The source has the rows that triggers made, too, and its tables may come in any order.
     for check in [DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY] {
         connection.as_mut().set_db_config(check, false).map_err(failed)?;
     }
