@@ -1,7 +1,7 @@
 # `make test` is what CI runs: formatting, lints, dependencies, every test. It installs what its tests need and the machine lacks.
 # `tools/test` compiles with Clippy: a separate `cargo clippy` would compile all dependencies a second time.
 
-.PHONY: test run bench torture pictures tools deny
+.PHONY: test run bench torture long-test pictures tools deny
 
 test: tools
 	cargo fmt --all --check
@@ -16,11 +16,16 @@ bench: tools
 	cargo build --profile dist --locked -p triptych -p bench
 	./target/dist/bench
 
+# Does to the program what must not hurt it, and fails when something did. At most half an hour. See docs/torture.md.
+torture: tools
+	cargo build --profile dist --locked -p triptych -p torture
+	./target/dist/torture
+
 # The long runs of tests that `make test` runs with fewer rounds: a million operations on the last seats of trains on SQLite,
 # on PostgreSQL and by three processes, every order of seven steps, 10,000 bookings with their webhooks on each engine, 20
 # SIGKILLs in each test of a crash, 2,500 slow webhook subscriptions, and 50 examples for each operation from Schemathesis. At
 # most half an hour for each; one after the other, so that the printed times are comparable.
-torture: tools
+long-test: tools
 	TORTURE_OPERATIONS=1000000 TORTURE_STEPS=7 TORTURE_ORDERS=40 TORTURE_BOOKINGS=10000 \
 	cargo test --release --locked -p train --test all -- --nocapture --test-threads=1 seats:: many_deliveries::
 	TORTURE_SUBSCRIPTIONS=2500 \

@@ -1,6 +1,6 @@
 //! Two sides that take turns, so that other load on the machine slows both alike.
 
-use std::thread;
+use std::{thread, time::Duration};
 
 use crate::wrk::Measured;
 
@@ -9,6 +9,10 @@ pub(crate) struct Comparison {
     pub(crate) ours: Vec<Measured>,
     pub(crate) reference: Vec<Measured>,
 }
+
+/// How often each side has its turn in a round. On a shared machine the speed of a core changes every few seconds: short turns give
+/// both sides the same share of fast and slow seconds.
+const TURNS: usize = 3;
 
 impl Comparison {
     /// Measures both sides by turns; a single round at the same time, which shows only that both can be measured.
@@ -26,8 +30,9 @@ impl Comparison {
         }
         let mut comparison = Comparison { ours: Vec::new(), reference: Vec::new() };
         for _ in 0..rounds {
-            comparison.reference.push(reference());
-            comparison.ours.push(ours());
+            let turns: Vec<_> = (0..TURNS).map(|_| (reference(), ours())).collect();
+            comparison.reference.push(mean(turns.iter().map(|turn| turn.0)));
+            comparison.ours.push(mean(turns.iter().map(|turn| turn.1)));
         }
         comparison
     }
@@ -54,6 +59,13 @@ impl Comparison {
     pub(crate) fn reference_rate(&self) -> f64 {
         median(&sorted(self.reference.iter().map(|measured| measured.rate)))
     }
+}
+
+/// One figure for the turns of a round.
+fn mean(turns: impl Iterator<Item = Measured>) -> Measured {
+    let (rate, p99) =
+        turns.fold((0.0, Duration::ZERO), |(rate, p99), turn| (rate + turn.rate, p99 + turn.p99));
+    Measured { rate: rate / TURNS as f64, p99: p99 / TURNS as u32 }
 }
 
 pub(crate) fn sorted(figures: impl Iterator<Item = f64>) -> Vec<f64> {

@@ -41,6 +41,7 @@ use wrk::Requests;
 #[derive(Clone, Copy)]
 struct Scale {
     rounds: usize,
+    /// How long a turn takes.
     time: Duration,
     pets: i64,
     /// The two data sets of the comparison by size.
@@ -59,7 +60,7 @@ struct Scale {
 
 const FULL: Scale = Scale {
     rounds: 5,
-    time: Duration::from_secs(3),
+    time: Duration::from_secs(1),
     pets: 100_000,
     few: 10_000,
     many: 1_000_000,

@@ -38,7 +38,7 @@ pub(crate) struct Postgres {
 impl Postgres {
     pub(crate) fn start(folder: &Path, pets: i64) -> Self {
         let folder = folder.join("postgres");
-        let url = testkit::durable_postgres(&folder).expect("PostgreSQL starts");
+        let url = testkit::DurablePostgres::start(&folder).expect("PostgreSQL starts").url();
         let run = folder.with_file_name("postgres-program");
         fs::create_dir_all(&run).expect("a folder");
         let program = Program::start_without_sandboxes(&run, &["--database", &url]);

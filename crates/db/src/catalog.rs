@@ -43,9 +43,20 @@ pub(crate) fn postgres_columns(schema: &str) -> String {
     )
 }
 
-/// Each table with its bytes, on PostgreSQL.
-pub(crate) fn postgres_sizes(schema: &str) -> String {
-    format!("SELECT t.relname, pg_catalog.pg_table_size(t.oid)::text FROM {}", postgres_tables(schema))
+/// Has a row on a server with Citus.
+pub(crate) const CITUS: &str = "SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'citus'";
+
+/// Each table with its bytes, on PostgreSQL. On Citus, a table that is distributed is empty here and has its rows on a worker.
+pub(crate) fn postgres_sizes(schema: &str, is_citus: bool) -> String {
+    let here = "pg_catalog.pg_table_size(t.oid)";
+    let bytes = match is_citus {
+        true => format!(
+            "CASE WHEN EXISTS (SELECT 1 FROM pg_catalog.pg_dist_partition WHERE logicalrelid = t.oid)
+             THEN pg_catalog.citus_table_size(t.oid) ELSE {here} END"
+        ),
+        false => here.to_owned(),
+    };
+    format!("SELECT t.relname, ({bytes})::text FROM {}", postgres_tables(schema))
 }
 
 /// Each column of a foreign key, on PostgreSQL, as on SQLite.

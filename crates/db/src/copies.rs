@@ -5,7 +5,7 @@
 
 use crate::{
     catalog::{
-        Catalog, REGISTRY, SQLITE_COLUMNS, SQLITE_REFERENCES, SQLITE_SIZES, Table, postgres_columns,
+        CITUS, Catalog, REGISTRY, SQLITE_COLUMNS, SQLITE_REFERENCES, SQLITE_SIZES, Table, postgres_columns,
         postgres_references, postgres_sizes, postgres_triggers, qualified, quoted,
     },
     database::Db,
@@ -18,6 +18,10 @@ use crate::{
 
 /// How many copies a database has at most.
 const MOST: usize = 20;
+
+/// The copy that holds the rows of the tables while another copy is changed. Names of other copies are in lower case, so it cannot be one
+/// of them.
+const PRESENT: &str = "PRESENT";
 
 impl Db {
     /// Saves the rows of these tables under a name, or replaces the copy of that name. All rows are of one state, and a crash
@@ -44,6 +48,30 @@ impl Db {
     pub async fn restore_copy(&self, copy: &str, tables: &[&str]) -> Result<bool, Error> {
         let (place, copy, tables) = (self.place(), checked(copy)?, owned(tables));
         self.write(move |tx| place.restore(tx, &copy, &tables)).await
+    }
+
+    /// Changes the rows of a copy as `change` changes those of the tables; `false` if there is no such copy. The rows of the tables
+    /// stay as they are. It is one transaction, in which the tables have the rows of the copy while `change` runs, so other writes
+    /// wait.
+    pub async fn change_copy(
+        &self,
+        copy: &str,
+        tables: &[&str],
+        change: impl Fn(&mut WriteTx<'_>) -> Result<(), Error> + Send + 'static,
+    ) -> Result<bool, Error> {
+        let (place, copy, tables) = (self.place(), checked(copy)?, owned(tables));
+        self.write(move |tx| {
+            place.save(tx, PRESENT, &tables)?;
+            let found = place.restore(tx, &copy, &tables)?;
+            if found {
+                change(tx)?;
+                place.save(tx, &copy, &tables)?;
+                place.restore(tx, PRESENT, &tables)?;
+            }
+            place.delete(tx, PRESENT)?;
+            Ok(found)
+        })
+        .await
     }
 
     /// Deletes a copy; `false` if there is no such copy.
@@ -74,7 +102,7 @@ impl Db {
             let counted = slots.into_iter().filter(|(_, name)| !except.contains(name));
             let prefixes: Vec<_> = counted.map(|(slot, _)| copied(slot, "")).collect();
             let mut bytes = CopyBytes::default();
-            for row in tx.texts(&place.sizes())? {
+            for row in place.sizes(tx)? {
                 let [table, size] = row.as_slice() else { continue };
                 let size: u64 = size.parse().unwrap_or_default();
                 if prefixes.iter().any(|prefix| table.starts_with(prefix)) {
@@ -177,7 +205,9 @@ impl Place {
             Some((slot, _)) => *slot,
             None => {
                 let is_free = |slot: &usize| slots.iter().all(|(used, _)| used != slot);
-                let free = (1..=MOST).find(is_free);
+                // There is always a number for the present rows.
+                let most = if copy == PRESENT { MOST + 1 } else { MOST };
+                let free = (1..=most).find(is_free);
                 free.ok_or_else(|| Error::Constraint(format!("a database has at most {MOST} copies")))?
             }
         };
@@ -232,12 +262,11 @@ impl Place {
         slot.map(|(slot, _)| Ok((self.catalog(tx)?, slot))).transpose()
     }
 
-    /// Reads each table with its bytes.
-    fn sizes(&self) -> String {
-        match &self.schema {
-            Some(schema) => postgres_sizes(schema),
-            None => SQLITE_SIZES.into(),
-        }
+    /// Each table with its bytes.
+    fn sizes(&self, tx: &mut Tx<'_>) -> Result<Vec<Vec<String>>, Error> {
+        let Some(schema) = &self.schema else { return tx.texts(SQLITE_SIZES) };
+        let is_citus = !tx.texts(CITUS)?.is_empty();
+        tx.texts(&postgres_sizes(schema, is_citus))
     }
 
     fn lock(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {

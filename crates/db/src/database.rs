@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
+use trace::{Kind, Span};
 
 use crate::{
     databases::Databases,
     error::{Error, OpenError},
     long_reads::LongReads,
     migration::Migrations,
-    postgres::Postgres,
+    postgres::{Postgres, Replica},
     scope::Scope,
     settings::{Limits, Location},
     sqlite::Sqlite,
@@ -82,6 +83,7 @@ impl Db {
         R: Send + 'static,
         E: From<Error> + Send + 'static,
     {
+        let _span = self.span("read");
         if let Engine::Postgres(postgres) = &self.0.engine
             && let Some(outcome) = postgres.read_shared(&closure).await
         {
@@ -97,6 +99,7 @@ impl Db {
         R: Send + 'static,
         E: From<Error> + Send + 'static,
     {
+        let _span = self.span("snapshot");
         self.read_in(Scope::Transaction, closure).await
     }
 
@@ -124,8 +127,9 @@ impl Db {
         R: Send + 'static,
         E: From<Error> + Send + 'static,
     {
+        let _span = self.span("snapshot");
         if let Engine::Postgres(_) = &self.0.engine {
-            return self.snapshot(closure).await;
+            return self.read_in(Scope::Transaction, closure).await;
         }
         let permit = self.0.long_reads.permit().await?;
         let db = self.clone();
@@ -147,12 +151,66 @@ impl Db {
         R: Send + 'static,
         E: From<Error> + Send + 'static,
     {
+        let _span = self.span("write");
         let (unit, reply) = unit::write(closure);
         match &self.0.engine {
             Engine::Sqlite(sqlite) => sqlite.write(unit)?,
             Engine::Postgres(postgres) => postgres.write(unit)?,
         }
         reply.await.unwrap_or_else(|_| Err(Error::closed().into()))
+    }
+
+    /// Runs a unit as [`Db::read`] does, on a replica if there is one. Its result may be some seconds old, so it must not be what a
+    /// caller has just written, or what a decision depends on: no credentials, no keys, nothing that the caller owns.
+    pub async fn read_stale<R, E, F>(&self, closure: F) -> Result<R, E>
+    where
+        F: Fn(&mut Tx<'_>) -> Result<R, E> + Send + Sync + 'static,
+        R: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        if let Some(replica) = self.replica() {
+            let _span = self.span("read");
+            if let Some(value) = replica.read(&closure).await {
+                return Ok(value);
+            }
+        }
+        self.read(closure).await
+    }
+
+    /// Runs a unit as [`Db::read_long`] does, on a replica if there is one: see [`Db::read_stale`].
+    pub async fn read_long_stale<R, E, F>(&self, closure: F) -> Result<R, E>
+    where
+        F: Fn(&mut Tx<'_>) -> Result<R, E> + Send + Sync + 'static,
+        R: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        let Some(replica) = self.replica() else { return self.read_long(closure).await };
+        let closure = Arc::new(closure);
+        let again = Arc::clone(&closure);
+        let span = self.span("snapshot");
+        if let Some(value) = replica.snapshot(move |tx| closure(tx)).await {
+            return Ok(value);
+        }
+        drop(span);
+        self.read_long(move |tx| again(tx)).await
+    }
+
+    fn replica(&self) -> Option<&Replica> {
+        match &self.0.engine {
+            Engine::Sqlite(_) => None,
+            Engine::Postgres(postgres) => postgres.replica(),
+        }
+    }
+
+    /// The span of a unit of work, if the call that it is for is traced. It has the time in the queue, too.
+    fn span(&self, unit: &'static str) -> Option<Span> {
+        let mut span = trace::child(Kind::Client, unit)?;
+        let system = match self.0.engine {
+            Engine::Sqlite(_) => "sqlite",
+            Engine::Postgres(_) => "postgresql",
+        };
+        span.set("db.system.name", system);
+        Some(span)
     }
 
     /// Whether other processes may use the database at the same time.
@@ -170,13 +228,19 @@ impl Db {
         self.0.engine.schema()
     }
 
-    /// Checks that the database answers and that each of its tables can be read.
+    /// Checks that the database answers and that each of its tables can be read. After a write that failed, as on a full disk, it
+    /// checks that it can write again.
     pub async fn ping(&self) -> Result<(), Error> {
         let probe = Arc::clone(&self.0.probe);
         if let Engine::Postgres(postgres) = &self.0.engine
             && postgres.runs_shared(&probe).await
         {
             return Ok(());
+        }
+        if let Engine::Sqlite(sqlite) = &self.0.engine
+            && sqlite.has_failed_to_write()
+        {
+            self.write(write_and_delete).await?;
         }
         let found = self.read_in(Scope::Statement, move |tx| tx.batch(&probe)).await;
         // Only the operator can repair a missing table or a missing permission, as with a server that does not answer.
@@ -185,4 +249,10 @@ impl Db {
             error => error,
         })
     }
+}
+
+/// Writes a row and deletes it again: an update that changes nothing would not be written.
+fn write_and_delete(tx: &mut WriteTx<'_>) -> Result<(), Error> {
+    tx.execute("INSERT INTO triptych_migration (component, version) VALUES ('', 0)", &[])?;
+    tx.execute("DELETE FROM triptych_migration WHERE component = ''", &[]).map(drop)
 }

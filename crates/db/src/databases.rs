@@ -59,6 +59,25 @@ impl Databases {
         })
     }
 
+    /// The same with a replica of the PostgreSQL server: [`Db::read_stale`] and [`Db::read_long_stale`] run there. While it does not
+    /// answer, they run on the primary. Databases of groups do not use it.
+    pub async fn with_replica(self, url: &str) -> Result<Self, OpenError> {
+        let target = match self.target {
+            Target::Server(shared) => Target::Server(shared.with_replica(url, self.limits).await?),
+            Target::Folder(_) => return Err(OpenError::new("a folder has no replica")),
+        };
+        Ok(Databases { target, ..self })
+    }
+
+    /// Logs a warning if the settings of the PostgreSQL server let a crash lose acknowledged writes. Blocks; call it on a blocking
+    /// thread.
+    pub fn check_durability(&self) -> Result<(), OpenError> {
+        match &self.target {
+            Target::Server(shared) => shared.check_durability(),
+            Target::Folder(_) => Ok(()),
+        }
+    }
+
     /// The databases of a group, such as those of a sandbox. They share the connections and the limits of this process, and
     /// nothing else: on SQLite their files are in a folder of their own, on PostgreSQL their schemas have the name of the group.
     ///

@@ -16,6 +16,7 @@
 //! - A **read** has one statement; a **snapshot** has several, which all see one state. Neither can write.
 //! - A **write** is answered after its commit is durable. It may run more than once before that (another unit of its batch
 //!   failed, or PostgreSQL reported a conflict), so it must have no effect except through its transaction.
+//! - A read that may be **stale** ([`Db::read_stale`]) runs on a replica of PostgreSQL, if there is one.
 //! - A **full queue** answers [`Error::Busy`] at once, so memory stays bounded while the database is slow.
 //!
 //! On SQLite a read runs on the calling thread, and one thread runs all writes and commits many at once. On PostgreSQL a pool
@@ -56,7 +57,7 @@ pub use databases::Databases;
 pub use error::{Error, OpenError};
 pub use migration::Migrations;
 pub use name::is_name;
-pub use record::{Bind, Record, to_json, to_json_or_null};
+pub use record::{Bind, Keyed, Record, to_json, to_json_or_null};
 pub use row::{Column, Json, Row};
 pub use settings::{Limits, Location};
 pub use tx::{Tx, WriteTx};

@@ -30,6 +30,13 @@ pub trait Record: Sized {
     fn values(&self) -> Result<Vec<Value<'_>>, Error>;
 }
 
+/// A row as a JSON document, and the key after which the next page of rows starts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Keyed {
+    pub key: Vec<u8>,
+    pub document: serde_json::Value,
+}
+
 /// A value that can be bound to a parameter of a statement.
 pub trait Bind {
     fn bind(&self) -> Value<'_>;

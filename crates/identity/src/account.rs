@@ -288,6 +288,12 @@ fn set_password_except(
     Ok(changed == 1)
 }
 
+/// Takes the password from an account, deletes its sessions and revokes its grants.
+pub(crate) fn close(tx: &mut WriteTx<'_>, id: Uuid, now: Timestamp) -> Result<(), db::Error> {
+    tx.execute("UPDATE account SET password_hash = NULL WHERE id = $1", &[id.into()])?;
+    end_access_except(tx, id, &[], now)
+}
+
 /// Removes an account with its sessions and grants; `false` when there is no such account. Access tokens of these grants are
 /// rejected within seconds, as after any revocation.
 pub fn remove(tx: &mut WriteTx<'_>, id: Uuid) -> Result<bool, db::Error> {

@@ -221,6 +221,17 @@ impl Accounts {
         self.change(name, move |tx, id| account::set_password(tx, id, &hash, now)).await
     }
 
+    /// Ends all access by an account, before its data is erased: it has no password, no sessions and no valid grants. Gives its id.
+    pub async fn close(&self, name: &str) -> Result<Uuid, ChangeError> {
+        let Ok(name) = Name::new(name) else { return Err(ChangeError::Unknown) };
+        let now = self.0.clock.now();
+        let closed = self.0.db.write(move |tx| {
+            let id = account::id_of(tx, &name)?;
+            id.map(|id| account::close(tx, id, now).map(|()| id)).transpose()
+        });
+        closed.await?.ok_or(ChangeError::Unknown)
+    }
+
     /// Removes an account, its sessions and its grants.
     pub async fn remove(&self, name: &str) -> Result<(), ChangeError> {
         self.change(name, account::remove).await

@@ -25,6 +25,7 @@ mod migrations;
 mod new_password;
 pub mod oauth;
 mod password;
+pub mod personal_data;
 pub mod quota;
 mod secret;
 pub mod security;

@@ -1,8 +1,10 @@
 //! Limits how many calls a caller may make in an hour, over all processes.
 //!
-//! A write for every call would make each read as slow as a write. So a process takes calls from the database in batches of a
-//! hundredth of the limit, and spends them from memory. All processes together never allow more than the limit; what one
-//! process has taken and not spent, another cannot spend.
+//! A write for every call would make each read as slow as a write. So a process takes calls from the database in batches, and
+//! spends them from memory. All processes together never allow more than the limit; what one process has taken and not spent,
+//! another cannot spend. A batch is as large as those before it in the hour together, from a thousandth to a hundredth of the
+//! limit: a process that is killed loses few calls if it was asked for few, so that a hundred restarts do not use up the limit.
+//! While SQLite cannot write, as on a full disk, calls are not counted.
 //!
 //! The clocks of machines differ. Around the full hour, when one machine is in the next hour already, the calls of the others
 //! count in that hour too: if the count switched between the two hours, each switch would reset it.
@@ -59,6 +61,8 @@ struct Batch {
     left: i64,
     /// Calls that no process had taken at that time.
     untaken: i64,
+    /// Calls that this process has taken in the hour, spent or not.
+    taken: i64,
 }
 
 impl Batch {
@@ -132,9 +136,15 @@ impl Quota {
         if let Some(remaining) = held.spend(hour) {
             return Ok(status(remaining));
         }
-        let step = (limit / 100).max(1);
+        let step = held.step(hour, limit);
         let name = caller.to_owned();
-        let more = self.db.write(move |tx| take(tx, &name, hour, step, limit)).await?;
+        let more = match self.db.write(move |tx| take(tx, &name, hour, step, limit)).await {
+            // A full disk: calls that only read go on. The database of several processes cannot be reached at all then.
+            Err(Error::Unavailable(_)) if !self.db.is_shared() => {
+                Some(Batch { hour, left: step, untaken: 0, taken: 0 })
+            }
+            taken => taken?,
+        };
         let remaining = more.and_then(|more| held.add_and_spend(&more));
         remaining.map(status).ok_or_else(|| QuotaError::UsedUp(status(0)))
     }
@@ -146,11 +156,18 @@ impl Caller {
         if counts_in(taken.hour, hour) { taken.spend() } else { None }
     }
 
+    /// How many calls the next batch has.
+    fn step(&self, hour: i64, limit: i64) -> i64 {
+        let held = self.lock();
+        let taken = if counts_in(held.hour, hour) { held.taken } else { 0 };
+        taken.clamp((limit / 1000).max(1), (limit / 100).max(1))
+    }
+
     /// Under one lock: the call that took the batch gets one of its calls, however many other calls spend the rest.
     fn add_and_spend(&self, more: &Batch) -> Option<i64> {
         let mut taken = self.lock();
-        let left = if taken.hour == more.hour { taken.left } else { 0 } + more.left;
-        *taken = Batch { left, ..*more };
+        let (left, before) = if taken.hour == more.hour { (taken.left, taken.taken) } else { (0, 0) };
+        *taken = Batch { left: left + more.left, taken: before + more.taken, ..*more };
         taken.spend()
     }
 
@@ -191,8 +208,8 @@ fn take(
         |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?)),
     )?;
     Ok(used.map(|(hour, used)| {
-        let before = used - step;
-        Batch { hour, left: (limit - before).min(step), untaken: (limit - used).max(0) }
+        let left = (limit - (used - step)).min(step);
+        Batch { hour, left, untaken: (limit - used).max(0), taken: left }
     }))
 }
 
@@ -228,7 +245,7 @@ mod tests {
                     caller.spend(7);
                 }
             });
-            let more = Batch { hour: 7, left: 1, untaken: 0 };
+            let more = Batch { hour: 7, left: 1, untaken: 0, taken: 1 };
             let had_one = (0..100_000).filter(|_| caller.add_and_spend(&more).is_some()).count();
             done.store(true, Ordering::Relaxed);
             had_one

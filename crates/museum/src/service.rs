@@ -7,8 +7,8 @@ use futures_util::{FutureExt, future::BoxFuture};
 use identity::ChangeError;
 use jiff::Timestamp;
 use service::{
-    DemoCredentials, Description, Error, Instance, Invariant, Pruning, Running, Scheme, Service,
-    public_address,
+    DemoCredentials, Description, Error, Instance, Invariant, PersonalData, Pruning, Running, Scheme,
+    Service, public_address,
 };
 use utoipa::openapi::OpenApi;
 use web::App;
@@ -51,6 +51,12 @@ pub const SERVICE: Description = Description {
                  (SELECT event_id FROM special_event_date GROUP BY event_id HAVING max(date) < $1 LIMIT 1000)"],
         },
     ],
+    // Events name no user.
+    personal_data: &[PersonalData {
+        name: "tickets",
+        export: ticket::store::export,
+        erase: Some(ticket::store::erase_some),
+    }],
     invariants: &[
         Invariant {
             sentence: "Each admission is of a ticket that was sold.",

@@ -18,7 +18,7 @@ pub(crate) async fn get(
     _caller: KeyCaller,
     State(petstore): State<Petstore>,
 ) -> Result<Reply<BTreeMap<String, i64>>> {
-    let counts = petstore.db.read(counts).await?;
+    let counts = petstore.db.read_stale(counts).await?;
     Ok(Reply(counts.into_iter().collect()))
 }
 

@@ -16,7 +16,8 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use service::{
-    DemoCredentials, Description, Error, Instance, Invariant, Oauth, OauthSettings, Running, Service,
+    DemoCredentials, Description, Error, Instance, Invariant, Oauth, OauthSettings, PersonalData, Running,
+    Service,
 };
 use utoipa::openapi::OpenApi;
 use web::App;
@@ -57,6 +58,8 @@ pub const SERVICE: Description = Description {
     has_api_keys: true,
     gauges: &[],
     prunings: &[],
+    // Pets and orders name no user.
+    personal_data: &[PersonalData { name: "profile", export: user::store::export, erase: None }],
     invariants: &[
         Invariant {
             sentence: "The inventory counts the pets of each status.",

@@ -45,6 +45,7 @@ pub use root::{Root, root_clock};
 use service::Service;
 use template::Template;
 pub use token::operator_token;
+use trace::Traces;
 use web::{App, Clock, InstallationSecret, Random, RequestLimits};
 
 /// The tables of the registry.
@@ -110,6 +111,7 @@ pub struct ServiceSetup {
     pub is_local: bool,
     pub secret: InstallationSecret,
     pub hashing: Hashing,
+    pub traces: Option<Traces>,
 }
 
 /// Why sandboxes cannot be opened.

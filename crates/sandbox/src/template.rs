@@ -211,6 +211,7 @@ impl ServiceSetup {
             hashing: self.hashing,
             controls,
             delivery_gate: None,
+            traces: self.traces.clone(),
         }
     }
 }

@@ -8,7 +8,7 @@ use identity::{
 use jiff::Timestamp;
 use secrecy::SecretString;
 
-use crate::{Error, Instance, Pruning};
+use crate::{Error, Instance, PersonalData, Pruning};
 
 /// The description of a service.
 pub struct Description {
@@ -32,6 +32,8 @@ pub struct Description {
     pub gauges: &'static [Gauge],
     pub invariants: &'static [Invariant],
     pub prunings: &'static [Pruning],
+    /// What the tables of the service store of a user, besides what identity stores.
+    pub personal_data: &'static [PersonalData],
 }
 
 /// What is always true of the data of a service. `triptych check` verifies it.

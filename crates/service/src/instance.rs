@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use db::Db;
 use identity::Hashing;
+use trace::Traces;
 use web::{Clock, Controls, DeliveryGate, InstallationSecret, Random, RequestLimits};
 
 /// The arguments with which an instance is opened. Cloning it is cheap.
@@ -28,6 +29,8 @@ pub struct Instance {
     pub controls: Controls,
     /// Decides which deliveries of webhooks fail on purpose, if any do.
     pub delivery_gate: Option<DeliveryGate>,
+    /// Records what the instance does apart from its calls, such as deliveries of webhooks; `None`: nothing.
+    pub traces: Option<Traces>,
 }
 
 impl Instance {
@@ -45,6 +48,7 @@ impl Instance {
             hashing: Hashing::default(),
             controls: Controls::default(),
             delivery_gate: None,
+            traces: None,
         }
     }
 

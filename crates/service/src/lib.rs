@@ -9,6 +9,7 @@
 
 mod description;
 mod instance;
+mod personal_data;
 mod pruning;
 mod settings;
 mod sign_in;
@@ -21,6 +22,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use identity::ChangeError;
 pub use instance::{Instance, Scheme, public_address};
 use jiff::Timestamp;
+pub use personal_data::{Erase, Export, ExportError, PersonalData};
 pub use pruning::Pruning;
 use secrecy::SecretString;
 use serde::Serialize;

@@ -13,7 +13,7 @@ use std::{
         process::{CommandExt, parent_id},
     },
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     sync::{
         Mutex, OnceLock, PoisonError,
         atomic::{AtomicU32, Ordering},
@@ -159,15 +159,49 @@ fn start() -> io::Result<Cluster> {
     Ok(cluster)
 }
 
-/// A PostgreSQL of its own in this folder that waits for its disk, as in production. Returns the URL of its database. It runs
-/// until this process ends.
-pub fn durable_postgres(folder: &Path) -> io::Result<String> {
-    let settings = ["fsync=on", "full_page_writes=on", "listen_addresses=127.0.0.1"];
-    boot(folder, std::process::id(), &["--auth=trust"], &settings).map(|cluster| cluster.url("postgres"))
+/// A PostgreSQL of its own that waits for its disk, as in production. It runs until this process ends, or until it is killed.
+pub struct DurablePostgres {
+    cluster: Cluster,
+    server: Child,
 }
 
-/// A cluster that a replica can follow, and the id of its process.
-pub(crate) fn boot_replicated(folder: &Path, run: u32) -> io::Result<(Cluster, u32)> {
+impl DurablePostgres {
+    const SETTINGS: [&str; 3] = ["fsync=on", "full_page_writes=on", "listen_addresses=127.0.0.1"];
+
+    /// Starts it in this folder.
+    pub fn start(folder: &Path) -> io::Result<Self> {
+        create(folder, &["--auth=trust"])?;
+        let (cluster, server) = serve(folder, std::process::id(), &Self::SETTINGS)?;
+        Ok(DurablePostgres { cluster, server })
+    }
+
+    /// The URL of its database.
+    pub fn url(&self) -> String {
+        self.cluster.url("postgres")
+    }
+
+    /// Ends all its processes with SIGKILL.
+    pub fn kill(&mut self) {
+        kill_all(&self.server);
+        self.server.wait().expect("it ends");
+    }
+
+    /// Starts it again at the same address after it was killed, and waits until it has recovered.
+    pub fn restart(&mut self) -> io::Result<()> {
+        let (folder, port) = (self.cluster.folder.clone(), self.cluster.port);
+        self.server = serve_at(port, &folder, std::process::id(), &Self::SETTINGS)?.1;
+        Ok(())
+    }
+}
+
+/// Ends all processes of a server with SIGKILL.
+pub(crate) fn kill_all(server: &Child) {
+    let killed = Command::new("kill").args(["-KILL", "--", &format!("-{}", server.id())]).status();
+    assert!(killed.expect("kill runs").success());
+}
+
+/// A cluster that a replica can follow, and its process.
+pub(crate) fn boot_replicated(folder: &Path, run: u32) -> io::Result<(Cluster, Child)> {
     create(folder, &["--auth=trust"])?;
     serve(folder, run, &["listen_addresses=127.0.0.1", "wal_level=replica", "max_wal_senders=4"])
 }
@@ -198,11 +232,15 @@ fn create(folder: &Path, initdb: &[&str]) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts the cluster whose data is in this folder, until the test run ends. Returns the id of its process as well.
-pub(crate) fn serve(folder: &Path, run: u32, settings: &[&str]) -> io::Result<(Cluster, u32)> {
+/// Starts the cluster whose data is in this folder, until the test run ends. Returns its process as well.
+pub(crate) fn serve(folder: &Path, run: u32, settings: &[&str]) -> io::Result<(Cluster, Child)> {
+    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    serve_at(port, folder, run, settings)
+}
+
+fn serve_at(port: u16, folder: &Path, run: u32, settings: &[&str]) -> io::Result<(Cluster, Child)> {
     let owner = Owner::find()?;
     let data = folder.join("data");
-    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let log = File::create(folder.join("log"))?;
     let server = owner
         .command(&binary("postgres"), folder)
@@ -229,7 +267,7 @@ pub(crate) fn serve(folder: &Path, run: u32, settings: &[&str]) -> io::Result<(C
         }
         thread::yield_now();
     }
-    Ok((cluster, server.id()))
+    Ok((cluster, server))
 }
 
 /// A program of PostgreSQL. Where the PATH has links to some of the programs, the others are where the links point to.
@@ -241,10 +279,13 @@ pub(crate) fn binary(name: &str) -> PathBuf {
     })
 }
 
-/// Stops the server and deletes its folder when the test run ends.
+/// Stops the server and deletes its folder when the test run ends. A server that a test has killed is not watched any more.
 fn watch(run: u32, server: u32, folder: &Path) -> io::Result<()> {
     let script = r#"
-        while kill -0 "$1" 2>/dev/null; do sleep 0.2; done
+        while kill -0 "$1" 2>/dev/null; do
+            kill -0 "$2" 2>/dev/null || exit 0
+            sleep 0.2
+        done
         kill -INT "$2" 2>/dev/null
         while kill -0 "$2" 2>/dev/null; do sleep 0.1; done
         rm -rf "$3" "$3.lock"
@@ -275,11 +316,11 @@ fn binaries() -> Option<PathBuf> {
     folders.find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file())
 }
 
-/// The user who runs the server: another user if the tests run as root, which PostgreSQL rejects.
-pub(crate) struct Owner(Option<(u32, u32)>);
+/// The user who runs a server such as PostgreSQL: another user if the tests run as root, which PostgreSQL rejects.
+pub struct Owner(Option<(u32, u32)>);
 
 impl Owner {
-    pub(crate) fn find() -> io::Result<Self> {
+    pub fn find() -> io::Result<Self> {
         use std::os::unix::fs::MetadataExt;
         let ours = fs::metadata("/proc/self")?.uid();
         if ours != 0 {
@@ -295,14 +336,14 @@ impl Owner {
         user.map(|user| Owner(Some(user))).ok_or_else(|| io::Error::other("no user to run PostgreSQL as"))
     }
 
-    pub(crate) fn give(&self, path: &Path) -> io::Result<()> {
+    pub fn give(&self, path: &Path) -> io::Result<()> {
         match self.0 {
             Some((user, group)) => chown(path, Some(user), Some(group)),
             None => Ok(()),
         }
     }
 
-    pub(crate) fn command(&self, program: &Path, folder: &Path) -> Command {
+    pub fn command(&self, program: &Path, folder: &Path) -> Command {
         let mut command = Command::new(program);
         command.current_dir(folder);
         if let Some((user, group)) = self.0 {

@@ -6,6 +6,8 @@
 //! - [`Server`] serves a router on a free port, [`Client`] calls it over a real socket.
 //! - [`Program`] is the program as a process, which can be killed.
 //! - [`receiver`] receives webhooks.
+//! - [`collector`] receives the spans of traces.
+//! - [`sign_in`] signs in on the pages of a service.
 //! - [`Log`] records log lines.
 //! - [`openapi`] reads OpenAPI documents.
 //! - [`xml`] reads XML answers by the schema of such a document.
@@ -16,6 +18,7 @@
 mod browser;
 mod certificates;
 mod cluster;
+pub mod collector;
 pub mod dump;
 mod engine;
 mod http;
@@ -29,19 +32,21 @@ mod proxy;
 pub mod receiver;
 mod replication;
 mod server;
+pub mod sign_in;
 mod tls;
 pub mod xml;
 
 pub use browser::{Browser, ENTER, ESCAPE, TAB};
 pub use certificates::{Authority, Certificate};
-pub use cluster::durable_postgres;
+pub use cluster::{DurablePostgres, Owner};
+pub use collector::Collector;
 pub use engine::{Engine, Fixture, Store, private_folder, run};
 pub use http::{Answer, Call, Client};
 pub use log::Log;
 pub use nginx::Nginx;
 pub use parameter::parameter;
 pub use pooler::max_prepared_statements;
-pub use process::Program;
+pub use process::{Program, command};
 pub use proxy::Proxy;
 pub use replication::ReplicatedPostgres;
 pub use server::{Address, Server};

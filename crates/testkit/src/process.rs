@@ -5,11 +5,24 @@ use std::{
     io::{BufRead, BufReader, Read},
     net::SocketAddr,
     os::unix::fs::FileExt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, ExitStatus, Stdio},
 };
 
 use serde_json::Value;
+
+/// A command without the settings in the environment of the tests.
+pub fn command(program: &Path, folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("TRIPTYCH_") || text.starts_with("PG") {
+            command.env_remove(&name);
+        }
+    }
+    command.current_dir(folder).stdin(Stdio::null());
+    command
+}
 
 /// A running server.
 pub struct Program {

@@ -161,7 +161,7 @@ impl Receiver {
     }
 
     #[track_caller]
-    fn wait_until(&self, name: &str, enough: impl Fn() -> bool) -> impl Future<Output = Vec<Got>> {
+    pub(crate) fn wait_until(&self, name: &str, enough: impl Fn() -> bool) -> impl Future<Output = Vec<Got>> {
         let caller = std::panic::Location::caller();
         async move {
             let mut arrived = self.inner.arrived.subscribe();

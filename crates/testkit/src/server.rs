@@ -36,9 +36,14 @@ impl Address {
 
     /// The same for a service with another public address.
     pub fn serve_as(self, address: &str, limits: ConnectionLimits, app: impl Into<App>) -> Server {
+        let proxies = Proxies::default();
+        let site = Site { name: "test", address: address.into(), proxies, limits, tls: None, traces: None };
+        self.serve_site(site, app)
+    }
+
+    /// The same for a service with other properties.
+    pub fn serve_site(self, site: Site, app: impl Into<App>) -> Server {
         let app = app.into();
-        let site =
-            Site { name: "test", address: address.into(), proxies: Proxies::default(), limits, tls: None };
         let (phase, followed) = watch::channel(Phase::Serving);
         let serving = web::serve(site, self.listener, app, Random::system(), followed);
         Server { address: self.address, phase, task: tokio::spawn(serving) }

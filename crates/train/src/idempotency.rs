@@ -5,12 +5,14 @@
 //! neither key nor body, even if the key can be guessed: bodies may have card numbers.
 
 use axum::extract::FromRequestParts;
-use db::{Error, Json, Tx, WriteTx, to_json};
+use db::{Error, Json, Keyed, Tx, WriteTx, to_json};
 use hmac::{Hmac, KeyInit, Mac};
 use http::request::Parts;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 use web::{Problem, Result, problem::Kind};
 
 use crate::problem::{self, KEY_IN_USE, KEY_REUSED};
@@ -227,4 +229,26 @@ pub(crate) fn forget(tx: &mut WriteTx<'_>, request: Option<&Request>) -> Result<
 /// Deletes all requests of an owner.
 pub(crate) fn forget_all(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
     tx.execute("DELETE FROM idempotency WHERE owner = $1", &[owner.into()]).map(drop)
+}
+
+/// Some of an owner's requests after one: their answers, since neither key nor body is stored.
+pub(crate) fn export(tx: &mut Tx<'_>, owner: &str, after: &[u8]) -> Result<Vec<Keyed>, Error> {
+    tx.rows(
+        "SELECT hash, payment_id, answer, expires_at FROM idempotency WHERE owner = $1 AND hash > $2
+         ORDER BY hash LIMIT 500",
+        &[owner.into(), after.into()],
+        |row| {
+            let document = json!({
+                "payment_id": row.get::<Option<Uuid>>(1)?,
+                "answer": row.json_or_null::<serde_json::Value>(2)?,
+                "expires_at": row.get::<Timestamp>(3)?,
+            });
+            Ok(Keyed { key: row.get(0)?, document })
+        },
+    )
+}
+
+/// Deletes some of an owner's requests, and gives how many.
+pub(crate) fn erase_some(tx: &mut WriteTx<'_>, owner: &str) -> Result<u64, Error> {
+    tx.execute(db::delete_some!("idempotency", "hash", "owner = $1 ORDER BY hash LIMIT 500"), &[owner.into()])
 }

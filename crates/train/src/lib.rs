@@ -18,6 +18,7 @@ mod money;
 mod page;
 mod pages;
 mod payment;
+mod personal_data;
 mod problem;
 mod removal;
 mod service;
@@ -130,8 +131,19 @@ impl Train {
         }
         let sign_in = SERVICE.open_sign_in(&settings.oauth, &accounts, &instance).await?;
         let controls = instance.controls_in_effect();
-        let Instance { db, clock, random, address, limits, demo, is_local, secret, delivery_gate, .. } =
-            instance;
+        let Instance {
+            db,
+            clock,
+            random,
+            address,
+            limits,
+            demo,
+            is_local,
+            secret,
+            delivery_gate,
+            traces,
+            ..
+        } = instance;
         // A process that is alone on its database has no other that could finish a payment in progress. On a shared database
         // another process may be working on it, until its lease expires.
         if !db.is_shared() {
@@ -152,6 +164,7 @@ impl Train {
             gate: delivery_gate.filter(|_| demo),
             receiver: Some(Arc::new(inboxes.clone())),
             lease: SignedDuration::from_secs(settings.webhook_lease_seconds.into()),
+            traces: traces.map(|traces| (traces, SERVICE.name)),
         };
         let webhooks = Webhooks::open(webhooks, db.clone(), clock.clone(), random.clone())?;
         Ok(Train(Arc::new(Inner {

@@ -22,7 +22,9 @@ use utoipa::openapi::OpenApi;
 use uuid::Uuid;
 use web::App;
 
-use crate::{DEMO_USERS, Timetable, Train, examples, removal, routes_and_document};
+use crate::{
+    DEMO_USERS, Timetable, Train, examples, personal_data::PERSONAL_DATA, removal, routes_and_document,
+};
 
 /// The tables of this service.
 pub const MIGRATIONS: &[Migrations] = &[
@@ -127,6 +129,7 @@ pub const SERVICE: Description = Description {
             concat!("DELETE FROM trip_seats WHERE trip_id IN (", some_old_trips!(), ")"),
         ],
     }],
+    personal_data: PERSONAL_DATA,
     invariants: &[
         Invariant {
             sentence: "The taken seats of each trip are its held and confirmed bookings.",

@@ -7,6 +7,7 @@ use service::Instance;
 use testkit::{Log, Store};
 use uuid::Uuid;
 use web::{Clock, ClockState, Random};
+use webhooks::NewEvent;
 
 use crate::{Settings, Train, booking::NewBooking, idempotency::Answer};
 
@@ -43,7 +44,7 @@ testkit::on_both_engines! {
                 has_bicycle: false,
                 has_dog: false,
             };
-            Ok::<_, db::Error>(matches!(state.book(tx, "ada", (BOOKING, Uuid::nil()), &new, now)?, Answer::Done(_)))
+            Ok::<_, db::Error>(matches!(state.book(tx, "ada", (BOOKING, &NewEvent { id: Uuid::nil(), trace: None }), &new, now)?, Answer::Done(_)))
         });
         assert!(booked.await.unwrap());
         alter(&train, "UPDATE trip_seats SET taken = 0").await;

@@ -46,20 +46,23 @@ pub(crate) fn run(arguments: &CheckArguments, settings: &Settings) -> Result<(),
             }
             let Instance { db, .. } = serve::open_existing(service, settings).await?;
             let add = |(sentence, fault)| Checked { service: description.name, sentence, fault };
-            if !db.is_shared() {
+            let is_file = !db.is_shared();
+            if is_file {
                 checked.push(add(("The file is not damaged.", damage(&db).await?)));
             }
-            let found = db.read_long(move |tx| {
-                let invariants = description.invariants.iter();
-                let counts = invariants.map(|invariant| {
-                    let violations =
-                        tx.row(invariant.violations, &[], |row| row.get::<i64>(0))?.unwrap_or_default();
-                    let fault = (violations > 0).then(|| format!("violations: {violations}"));
-                    Ok((invariant.sentence, fault))
-                });
-                counts.collect::<Result<Vec<_>, Error>>()
-            });
-            checked.extend(found.await?.into_iter().map(add));
+            for invariant in description.invariants {
+                let count =
+                    db.read_long(move |tx| tx.row(invariant.violations, &[], |row| row.get::<i64>(0)));
+                let fault = match count.await {
+                    Ok(violations) => {
+                        violations.filter(|count| *count > 0).map(|count| format!("violations: {count}"))
+                    }
+                    // A damaged part of a file: the other parts are checked all the same.
+                    Err(Error::Unavailable(why)) if is_file => Some(why),
+                    Err(error) => return Err(error.into()),
+                };
+                checked.push(add((invariant.sentence, fault)));
+            }
         }
         report(&checked, arguments.json)
     })
@@ -67,7 +70,7 @@ pub(crate) fn run(arguments: &CheckArguments, settings: &Settings) -> Result<(),
 
 /// What SQLite finds wrong with the file: the first fault.
 async fn damage(db: &Db) -> Result<Option<String>, Error> {
-    db.read_long(|tx| {
+    let found = db.read_long(|tx| {
         let found = tx.row("PRAGMA integrity_check(1)", &[], |row| row.get::<String>(0))?;
         let fault = found.filter(|found| found != "ok");
         if fault.is_some() {
@@ -75,8 +78,11 @@ async fn damage(db: &Db) -> Result<Option<String>, Error> {
         }
         let dangling = tx.row("PRAGMA foreign_key_check", &[], |row| row.get::<String>(0))?;
         Ok(dangling.map(|table| format!("a row of {table} refers to a row that is missing")))
-    })
-    .await
+    });
+    match found.await {
+        Err(Error::Unavailable(why)) => Ok(Some(why)),
+        found => found,
+    }
 }
 
 fn report(checked: &[Checked], as_json: bool) -> Result<(), Failure> {

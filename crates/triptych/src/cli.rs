@@ -154,8 +154,28 @@ pub(crate) enum UserAction {
     Add(UserArguments),
     /// Set a user's password; it is asked for, or read from standard input
     Passwd(UserArguments),
+    /// Print all personal data that the service stores of a user, as JSON
+    ///
+    /// It has no password and no other secret. The server may run meanwhile.
+    #[command(after_help = "Example:\n  triptych user export train ada --output ada.json")]
+    Export {
+        #[command(flatten)]
+        user: UserArguments,
+        /// Write it into this file, which must not exist; only its owner can read it
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
     /// Remove a user
-    Remove(UserArguments),
+    ///
+    /// Paid bookings, payments and tickets stay without names. The server may run meanwhile.
+    #[command(after_help = "Example:\n  triptych user remove train ada --erase")]
+    Remove {
+        #[command(flatten)]
+        user: UserArguments,
+        /// Erase all personal data of the user, also in snapshots: only paid bookings and payments stay, without names
+        #[arg(long)]
+        erase: bool,
+    },
 }
 
 #[derive(Args)]
@@ -260,6 +280,9 @@ pub(crate) struct SettingFlags {
     /// A file that holds the URL of a PostgreSQL database, so that no list of processes shows its password
     #[arg(long, value_name = "FILE", global = true)]
     database_file: Option<PathBuf>,
+    /// A replica of this database, for reads that may be some seconds old
+    #[arg(long, value_name = "URL", global = true)]
+    database_replica: Option<String>,
     /// A settings file [default: ./triptych.toml, if it is there]
     #[arg(long, value_name = "FILE", env = "TRIPTYCH_CONFIG", global = true)]
     config: Option<PathBuf>,
@@ -283,7 +306,9 @@ impl TryFrom<SettingFlags> for Flags {
     type Error = Failure;
 
     fn try_from(flags: SettingFlags) -> Result<Self, Failure> {
-        let SettingFlags { data, database, database_file, config, today, admin_listen, .. } = flags;
+        let SettingFlags {
+            data, database, database_file, database_replica, config, today, admin_listen, ..
+        } = flags;
         // clap does not compare the flags before a command with those after it.
         let demo = match (flags.demo, flags.no_demo) {
             (true, true) => return Err("--demo and --no-demo exclude each other; give one of them".into()),
@@ -298,6 +323,7 @@ impl TryFrom<SettingFlags> for Flags {
             data,
             database,
             database_file,
+            database_replica,
             today,
             admin_listen,
             tls_certificate,

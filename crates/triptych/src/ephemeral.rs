@@ -18,6 +18,7 @@ pub(crate) fn run(flags: Flags, arguments: &ServeArguments) -> Result<(), Failur
         ("--data", flags.data.is_some()),
         ("--database", flags.database.is_some()),
         ("--database-file", flags.database_file.is_some()),
+        ("--database-replica", flags.database_replica.is_some()),
     ] {
         if is_given {
             return Err(format!("--ephemeral and {flag} exclude each other; give one of them").into());
@@ -55,6 +56,7 @@ fn ephemeral(flags: Flags, folder: &Path) -> Flags {
         data: Some(folder.to_owned()),
         database: Some(String::new()),
         database_file: Some(String::new().into()),
+        database_replica: Some(String::new()),
         admin_listen: Some(flags.admin_listen.unwrap_or_else(|| FREE_PORT.into())),
         demo: Some(flags.demo.unwrap_or(true)),
         tls_certificate: Some(String::new().into()),

@@ -18,6 +18,7 @@ mod key;
 mod log;
 mod manual;
 mod metrics;
+mod new_file;
 mod oauth;
 mod probe;
 mod process_metrics;

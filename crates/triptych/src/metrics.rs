@@ -59,6 +59,10 @@ fn describe() {
         "triptych_db_connections",
         "Connections to PostgreSQL for writes and transactions: open, and busy."
     );
+    describe_counter!(
+        "triptych_db_stale_reads_total",
+        "Reads that may be stale: on the replica, or on the primary where the replica did not answer."
+    );
     describe_histogram!(
         "triptych_webhook_attempt_seconds",
         Unit::Seconds,
@@ -66,6 +70,7 @@ fn describe() {
     );
     describe_counter!("triptych_webhook_panics_total", "Attempts to deliver a webhook that panicked.");
     describe_counter!("triptych_background_restarts_total", "Restarts of a background task that failed.");
+    describe_counter!("triptych_trace_spans_total", "Spans of traces: sent to the collector, or dropped.");
     describe_gauge!("triptych_sandboxes_open", "Sandboxes that this process has open.");
     for service in Settings::defaults().services() {
         for gauge in service.description().gauges {

@@ -12,10 +12,11 @@ use tokio::{
     net::TcpListener,
     runtime::{Handle, Runtime},
     signal::unix::{Signal, SignalKind, signal},
-    sync::watch,
-    task::JoinSet,
+    sync::{oneshot, watch},
+    task::{JoinHandle, JoinSet},
     time::{Instant, sleep_until},
 };
+use trace::Traces;
 use web::{
     App, Background, Clock, ClockState, Controls, InstallationSecret, Phase, Proxies, Random, Site, Tls,
 };
@@ -120,17 +121,27 @@ struct Program<'s> {
     console_services: Vec<ConsoleService>,
     /// The tasks of the admin listener.
     upkeep: Background,
+    traces: Option<Traces>,
+    exporter: Option<Exporter>,
+}
+
+/// Sends the spans of traces until it is told to stop, when all else has stopped.
+struct Exporter {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
 }
 
 impl<'s> Program<'s> {
     async fn new(settings: &'s Settings) -> Result<Self, Failure> {
         let handle = metrics::start()?;
+        let random = Random::system();
+        let (traces, exporter) = start_traces(settings, &random)?.unzip();
         let mut program = Program {
             settings,
             tls: settings.tls()?,
-            databases: connect(settings.location(), settings.limits.database()).await?,
+            databases: connect_for_services(settings).await?,
             root: root(settings),
-            random: Random::system(),
+            random,
             phase: watch::Sender::new(Phase::Serving),
             tasks: JoinSet::new(),
             background: JoinSet::new(),
@@ -141,12 +152,14 @@ impl<'s> Program<'s> {
             console: Console::default(),
             console_services: Vec::new(),
             upkeep: Background::new("admin", Clock::system()),
+            traces,
+            exporter,
         };
         let listener = bind("the console and metrics", "--admin-listen", settings.admin_listen).await?;
         program.admin = listener.local_addr()?;
         let upkeep = program.upkeep.clone();
         let admin = program.console.clone().app(metrics::router(handle.clone(), upkeep.clone()));
-        program.spawn("admin", "", listener, admin, None);
+        program.spawn("admin", "", listener, admin, (None, None));
         program.background.spawn(async move {
             let memory = upkeep.keep("memory upkeep", pending(), |_| free_memory());
             let metrics = upkeep.keep("metrics upkeep", pending(), |_| metrics::keep_up(handle.clone()));
@@ -194,6 +207,9 @@ impl<'s> Program<'s> {
             let stop = self.stopped();
             self.tasks.spawn(sandboxes.run(stop));
         }
+        // The last step: a start that fails says why in one line.
+        let databases = self.databases.clone();
+        tokio::task::spawn_blocking(move || databases.check_durability()).await??;
         Ok(())
     }
 
@@ -208,7 +224,7 @@ impl<'s> Program<'s> {
         }
         let mut services = Vec::new();
         for (service, (listener, instance)) in prepared {
-            let Instance { limits, is_local, secret, hashing, .. } = instance.clone();
+            let Instance { limits, is_local, secret, hashing, traces, .. } = instance.clone();
             let address = public_address(service.address(), settings.scheme(), listener.local_addr()?);
             services.push(ServiceSetup {
                 service: service.shared(),
@@ -217,6 +233,7 @@ impl<'s> Program<'s> {
                 is_local,
                 secret,
                 hashing,
+                traces,
             });
         }
         let operator_token = sandbox::operator_token(&secret::read(settings, &self.random)?);
@@ -255,6 +272,7 @@ impl<'s> Program<'s> {
             hashing: identity::Hashing::default(),
             controls: self.root.controls.clone(),
             delivery_gate: None,
+            traces: self.traces.clone(),
             secret,
         };
         if service.oauth().is_some() {
@@ -281,7 +299,7 @@ impl<'s> Program<'s> {
             }
             None => root,
         };
-        self.spawn(name, service.address(), listener, app.clone(), self.tls.clone());
+        self.spawn(name, service.address(), listener, app.clone(), (self.tls.clone(), self.traces.clone()));
         let stop = self.stopped();
         self.tasks.spawn(running.run(stop));
         let started = Started {
@@ -318,13 +336,13 @@ impl<'s> Program<'s> {
         address: &str,
         listener: TcpListener,
         app: impl Into<App>,
-        tls: Option<Tls>,
+        (tls, traces): (Option<Tls>, Option<Traces>),
     ) {
         self.listening.extend(listener.local_addr().map(|listen| (name, listen)));
         let limits = self.settings.limits.connection();
         let phase = self.phase.subscribe();
         let proxies = Proxies::new(self.settings.trusted_proxies.clone());
-        let site = Site { name, address: address.into(), proxies, limits, tls };
+        let site = Site { name, address: address.into(), proxies, limits, tls, traces };
         self.tasks.spawn(web::serve(site, listener, app.into(), self.random.clone(), phase));
     }
 
@@ -387,6 +405,10 @@ impl<'s> Program<'s> {
         self.phase.send_replace(Phase::Stopping);
         self.background.shutdown().await;
         while self.tasks.join_next().await.is_some() {}
+        if let Some(Exporter { stop, task }) = self.exporter.take() {
+            let _ = stop.send(());
+            let _ = task.await;
+        }
     }
 
     fn ready(&self) -> Ready<'_> {
@@ -400,6 +422,19 @@ impl<'s> Program<'s> {
             services: self.started.iter().map(Into::into).collect(),
         }
     }
+}
+
+/// Starts to record traces, if there is a collector.
+fn start_traces(settings: &Settings, random: &Random) -> Result<Option<(Traces, Exporter)>, Failure> {
+    let Some(collector) = settings.traces.collector()? else { return Ok(None) };
+    let random = random.clone();
+    let (traces, exporter) = Traces::start(collector, move |bytes| random.fill(bytes))?;
+    let (stop, stopped) = oneshot::channel();
+    let task = tokio::spawn(exporter.run(async {
+        // A closed channel means the same.
+        let _ = stopped.await;
+    }));
+    Ok(Some((traces, Exporter { stop, task })))
 }
 
 /// The clock and the controls of the root services. In a demo with sandboxes they can be changed.
@@ -450,6 +485,15 @@ async fn bind(what: &str, flag: &str, address: SocketAddr) -> Result<TcpListener
 /// Connects to where the databases are, off the threads that serve, since that may wait for the server.
 async fn connect(location: Location, limits: Limits) -> Result<Databases, Failure> {
     Ok(tokio::task::spawn_blocking(move || Databases::connect(&location, limits)).await??)
+}
+
+/// The same with the replica, if there is one.
+async fn connect_for_services(settings: &Settings) -> Result<Databases, Failure> {
+    let databases = connect(settings.location(), settings.limits.database()).await?;
+    match settings.replica() {
+        Some(url) => Ok(databases.with_replica(url).await?),
+        None => Ok(databases),
+    }
 }
 
 /// Opens a service's database, which may wait for another process to migrate it.

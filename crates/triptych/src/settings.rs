@@ -8,6 +8,7 @@ mod flags;
 mod log_filter;
 mod tls;
 mod today;
+mod traces;
 mod variables;
 
 use std::{
@@ -31,6 +32,7 @@ use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 use service::{Description, HIDDEN, Service};
 use today::Today;
+use traces::Traces;
 pub(crate) use variables::ControlVariables;
 use web::{ConnectionLimits, RequestLimits};
 
@@ -46,6 +48,7 @@ pub(crate) struct Settings {
     pub(crate) data: PathBuf,
     database: String,
     database_file: PathBuf,
+    database_replica: String,
     /// The URL that the two above result in.
     #[serde(skip)]
     url: String,
@@ -63,6 +66,7 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     pub(crate) sandboxes: Sandboxes,
     pub(crate) retention: Retention,
+    pub(crate) traces: Traces,
     petstore: petstore::Settings,
     train: train::Settings,
     museum: museum::Settings,
@@ -176,6 +180,7 @@ impl Settings {
             settings.extract().map_err(|error| SettingsError(explain::explain(&error, &settings)))?;
         settings.check()?;
         settings.url = database::url(&settings)?;
+        database::check_replica(&settings)?;
         Ok(settings)
     }
 
@@ -225,6 +230,7 @@ impl Settings {
             return Err(SettingsError("limits.body_memory_bytes must be at least limits.body_bytes".into()));
         }
         tls::check(self)?;
+        self.traces.collector()?;
         for service in self.services() {
             let name = service.description().name;
             check_address(name, service.address())?;
@@ -252,6 +258,11 @@ impl Settings {
             true => Location::Sqlite(self.data.clone()),
             false => Location::Postgres(self.url.clone()),
         }
+    }
+
+    /// The URL of the replica, if there is one.
+    pub(crate) fn replica(&self) -> Option<&str> {
+        Some(self.database_replica.as_str()).filter(|url| !url.is_empty())
     }
 
     /// Whether the data is in a folder, for one process, rather than in a database that several may share.
@@ -293,8 +304,15 @@ impl Settings {
 
     /// The settings in effect as a file, without the database's password and other secrets.
     pub(crate) fn to_file(&self) -> String {
-        let mut shown = Settings { database: database::without_password(&self.database), ..self.clone() };
-        shown.secret = if self.secret.is_empty() { String::new() } else { HIDDEN.into() };
+        let mut shown = self.clone();
+        for url in [&mut shown.database, &mut shown.database_replica] {
+            *url = database::without_password(url);
+        }
+        for secret in [&mut shown.secret, &mut shown.traces.headers] {
+            if !secret.is_empty() {
+                *secret = HIDDEN.into();
+            }
+        }
         toml::to_string(&shown).unwrap_or_else(|error| format!("# {error}\n"))
     }
 }

@@ -1,22 +1,30 @@
 //! `triptych user …`: the users of a service.
 
-use std::io::{BufRead, IsTerminal, stdin};
+use std::{
+    io::{self, BufRead, BufWriter, IsTerminal, Write, stdin},
+    path::Path,
+};
 
 use identity::ChangeError;
+use service::{ExportError, Instance, Service};
 
 use crate::{
     Failure,
     cli::{UserAction, UserArguments},
+    control,
+    new_file::NewFile,
     print, serve,
     settings::Settings,
 };
 
 pub(crate) fn run(action: &UserAction, settings: &Settings) -> Result<(), Failure> {
-    let (UserAction::Add(user) | UserAction::Passwd(user) | UserAction::Remove(user)) = action;
+    let (UserAction::Add(user)
+    | UserAction::Passwd(user)
+    | UserAction::Export { user, .. }
+    | UserAction::Remove { user, .. }) = action;
     let UserArguments { service, name } = user;
     let service = settings.service(service)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    control::block_on(async {
         let instance = serve::open_existing(service, settings).await?;
         let (done, result) = match action {
             UserAction::Add(_) => (service.add_user(&instance, name, password()?.into()).await, "added"),
@@ -24,15 +32,62 @@ pub(crate) fn run(action: &UserAction, settings: &Settings) -> Result<(), Failur
                 let accounts = service.description().accounts(&instance)?;
                 (accounts.set_password(name, password()?.into()).await, "password changed")
             }
-            UserAction::Remove(_) => (service.remove_user(&instance, name).await, "removed"),
+            UserAction::Export { output, .. } => {
+                return export(service, &instance, name, output.as_deref()).await;
+            }
+            UserAction::Remove { erase: false, .. } => {
+                (service.remove_user(&instance, name).await, "removed")
+            }
+            UserAction::Remove { erase: true, .. } => {
+                (service.description().erase_user(&instance, name).await, "removed, personal data erased")
+            }
         };
         match done {
             Ok(()) => print(&format!("{name}: {result}\n")),
             Err(ChangeError::Taken) => Err(format!("there is a user {name:?} already").into()),
-            Err(ChangeError::Unknown) => Err(format!("there is no user {name:?}").into()),
+            Err(ChangeError::Unknown) => Err(unknown(name)),
             Err(error) => Err(error.into()),
         }
     })
+}
+
+fn unknown(name: &str) -> Failure {
+    format!("there is no user {name:?}").into()
+}
+
+async fn export(
+    service: &dyn Service,
+    instance: &Instance,
+    name: &str,
+    output: Option<&Path>,
+) -> Result<(), Failure> {
+    match output {
+        Some(path) => {
+            let mut file = BufWriter::new(NewFile::create(path)?);
+            write_to(&mut file, service, instance, name).await?;
+            file.into_inner()?.finish()?;
+            print(&format!("{name}: written to {}\n", path.display()))
+        }
+        None => {
+            let mut out = BufWriter::new(io::stdout());
+            write_to(&mut out, service, instance, name).await?;
+            Ok(out.flush()?)
+        }
+    }
+}
+
+async fn write_to(
+    out: &mut (dyn Write + Send),
+    service: &dyn Service,
+    instance: &Instance,
+    name: &str,
+) -> Result<(), Failure> {
+    match service.description().export_user(instance, name, out).await {
+        Err(ExportError::Unknown) => Err(unknown(name)),
+        // As it is, so that a closed pipe is recognised.
+        Err(ExportError::Write(error)) => Err(error.into()),
+        written => Ok(written?),
+    }
 }
 
 /// Asks for a password on a terminal, or reads it from standard input: one line, without its end.

@@ -13,6 +13,7 @@ use axum::{
 };
 use http::{Extensions, HeaderValue};
 use tokio::sync::OwnedSemaphorePermit;
+use trace::TraceContext;
 use uuid::Uuid;
 
 use crate::{
@@ -34,6 +35,8 @@ struct Parts {
     client: OnceLock<String>,
     rate_limit: OnceLock<HeaderValue>,
     observation: OnceLock<Arc<Observation>>,
+    /// Read from the headers only where it is needed, unless traces are recorded.
+    trace: OnceLock<Option<Box<TraceContext>>>,
     gate: OnceLock<Arc<dyn Gate>>,
     /// The events that the call caused.
     events: Mutex<Vec<Uuid>>,
@@ -71,6 +74,7 @@ impl RequestContext {
             client: OnceLock::new(),
             rate_limit: OnceLock::new(),
             observation: OnceLock::new(),
+            trace: OnceLock::new(),
             gate: OnceLock::new(),
             events: Mutex::default(),
             memory: Mutex::new(None),
@@ -116,6 +120,15 @@ impl RequestContext {
         if let Some(RequestContext(parts)) = extensions.get() {
             let _ = parts.rate_limit.set(value);
         }
+    }
+
+    /// The trace that the call belongs to: that of its span, or else the one that its client sent.
+    pub fn trace(&self) -> Option<&TraceContext> {
+        self.0.trace.get()?.as_deref()
+    }
+
+    pub(crate) fn set_trace(&self, trace: &TraceContext) {
+        let _ = self.0.trace.set(Some(Box::new(trace.clone())));
     }
 
     /// Adds an event that the call caused, for the observer of the request.
@@ -224,7 +237,9 @@ impl<S: Sync> FromRequestParts<S> for RequestContext {
 
     async fn from_request_parts(parts: &mut http::request::Parts, _: &S) -> Result<Self, Problem> {
         let context = RequestContext::of(&parts.extensions).cloned();
-        context.ok_or_else(|| Problem::internal("the request has no context"))
+        let context = context.ok_or_else(|| Problem::internal("the request has no context"))?;
+        context.0.trace.get_or_init(|| TraceContext::from_headers(&parts.headers).map(Box::new));
+        Ok(context)
     }
 }
 

@@ -8,7 +8,7 @@ use metrics::Histogram;
 const STATUSES: [u16; 20] =
     [200, 201, 204, 206, 304, 400, 401, 403, 404, 405, 406, 408, 409, 413, 415, 421, 429, 499, 500, 503];
 
-/// The labels of a request. They come from a fixed set: a route's pattern rather than its path, and no invented methods.
+/// The labels of a request, also of its span. They come from a fixed set: a route's pattern rather than its path, and no invented methods.
 #[derive(Clone, Copy)]
 pub(crate) struct Labels<'a> {
     pub(crate) service: &'static str,

@@ -7,6 +7,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use reqwest::{Response, header};
 use tokio::time::{Instant, timeout_at};
+use trace::{Kind, Span};
 use url::Url;
 use web::{DeliveryFault, DeliveryGate};
 
@@ -54,7 +55,8 @@ impl Webhooks {
             return None;
         }
         let start = Instant::now();
-        let sending = AssertUnwindSafe(self.send(message, sent_at)).catch_unwind();
+        let mut span = self.span(&message);
+        let sending = AssertUnwindSafe(self.send(message, sent_at, &mut span)).catch_unwind();
         let outcome = sending.await.unwrap_or_else(|panic| {
             let (cause, subscription, event) =
                 (web::panic_message(panic.as_ref()), lease.subscription, lease.event);
@@ -62,6 +64,9 @@ impl Webhooks {
             panics().increment(1);
             Outcome::no_answer("an internal error")
         });
+        if let Some(span) = span {
+            outcome.record(span);
+        }
         let took = start.elapsed();
         let now = inner.clock.now();
         let next = match outcome.error {
@@ -80,6 +85,18 @@ impl Webhooks {
         Some(Completed { lease, id: inner.random.uuid(now), attempt, slow: took >= SLOW, next })
     }
 
+    /// The span of an attempt, which continues the trace of its event.
+    fn span(&self, message: &Message) -> Option<Span> {
+        let (traces, service) = self.0.settings.traces.as_ref()?;
+        let name = format!("POST {}", message.kind);
+        let mut span = traces.span(service, Kind::Client, name, message.trace.as_ref());
+        span.set("http.request.method", "POST");
+        if message.lease.attempts > 0 {
+            span.set("http.request.resend_count", message.lease.attempts);
+        }
+        Some(span)
+    }
+
     /// The time of the next attempt, with a random delay, so that retries do not arrive together.
     fn next(&self, lease: &Lease, retry_after: Option<SignedDuration>, now: Timestamp) -> Next {
         let attempt = usize::try_from(lease.attempts).unwrap_or(usize::MAX);
@@ -96,11 +113,15 @@ impl Webhooks {
     }
 
     /// Sends a message. `now` is the time of the machine: a receiver compares it with its own, which a moved clock does not move.
-    async fn send(&self, message: Message, now: Timestamp) -> Outcome {
+    async fn send(&self, message: Message, now: Timestamp, span: &mut Option<Span>) -> Outcome {
         let deadline = Instant::now() + self.timeout();
-        let Message { lease, subscriber, kind, payload, .. } = message;
+        let Message { lease, subscriber, kind, payload, trace, .. } = message;
         let address = format!("{}/{kind}", subscriber.url.trim_end_matches('/'));
         let Ok(url) = Url::parse(&address) else { return Outcome::no_answer("the address is not valid") };
+        if let Some(span) = span {
+            span.set("server.address", url.host_str().unwrap_or_default().to_owned());
+            span.set("server.port", url.port_or_known_default().unwrap_or_default());
+        }
         // The settings may have changed since the subscription was made; host names are checked when they are resolved.
         if let Err(why) = self.check(&url) {
             return Outcome::no_answer(format!("the address {why}"));
@@ -130,6 +151,9 @@ impl Webhooks {
                 return Outcome::no_answer("an internal error");
             };
             headers.insert(name, value);
+        }
+        if let Some(trace) = span.as_ref().map(Span::context).or(trace.as_ref()) {
+            trace.add_to(&mut headers);
         }
         let answer = async {
             if let Some(token_for) = &self.0.settings.token_for
@@ -180,6 +204,18 @@ struct Outcome {
 impl Outcome {
     fn no_answer(why: impl Into<String>) -> Self {
         Outcome { status: None, error: Some(why.into()), retry_after: None }
+    }
+
+    /// Ends the span of the attempt.
+    fn record(&self, mut span: Span) {
+        if let Some(status) = self.status {
+            span.set("http.response.status_code", status);
+        }
+        match (&self.error, self.status) {
+            (None, _) => {}
+            (Some(_), Some(status)) => span.fail(status.to_string()),
+            (Some(error), None) => span.fail(error.clone()),
+        }
     }
 
     fn of_status(status: u16) -> Self {

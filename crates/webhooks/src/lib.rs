@@ -26,6 +26,7 @@ use db::{Db, Error, Migrations, Tx, WriteTx};
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
+use trace::{TraceContext, Traces};
 use url::Url;
 use uuid::Uuid;
 use web::{Clock, DeliveryGate, Random};
@@ -36,6 +37,7 @@ use store::{Added, Rotated};
 pub use destination::{Destinations, Resolver, system_resolver};
 pub use receiver::Receiver;
 pub use sign::{NotASecret, Secret};
+pub use store::personal_data;
 
 /// The tables of this crate, to be migrated with those of the service.
 pub const MIGRATIONS: Migrations = model::migrations!("webhooks");
@@ -76,6 +78,16 @@ pub struct Settings {
     /// How long a process leases a delivery before it sends it; if the process stops, another one sends the delivery after that.
     /// An attempt takes at most a quarter of it, and 15 seconds.
     pub lease: SignedDuration,
+    /// Records the attempts to deliver, as spans of this service; `None`: there are no spans. The trace of an event is passed on
+    /// in any case.
+    pub traces: Option<(Traces, &'static str)>,
+}
+
+/// A new event: its id, and the trace of the call that causes it.
+#[derive(Debug, Clone)]
+pub struct NewEvent {
+    pub id: Uuid,
+    pub trace: Option<TraceContext>,
 }
 
 /// The webhooks of a service. Cloning it is cheap.
@@ -238,7 +250,7 @@ impl Webhooks {
         &self,
         tx: &mut WriteTx<'_>,
         owner: &str,
-        event: Uuid,
+        event: &NewEvent,
         kind: &str,
         payload: &str,
         now: Timestamp,
@@ -306,18 +318,26 @@ impl Webhooks {
     }
 
     /// Sends a test event to one subscription, and enables it. Gives the id of the event.
-    pub async fn test(&self, owner: &str, id: Uuid, kind: &str, payload: &str) -> Result<Uuid, SendError> {
+    pub async fn test(
+        &self,
+        owner: &str,
+        id: Uuid,
+        kind: &str,
+        payload: &str,
+        trace: Option<TraceContext>,
+    ) -> Result<Uuid, SendError> {
         let (owner, kind, payload) = (owner.to_owned(), kind.to_owned(), payload.to_owned());
         let (now, most) = (self.0.clock.now(), self.0.settings.test_events_per_hour);
-        let event = self.0.random.uuid(now);
+        let event = NewEvent { id: self.0.random.uuid(now), trace };
+        let event_id = event.id;
         let send = move |tx: &mut WriteTx<'_>| {
             store::count_request(tx, &owner, id, most, now)?;
-            store::insert_event_for(tx, &owner, id, event, &kind, &payload, now)?;
+            store::insert_event_for(tx, &owner, id, &event, &kind, &payload, now)?;
             Ok::<_, SendError>(())
         };
         self.0.db.write(send).await?;
         self.wake();
-        Ok(event)
+        Ok(event_id)
     }
 
     /// Sends an event again to a subscription that has a delivery of it, and enables the subscription.

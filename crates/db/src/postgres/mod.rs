@@ -4,12 +4,14 @@
 mod address;
 mod cancel;
 pub(crate) mod connection;
+mod durability;
 mod fair_queue;
 mod migrate;
 mod names;
 mod passfile;
 mod pipeline;
 mod pool;
+mod replica;
 mod schemas;
 mod server;
 mod service;
@@ -37,6 +39,8 @@ use crate::{
 use fair_queue::QueueId;
 use pipeline::Pipelines;
 use pool::{Job, Pool, Unit};
+pub(crate) use replica::Replica;
+use replica::ReplicaServer;
 use server::Server;
 use service::Service;
 
@@ -50,6 +54,7 @@ pub(crate) struct Shared {
     openings: Arc<Semaphore>,
     /// Permits of all groups for reads over shared connections.
     group_reads: Arc<Semaphore>,
+    replica: Option<ReplicaServer>,
 }
 
 /// How many schemas are opened, copied and removed at once.
@@ -68,7 +73,21 @@ impl Shared {
             pipelines,
             openings: Arc::new(Semaphore::new(OPENINGS)),
             group_reads: Arc::new(Semaphore::new(pipeline::IN_FLIGHT)),
+            replica: None,
         })
+    }
+
+    /// Logs a warning if a crash of the server can lose acknowledged writes.
+    pub(crate) fn check_durability(&self) -> Result<(), OpenError> {
+        self.with_client(
+            async |client| durability::check(client).await,
+            |why| format!("cannot read the settings of PostgreSQL: {why}"),
+        )
+    }
+
+    /// The same with a replica, on which reads that may be stale run.
+    pub(crate) async fn with_replica(self, url: &str, limits: Limits) -> Result<Self, OpenError> {
+        Ok(Shared { replica: Some(ReplicaServer::open(url, limits).await?), ..self })
     }
 
     /// Makes a schema as a copy of another one.
@@ -155,7 +174,10 @@ impl Shared {
         names.sort_unstable();
         let group_reads = group.map(|_| Arc::clone(&self.group_reads));
         let service = Arc::new(Service::new(schema, tables, group_reads));
+        // Clients of a group expect to read what they have just written: most are tests.
+        let replica = self.replica.as_ref().filter(|_| group.is_none());
         Ok(Postgres {
+            replica: replica.map(|replica| Box::new(replica.service(&service))),
             service,
             tables: names,
             queue: self.pool.queue.join(group),
@@ -186,6 +208,7 @@ pub(crate) struct Postgres {
     queue: QueueId,
     pool: Arc<Pool>,
     pipelines: Arc<Pipelines>,
+    replica: Option<Box<Replica>>,
 }
 
 impl Postgres {
@@ -212,6 +235,10 @@ impl Postgres {
         let Some((sql, params)) = captured else { return Some(outcome) };
         let rows = self.pipelines.rows(&self.service, sql, &params).await?;
         Some(run(Engine::Replay(sql, &rows)))
+    }
+
+    pub(crate) fn replica(&self) -> Option<&Replica> {
+        self.replica.as_deref()
     }
 
     /// Whether a text runs over a shared connection. If not, the pool must run it.

@@ -19,7 +19,11 @@ use tokio::time::timeout;
 use tokio_postgres::{Client, Error as PostgresError, Row, Statement};
 
 use super::{
-    cancel::Peer, connection::borrowed, names::Qualified, server::Server, service::Service,
+    cancel::Peer,
+    connection::borrowed,
+    names::Qualified,
+    server::{ConnectError, Server},
+    service::Service,
     statements::Statements,
 };
 use crate::{settings::Limits, value::Value};
@@ -41,6 +45,8 @@ pub(super) struct Pipelines {
     slots: Vec<Mutex<Slot>>,
     next: AtomicUsize,
     answer_timeout: Duration,
+    /// Whether the last attempt to connect to the replica failed; `None` for the primary, about which the pool logs.
+    replica_is_away: Option<AtomicBool>,
 }
 
 enum Slot {
@@ -65,11 +71,27 @@ pub(super) fn number(limits: Limits) -> usize {
 
 impl Pipelines {
     pub(super) fn new(server: &Arc<Server>, limits: Limits) -> Arc<Self> {
+        Pipelines::start(server, limits, ANSWER_TIMEOUT.min(limits.wait / 4), None)
+    }
+
+    /// Those to a replica.
+    pub(super) fn of_replica(server: &Arc<Server>, limits: Limits) -> Arc<Self> {
+        // No pool runs a read that takes longer: the whole time is for the answer.
+        Pipelines::start(server, limits, limits.wait, Some(AtomicBool::new(false)))
+    }
+
+    fn start(
+        server: &Arc<Server>,
+        limits: Limits,
+        answer_timeout: Duration,
+        replica_is_away: Option<AtomicBool>,
+    ) -> Arc<Self> {
         Arc::new(Pipelines {
             server: Arc::clone(server),
             slots: (0..number(limits)).map(|_| Mutex::new(Slot::Empty(None))).collect(),
             next: AtomicUsize::new(0),
-            answer_timeout: ANSWER_TIMEOUT.min(limits.wait / 4),
+            answer_timeout,
+            replica_is_away,
         })
     }
 
@@ -98,7 +120,7 @@ impl Pipelines {
         self: &Arc<Self>,
         run: impl AsyncFnOnce(&Pipeline) -> Result<R, PostgresError>,
     ) -> Option<R> {
-        let slot = self.next.fetch_add(1, Ordering::Relaxed).checked_rem(self.slots.len())?;
+        let slot = self.next_slot()?;
         let pipeline = self.pipeline(slot)?;
         match timeout(self.answer_timeout, run(&pipeline)).await {
             Ok(answer) => {
@@ -114,6 +136,33 @@ impl Pipelines {
         }
     }
 
+    fn next_slot(&self) -> Option<usize> {
+        self.next.fetch_add(1, Ordering::Relaxed).checked_rem(self.slots.len())
+    }
+
+    /// Whether the server answered last. If it did not, a task connects to it for later reads.
+    pub(super) fn is_reachable(self: &Arc<Self>) -> bool {
+        self.next_slot().is_some_and(|slot| self.pipeline(slot).is_some())
+    }
+
+    /// Connects all slots.
+    pub(super) async fn connect_all(&self) {
+        for slot in 0..self.slots.len() {
+            *self.lock(slot) = Slot::Connecting;
+            self.connect(slot).await;
+        }
+    }
+
+    /// Empties all slots.
+    pub(super) fn release_all(&self) {
+        for slot in 0..self.slots.len() {
+            let mut found = self.lock(slot);
+            if let Slot::Ready(_) = &*found {
+                *found = Slot::Empty(None);
+            }
+        }
+    }
+
     /// The pipeline of a slot. If it has none, a task connects it for later reads.
     fn pipeline(self: &Arc<Self>, slot: usize) -> Option<Arc<Pipeline>> {
         let mut found = self.lock(slot);
@@ -125,23 +174,35 @@ impl Pipelines {
         }
         drop(found);
         let pipelines = Arc::clone(self);
-        tokio::spawn(async move {
-            let connected = pipelines.server.connect(pipelines.server.deadline()).await;
-            *pipelines.lock(slot) = match connected {
-                Ok((client, driver, peer)) => {
-                    tokio::spawn(driver);
-                    Slot::Ready(Arc::new(Pipeline {
-                        client,
-                        peer,
-                        statements: RwLock::default(),
-                        is_worn: AtomicBool::new(false),
-                    }))
-                }
-                // The pool logs why.
-                Err(_) => Slot::Empty(Some(Instant::now() + PAUSE)),
-            };
-        });
+        tokio::spawn(async move { pipelines.connect(slot).await });
         None
+    }
+
+    async fn connect(&self, slot: usize) {
+        let connected = self.server.connect(self.server.deadline()).await;
+        self.log_replica(connected.as_ref().err());
+        *self.lock(slot) = match connected {
+            Ok((client, driver, peer)) => {
+                tokio::spawn(driver);
+                Slot::Ready(Arc::new(Pipeline {
+                    client,
+                    peer,
+                    statements: RwLock::default(),
+                    is_worn: AtomicBool::new(false),
+                }))
+            }
+            Err(_) => Slot::Empty(Some(Instant::now() + PAUSE)),
+        };
+    }
+
+    /// Logs that the replica is away, or is back.
+    fn log_replica(&self, error: Option<&ConnectError>) {
+        let Some(is_away) = &self.replica_is_away else { return };
+        match (is_away.swap(error.is_some(), Ordering::Relaxed), error) {
+            (false, Some(error)) => tracing::warn!("reads go to the primary, not to the replica at {error}"),
+            (true, None) => tracing::info!("reads that may be stale go to the replica again"),
+            _ => {}
+        }
     }
 
     /// Empties the slot of a pipeline; `false` if another read has done so.

@@ -243,7 +243,9 @@ fn write(connection: &mut Connection, service: &Service, unit: &mut WriteUnit) -
         return match connection.run("COMMIT") {
             Ok(()) => Attempt::Done,
             Err(error @ Error::Conflict(_)) => Attempt::Retry(Some(error)),
-            // The commit may have happened before the connection broke: a retry could write twice.
+            // The commit may have happened before the connection broke: a retry could write twice. On Citus it is the worker that
+            // is lost, and the error is none of a connection.
+            Err(Error::Engine(text)) => Attempt::Failed(Error::Unavailable(text)),
             Err(error) => Attempt::Failed(error),
         };
     }

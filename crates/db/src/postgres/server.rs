@@ -1,6 +1,7 @@
 //! The server: connecting to it, and what is known about it.
 
 use std::{
+    fmt,
     io::ErrorKind,
     net::IpAddr,
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
@@ -42,6 +43,12 @@ pub(super) struct ConnectError {
     text: String,
     /// A retry may succeed: the server is not started yet, or has too many connections.
     is_transient: bool,
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 impl From<ConnectError> for Error {

@@ -120,6 +120,11 @@ impl Sqlite {
         }
     }
 
+    /// Whether the last batch could not be written. The databases of groups do not say it.
+    pub(crate) fn has_failed_to_write(&self) -> bool {
+        matches!(&self.file, File::Own { writer, .. } if writer.has_failed())
+    }
+
     pub(crate) fn tables(&self) -> &[String] {
         &self.tables
     }

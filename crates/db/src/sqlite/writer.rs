@@ -6,7 +6,12 @@
 //! savepoints, and runs again with them when a unit fails after it may have changed something.
 
 use std::{
-    io, iter, thread,
+    io, iter,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
     time::{Duration, Instant},
 };
 
@@ -29,15 +34,23 @@ const BATCH_DELAY: Duration = Duration::from_micros(50);
 pub(super) struct Writer {
     queue: Option<Sender<WriteUnit>>,
     thread: Option<thread::JoinHandle<()>>,
+    failed: Arc<AtomicBool>,
 }
 
 impl Writer {
     pub(super) fn start(connection: Connection, limits: Limits) -> io::Result<Self> {
         let (sender, receiver) = bounded(limits.queue);
+        let failed = Arc::new(AtomicBool::new(false));
+        let last = failed.clone();
         let thread = thread::Builder::new()
             .name("sqlite-writer".into())
-            .spawn(move || run(connection, &receiver, limits.wait))?;
-        Ok(Writer { queue: Some(sender), thread: Some(thread) })
+            .spawn(move || run(connection, &receiver, limits.wait, &last))?;
+        Ok(Writer { queue: Some(sender), thread: Some(thread), failed })
+    }
+
+    /// Whether the database did not write the last batch, as on a full disk.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
     }
 
     pub(super) fn submit(&self, unit: WriteUnit) -> Result<(), Error> {
@@ -61,7 +74,7 @@ impl Drop for Writer {
     }
 }
 
-fn run(mut connection: Connection, queue: &Receiver<WriteUnit>, max_wait: Duration) {
+fn run(mut connection: Connection, queue: &Receiver<WriteUnit>, max_wait: Duration, failed: &AtomicBool) {
     let mut batch = Batch {
         queue,
         units: Vec::with_capacity(LARGEST_BATCH),
@@ -71,7 +84,12 @@ fn run(mut connection: Connection, queue: &Receiver<WriteUnit>, max_wait: Durati
         expected: 0,
     };
     while batch.begin() {
-        write(&mut connection, &mut batch);
+        // Nothing is known from a batch whose callers have all gone.
+        let has_units = !batch.units.is_empty();
+        let is_written = write(&mut connection, &mut batch);
+        if has_units {
+            failed.store(!is_written, Ordering::Relaxed);
+        }
     }
 }
 
@@ -149,8 +167,8 @@ enum BatchError {
     Unit,
 }
 
-/// Writes a batch and answers each of its units.
-fn write(connection: &mut Connection, batch: &mut Batch<'_>) {
+/// Writes a batch and answers each of its units; `false` if the database failed.
+fn write(connection: &mut Connection, batch: &mut Batch<'_>) -> bool {
     let written = match write_without_savepoints(connection, batch) {
         Err(BatchError::Unit) if batch.units.len() > 1 => transaction(connection, |connection| {
             batch.units.iter_mut().try_for_each(|unit| run_in_savepoint(connection, unit))
@@ -160,6 +178,7 @@ fn write(connection: &mut Connection, batch: &mut Batch<'_>) {
     let size = batch.units.len();
     metrics::histogram!("triptych_db_batch_units", "engine" => "sqlite").record(size as f64);
     metrics::histogram!("triptych_db_wait_seconds", "engine" => "sqlite").record(batch.waited);
+    let has_failed = matches!(written, Err(BatchError::Database(_)));
     let units = batch.units.drain(..);
     match written {
         Ok(()) => units.for_each(|unit| unit.answer()),
@@ -167,6 +186,7 @@ fn write(connection: &mut Connection, batch: &mut Batch<'_>) {
         Err(BatchError::Unit) => units.for_each(|unit| write_alone(connection, unit)),
     }
     batch.expected = size + batch.queue.len();
+    !has_failed
 }
 
 /// Answers units that the database did not write.
@@ -176,6 +196,7 @@ fn fail_all(units: impl ExactSizeIterator<Item = WriteUnit>, error: &Error) {
     for unit in units {
         unit.fail(match error {
             Error::Busy => Error::Busy,
+            Error::Unavailable(why) => Error::Unavailable(why.clone()),
             _ => Error::Unavailable(text.clone()),
         });
     }

@@ -11,6 +11,7 @@ mod pipeline;
 mod postgres;
 mod queues;
 mod removal;
+mod replica;
 mod snapshots;
 mod sqlite;
 mod statements;

@@ -121,6 +121,30 @@ testkit::on_both_engines! {
         assert_eq!(guests.unwrap(), [2]);
     }
 
+    async fn changed_copy_has_the_change_and_the_tables_stay(store: Store) {
+        let db = store.open("hotel", SCHEMA);
+        furnish(&db).await;
+        db.save_copy("seed", TABLES).await.unwrap();
+        // As many copies as there can be.
+        for number in 1..20 {
+            db.save_copy(&format!("copy-{number}"), TABLES).await.unwrap();
+        }
+        run(&db, "UPDATE room SET name = 'green'").await;
+        run(&db, "DELETE FROM guest WHERE id = 1").await;
+        let present = hotel(&db).await;
+        let change = |tx: &mut db::WriteTx<'_>| tx.execute("DELETE FROM guest WHERE id = 2", &[]).map(drop);
+        assert!(db.change_copy("seed", TABLES, change).await.unwrap());
+        assert!(!db.change_copy("unknown", TABLES, change).await.unwrap());
+        let failed = db.change_copy("seed", TABLES, |tx| tx.execute("INSERT INTO room (id) VALUES (2)", &[]).map(drop)).await;
+        assert!(matches!(failed, Err(Error::Constraint(_))), "{failed:?}");
+        assert_eq!(hotel(&db).await, present);
+        assert_eq!(db.copies().await.unwrap().len(), 20);
+        assert!(db.restore_copy("seed", TABLES).await.unwrap());
+        assert_eq!(hotel(&db).await, (vec![(1, "blue".to_owned())], vec![(1, 1)], 1));
+        assert!(db.restore_copy("copy-1", TABLES).await.unwrap());
+        assert_eq!(hotel(&db).await, furnished());
+    }
+
     async fn copy_is_replaced_and_deleted_under_its_name(store: Store) {
         let db = store.open("hotel", SCHEMA);
         assert_eq!(db.copies().await.unwrap(), [""; 0]);

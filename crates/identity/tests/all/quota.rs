@@ -124,12 +124,20 @@ testkit::on_both_engines! {
         }
         assert_eq!(passed, 1000);
         world.advance(3600);
-        for quota in &quotas {
+        for quota in quotas.iter().cycle().take(18) {
             assert!(spend(quota, "ada").await);
         }
-        // All but the ten that the other took and the one before.
-        assert_eq!(at_once(&quotas[..1], 1100).await, 989);
-        assert_eq!(at_once(&quotas[1..], 20).await, 9);
+        // Each took 1, 1, 2, 4 and 8, and spent nine of these 16: all but the 16 of the other and the nine before.
+        assert_eq!(at_once(&quotas[..1], 1100).await, 975);
+        assert_eq!(at_once(&quotas[1..], 20).await, 7);
+    }
+
+    /// A process that is killed loses what it has taken and not spent.
+    async fn restarts_do_not_use_up_the_limit(world: World) {
+        for restart in 0..300 {
+            assert!(spend(&world.quota(100_000), "ada").await, "after {restart} restarts");
+        }
+        assert_eq!(world.rows().await, [("ada".into(), 30_000)]);
     }
 
     /// Two machines' clocks are never quite the same: around the full hour one is in the next hour already.

@@ -112,7 +112,8 @@ pub(crate) async fn list(
             let Some((first, last, after)) = cursor else {
                 return Ok(Batch { items: Vec::new(), next: None });
             };
-            let found = museum.db.read_long(move |tx| store::between(tx, first, last, &after, BATCH)).await?;
+            let found =
+                museum.db.read_long_stale(move |tx| store::between(tx, first, last, &after, BATCH)).await?;
             let full = found.len() as i64 == BATCH;
             let next =
                 found.last().filter(|_| full).map(|(position, _)| Some((first, last, position.clone())));

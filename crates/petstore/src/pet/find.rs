@@ -99,7 +99,7 @@ async fn list<K: Ord + Send + Sync + 'static>(
     format
         .list(None, move |after| {
             let (db, keys) = (petstore.db.clone(), keys.clone());
-            async move { Ok(db.read_long(move |tx| page(tx, &keys, after, next)).await?) }
+            async move { Ok(db.read_long_stale(move |tx| page(tx, &keys, after, next)).await?) }
         })
         .await
 }

@@ -1,12 +1,13 @@
 //! Users in the database: the account, and the profile that the store adds to it.
 
-use db::{Error, Record, Tx, WriteTx};
+use db::{Error, Keyed, Record, Tx, WriteTx};
 use identity::{
     PasswordHash,
     account::{self, Name},
 };
 use jiff::Timestamp;
 use model::sql;
+use serde_json::json;
 use uuid::Uuid;
 
 use super::{User, UserChanges};
@@ -57,6 +58,26 @@ pub(crate) fn by_name(tx: &mut Tx<'_>, name: &Name) -> Result<Option<User>, Erro
         &[name.as_str().into()],
     )?;
     Ok(found.map(|user| User { username: name.to_string(), ..user }))
+}
+
+/// The profile of an account, if it is after this one. It is deleted with the account.
+pub(crate) fn export(tx: &mut Tx<'_>, account: Uuid, after: &[u8]) -> Result<Vec<Keyed>, Error> {
+    tx.rows(
+        "SELECT id, first_name, last_name, email, phone, user_status FROM store_user
+         WHERE account_id = $1 AND account_id > $2",
+        &[account.into(), Uuid::from_slice(after).unwrap_or_default().into()],
+        |row| {
+            let document = json!({
+                "id": row.get::<i64>(0)?,
+                "first_name": row.get::<Option<String>>(1)?,
+                "last_name": row.get::<Option<String>>(2)?,
+                "email": row.get::<Option<String>>(3)?,
+                "phone": row.get::<Option<String>>(4)?,
+                "user_status": row.get::<Option<i64>>(5)?,
+            });
+            Ok(Keyed { key: account.into_bytes().to_vec(), document })
+        },
+    )
 }
 
 /// Who creates users.

@@ -66,6 +66,7 @@ impl Process {
             is_local: true,
             secret: InstallationSecret::new(&[7; 32]),
             hashing: Hashing::LEAST_WORK,
+            traces: None,
         });
         let setup = Setup {
             databases: databases.clone(),

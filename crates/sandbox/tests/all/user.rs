@@ -6,11 +6,6 @@ use testkit::{Answer, Call, Client};
 use crate::fixture::Process;
 
 const FORM: &str = "application/x-www-form-urlencoded";
-const CALLBACK: &str = "http%3A%2F%2F127.0.0.1%3A5999%2Fcallback";
-
-/// The pair of RFC 7636.
-const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
-const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
 /// A route with several trains a day.
 const ROUTE: &str =
@@ -32,20 +27,7 @@ impl User {
     pub(crate) async fn sign_in(process: &Process, sandbox: &Value) -> Self {
         let train = process.train.clone();
         let prefix = format!("/sandbox/{}", sandbox["name"].as_str().unwrap());
-        let path = format!(
-            "{prefix}/oauth/authorize?response_type=code&client_id=demo&redirect_uri={CALLBACK}&scope=read+write\
-             &state=s&code_challenge={CHALLENGE}&code_challenge_method=S256"
-        );
-        let mut cookies = Vec::new();
-        send(&train, &path, &mut cookies, "intent=sign-in&name=demo&password=demo").await.has_status(303);
-        let allowed = send(&train, &path, &mut cookies, "intent=allow").await;
-        let location = allowed.has_status(303).header("location").to_owned();
-        let code = location.split(['?', '&']).find_map(|pair| pair.strip_prefix("code=")).unwrap();
-        let form = format!(
-            "grant_type=authorization_code&client_id=demo&code={code}&redirect_uri={CALLBACK}&code_verifier={VERIFIER}"
-        );
-        let tokens = train.post(&format!("{prefix}/oauth/token")).body(FORM, form).send().await;
-        let tokens = tokens.has_status(200).json();
+        let tokens = testkit::sign_in::tokens(&train, &prefix, "read+write", "demo", "demo").await;
         let text = |name: &str| tokens[name].as_str().unwrap().to_owned();
         User { train, prefix, access_token: text("access_token"), refresh_token: text("refresh_token") }
     }
@@ -86,29 +68,6 @@ impl User {
     pub(crate) async fn status(&self, booking: &Value) -> String {
         let path = format!("/bookings/{}", booking["id"].as_str().unwrap());
         self.get(&path).await.has_status(200).json()["status"].as_str().unwrap().to_owned()
-    }
-}
-
-/// Opens a page, and sends its form with these fields.
-async fn send(client: &Client, path: &str, cookies: &mut Vec<(String, String)>, fields: &str) -> Answer {
-    let header = |cookies: &[(String, String)]| {
-        cookies.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("; ")
-    };
-    let page = client.get(path).header("cookie", &header(cookies)).send().await;
-    keep(cookies, &page);
-    let html = page.has_status(200).text();
-    let token = html.split("name=\"token\" value=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
-    let call = client.post(path).header("cookie", &header(cookies)).header("sec-fetch-site", "same-origin");
-    let answer = call.header("origin", "null").body(FORM, format!("{fields}&token={token}")).send().await;
-    keep(cookies, &answer);
-    answer
-}
-
-fn keep(cookies: &mut Vec<(String, String)>, answer: &Answer) {
-    for set in answer.headers.get_all("set-cookie") {
-        let (name, rest) = set.to_str().unwrap().split_once('=').unwrap();
-        cookies.retain(|(known, _)| known != name);
-        cookies.push((name.to_owned(), rest.split(';').next().unwrap().to_owned()));
     }
 }
 

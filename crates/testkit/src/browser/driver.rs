@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead, BufReader},
     os::unix::process::CommandExt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Stdio},
 };
 
@@ -11,15 +11,18 @@ const MISSING: &str = "the tests need a browser: install Chromium and its WebDri
                        chromium-driver), or put chromium and chromedriver on the PATH";
 
 /// Runs chromedriver until its standard input is closed, which happens at the latest when this process ends, and then ends its process
-/// group, with the browser, and deletes the profile.
+/// group, with the browser, and deletes the profile and the temporary files of both.
 const LEASH: &str = r#"
-    setsid "$1" --port=0 </dev/null &
+    TMPDIR=$2 setsid "$1" --port=0 </dev/null &
     exec >/dev/null
     read -r _
     kill -KILL "-$!"
     wait
     rm -rf "$2"
 "#;
+
+/// How often chromedriver is started until it has a port.
+const ATTEMPTS: usize = 5;
 
 /// A chromedriver, for one test at a time.
 pub(super) struct Driver {
@@ -31,9 +34,22 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    /// Starts it on a free port, which it chooses and prints.
+    /// Starts it on a free port, which it chooses and prints. It ends if the port is free for IPv6 only: then it is started again.
     pub(super) fn start() -> Self {
         let program = on_path(&["chromedriver"]).unwrap_or_else(|| panic!("{MISSING}"));
+        let mut printed = String::new();
+        let started = (0..ATTEMPTS).find_map(|_| match Driver::attempt(&program) {
+            Ok(driver) => Some(driver),
+            Err(output) => {
+                printed = output;
+                None
+            }
+        });
+        started.unwrap_or_else(|| panic!("chromedriver ended before it was ready; it printed: {printed}"))
+    }
+
+    /// The error is what it printed before it ended.
+    fn attempt(program: &Path) -> Result<Self, String> {
         let profile = tempfile::tempdir().expect("a temporary folder").keep();
         let mut child = Command::new("sh")
             .args(["-c", LEASH, "leash"])
@@ -51,12 +67,14 @@ impl Driver {
         while driver.port == 0 {
             let start = output.len();
             let read = driver.stdout.read_line(&mut output).expect("its output is text");
-            assert!(read > 0, "chromedriver ended before it was ready; it printed: {output}");
+            if read == 0 {
+                return Err(output);
+            }
             let port = output[start..].split("started successfully on port ").nth(1);
             driver.port =
                 port.and_then(|rest| rest.trim_end().trim_end_matches('.').parse().ok()).unwrap_or(0);
         }
-        driver
+        Ok(driver)
     }
 }
 

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use web::{
     Body, Paging, Path, Problem, Query, RequestContext, ResponseFormat, Result, WithBody, problem::NOT_FOUND,
 };
+use webhooks::NewEvent;
 
 use super::{Booking, BookingLinks, NEW_BOOKING, NewBooking, Status, store};
 use crate::{
@@ -96,7 +97,8 @@ pub(crate) async fn create(
     let now = train.clock.now();
     let id = super::new_id(&train.random, now);
     // Not the id of the booking: a booking may have other kinds of events later.
-    let event = train.random.uuid(now);
+    let event = NewEvent { id: train.random.uuid(now), trace: context.trace().cloned() };
+    let event_id = event.id;
     let (owner, state) = (caller.subject, train.clone());
     let (answer, is_new) = train
         .db
@@ -108,7 +110,7 @@ pub(crate) async fn create(
                 Known::Answered(answer) => Ok((answer, false)),
                 Known::Refused(refusal) => Ok((Answer::Refused(refusal), false)),
                 Known::New => {
-                    let answer = state.book(tx, &owner, (id, event), &new, now)?;
+                    let answer = state.book(tx, &owner, (id, &event), &new, now)?;
                     idempotency::keep(tx, request.as_ref(), &answer)?;
                     Ok((answer, true))
                 }
@@ -119,7 +121,7 @@ pub(crate) async fn create(
         Answer::Refused(refusal) => Err(refusal.into()),
         Answer::Done(booking) => {
             if is_new {
-                context.add_event(event);
+                context.add_event(event_id);
                 train.webhooks.wake();
             }
             let booking = booking.linked(&train.address);
@@ -134,7 +136,7 @@ impl Train {
         &self,
         tx: &mut WriteTx<'_>,
         owner: &str,
-        (id, event): (Uuid, Uuid),
+        (id, event): (Uuid, &NewEvent),
         new: &NewBooking,
         now: Timestamp,
     ) -> Result<Answer<Booking>, db::Error> {

@@ -1,12 +1,16 @@
 //! Bookings in the database.
 
-use db::{Error, Record as _, Tx, WriteTx};
+use db::{Error, Keyed, Record as _, Tx, WriteTx};
 use jiff::Timestamp;
 use model::sql;
+use serde_json::json;
 use uuid::Uuid;
 
 use super::Booking;
-use crate::trip::store::{SeatRequest, free_seats, lock as lock_trip, take_seat};
+use crate::{
+    payment, traveller,
+    trip::store::{SeatRequest, free_seats, lock as lock_trip, take_seat},
+};
 
 /// When the first of an owner's unpaid holds expires, if the owner has the maximum number of them.
 ///
@@ -132,4 +136,61 @@ pub(crate) fn lock_all(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
 pub(crate) fn disown_all(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
     tx.execute("UPDATE booking SET owner = '', passenger_name = '' WHERE owner = $1", &[owner.into()])
         .map(drop)
+}
+
+/// Some of an owner's bookings after one, also those that were cancelled.
+pub(crate) fn export(tx: &mut Tx<'_>, owner: &str, after: &[u8]) -> Result<Vec<Keyed>, Error> {
+    tx.rows(
+        "SELECT id, trip_id, passenger_name, has_bicycle, has_dog, status, expires_at FROM booking
+         WHERE owner = $1 AND id > $2 ORDER BY id LIMIT 500",
+        &[owner.into(), Uuid::from_slice(after).unwrap_or_default().into()],
+        |row| {
+            let id = row.get::<Uuid>(0)?;
+            let document = json!({
+                "id": id,
+                "trip_id": row.get::<Uuid>(1)?,
+                "passenger_name": row.get::<String>(2)?,
+                "has_bicycle": row.get::<bool>(3)?,
+                "has_dog": row.get::<bool>(4)?,
+                "status": row.get::<String>(5)?,
+                "expires_at": row.get::<Timestamp>(6)?,
+            });
+            Ok(Keyed { key: id.into_bytes().to_vec(), document })
+        },
+    )
+}
+
+/// Erases some of an owner's bookings, and gives how many: holds are cancelled, and a booking without a payment is deleted. One with a
+/// payment stays without owner and name, as does its payment. The owner books and pays nothing after that.
+pub(crate) fn erase_some(tx: &mut WriteTx<'_>, owner: &str) -> Result<u64, Error> {
+    // Lock order: owner, trips, bookings, payments.
+    traveller::close(tx, owner)?;
+    let mut some: Vec<(Uuid, Uuid)> = tx.rows(
+        "SELECT trip_id, id FROM booking WHERE owner = $1 ORDER BY id LIMIT 100",
+        &[owner.into()],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    some.sort_unstable();
+    for of_trip in some.chunk_by(|(one, _), (other, _)| one == other) {
+        lock_trip(tx, of_trip[0].0)?;
+    }
+    for (trip, id) in &some {
+        let released = tx.execute(
+            "UPDATE booking SET status = 'cancelled' WHERE id = $1 AND status = 'held'",
+            &[(*id).into()],
+        )?;
+        if released == 1 {
+            free_seats(tx, *trip, 1)?;
+        }
+        lock(tx, *id)?;
+        let deleted = tx.execute(
+            "DELETE FROM booking WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM payment WHERE booking_id = $1)",
+            &[(*id).into()],
+        )?;
+        if deleted == 0 {
+            payment::store::strip(tx, *id)?;
+            tx.execute("UPDATE booking SET owner = '', passenger_name = '' WHERE id = $1", &[(*id).into()])?;
+        }
+    }
+    Ok(some.len() as u64)
 }

@@ -1,7 +1,8 @@
 //! Inboxes in the database. An expired inbox is not found, also before it is deleted.
 
-use db::{Error, Json, Row, Tx, WriteTx, to_json};
+use db::{Error, Json, Keyed, Row, Tx, WriteTx, to_json};
 use jiff::Timestamp;
+use serde_json::json;
 use uuid::Uuid;
 
 use super::{Header, Inbox, MOST_INBOXES, MOST_MESSAGES, MOST_RECEIVED, Message};
@@ -122,9 +123,26 @@ pub(crate) fn delete(tx: &mut WriteTx<'_>, owner: &str, id: Uuid, now: Timestamp
     Ok(deleted == 1)
 }
 
-/// Deletes all inboxes of an owner.
-pub(crate) fn delete_all(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error> {
-    tx.execute("DELETE FROM inbox WHERE owner = $1", &[owner.into()]).map(drop)
+/// The first of an owner's inboxes after one, with its messages. An inbox can have many bytes, so it is a page of its own.
+pub(crate) fn export(tx: &mut Tx<'_>, owner: &str, after: &[u8]) -> Result<Vec<Keyed>, Error> {
+    let found = tx.row(
+        "SELECT id, expires_at FROM inbox WHERE owner = $1 AND id > $2 ORDER BY id LIMIT 1",
+        &[owner.into(), Uuid::from_slice(after).unwrap_or_default().into()],
+        read_inbox,
+    )?;
+    let Some(Inbox { id, expires_at }) = found else { return Ok(Vec::new()) };
+    let messages = tx.rows(
+        "SELECT number, received_at, headers, body FROM inbox_message WHERE inbox_id = $1 ORDER BY number LIMIT $2",
+        &[id.into(), MOST_MESSAGES.into()],
+        read_message,
+    )?;
+    let document = json!({"id": id, "expires_at": expires_at, "messages": messages});
+    Ok(vec![Keyed { key: id.into_bytes().to_vec(), document }])
+}
+
+/// Deletes all inboxes of an owner with their messages, and gives how many. An owner has few.
+pub(crate) fn delete_all(tx: &mut WriteTx<'_>, owner: &str) -> Result<u64, Error> {
+    tx.execute("DELETE FROM inbox WHERE owner = $1", &[owner.into()])
 }
 
 /// Whether there are inboxes to delete.

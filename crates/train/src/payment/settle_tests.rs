@@ -15,6 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use testkit::{Client, Engine, Fixture, Server, Store};
 use uuid::Uuid;
 use web::{Clock, ConnectionLimits, Random};
+use webhooks::NewEvent;
 
 use super::{
     Failure, MaskedSource,
@@ -64,7 +65,10 @@ impl Asked {
                 has_bicycle: false,
                 has_dog: false,
             };
-            assert!(matches!(state.book(tx, OWNER, (booking, Uuid::nil()), &new, now)?, Answer::Done(_)));
+            assert!(matches!(
+                state.book(tx, OWNER, (booking, &NewEvent { id: Uuid::nil(), trace: None }), &new, now)?,
+                Answer::Done(_)
+            ));
             let source = MaskedSource::BankAccount(MaskedBankAccount {
                 name: "Ada".into(),
                 number: "*2345".into(),

@@ -1,9 +1,10 @@
 //! Payments in the database.
 
-use db::{Error, Record as _, Tx, Word as _, WriteTx, to_json};
+use db::{Error, Keyed, Record as _, Tx, Word as _, WriteTx, to_json};
 use jiff::{SignedDuration, Timestamp};
 use model::{Record, Words, sql};
 use rust_decimal::Decimal;
+use serde_json::json;
 use uuid::Uuid;
 
 use super::{Failure, MaskedSource, PaymentAnswer, Status, processor::Outcome};
@@ -217,6 +218,39 @@ pub(crate) fn strip_names(tx: &mut WriteTx<'_>, owner: &str) -> Result<(), Error
         &[owner.into(), to_json(&MaskedSource::removed())?],
     )
     .map(drop)
+}
+
+/// The same for the payments for one booking.
+pub(crate) fn strip(tx: &mut WriteTx<'_>, booking: Uuid) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE payment SET source = $2, owner = '' WHERE booking_id = $1",
+        &[booking.into(), to_json(&MaskedSource::removed())?],
+    )
+    .map(drop)
+}
+
+/// Some of the payments for an owner's bookings after one. Their sources are masked.
+pub(crate) fn export(tx: &mut Tx<'_>, owner: &str, after: &[u8]) -> Result<Vec<Keyed>, Error> {
+    tx.rows(
+        "SELECT payment.id, booking_id, amount, currency, source, payment.status, failure, failed_at
+         FROM payment JOIN booking ON booking.id = payment.booking_id
+         WHERE booking.owner = $1 AND payment.id > $2 ORDER BY payment.id LIMIT 500",
+        &[owner.into(), Uuid::from_slice(after).unwrap_or_default().into()],
+        |row| {
+            let id = row.get::<Uuid>(0)?;
+            let document = json!({
+                "id": id,
+                "booking_id": row.get::<Uuid>(1)?,
+                "amount": row.get::<Decimal>(2)?,
+                "currency": row.get::<String>(3)?,
+                "source": row.json::<serde_json::Value>(4)?,
+                "status": row.get::<String>(5)?,
+                "failure": row.get::<Option<String>>(6)?,
+                "failed_at": row.get::<Option<Timestamp>>(7)?,
+            });
+            Ok(Keyed { key: id.into_bytes().to_vec(), document })
+        },
+    )
 }
 
 /// Leases a payment that is due for a check, or whose lease has expired, so that no other process checks it at the same time.

@@ -133,7 +133,8 @@ pub(crate) async fn list(
         true => HashMap::new(),
         false => {
             let (origin, destination) = (timetable.stations[origin].id, timetable.stations[destination].id);
-            let taken = train.db.read(move |tx| store::taken_on(tx, origin, destination, date, now)).await?;
+            let taken =
+                train.db.read_stale(move |tx| store::taken_on(tx, origin, destination, date, now)).await?;
             taken.into_iter().collect()
         }
     };
@@ -165,7 +166,7 @@ pub(crate) async fn get(
 ) -> Result<Response> {
     let now = train.clock.now();
     let run = train.known_trip(id, now).ok_or_else(unknown)?;
-    let taken = train.db.read(move |tx| store::taken(tx, id, now)).await?;
+    let taken = train.db.read_stale(move |tx| store::taken(tx, id, now)).await?;
     Ok(cached(format.reply(&TripAnswer::new(&run, &train.timetable, taken, &train.address)), CACHED))
 }
 

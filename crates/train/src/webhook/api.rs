@@ -196,7 +196,8 @@ pub(crate) async fn test(
         links: BookingLinks::default(),
     };
     let payload = serde_json::to_string(&booking.linked(&train.address)).map_err(Problem::internal)?;
-    let sent = train.webhooks.test(&caller.subject, id, NEW_BOOKING, &payload).await;
+    let trace = context.trace().cloned();
+    let sent = train.webhooks.test(&caller.subject, id, NEW_BOOKING, &payload, trace).await;
     context.add_event(sent.map_err(|error| train.not_sent(error))?);
     Ok(StatusCode::ACCEPTED)
 }

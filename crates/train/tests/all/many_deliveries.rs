@@ -18,7 +18,7 @@ use crate::{
     person::Person,
 };
 
-/// `make torture` has ten thousand.
+/// `make long-test` has ten thousand.
 const BOOKINGS: usize = 1_000;
 const PEOPLE: usize = 50;
 

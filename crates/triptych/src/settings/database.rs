@@ -15,12 +15,33 @@ pub(super) fn url(settings: &Settings) -> Result<String, SettingsError> {
             ));
         }
     };
-    if !url.is_empty() && !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+    if !url.is_empty() && !is_url(&url) {
         return Err(SettingsError(
             "the database must be a URL like postgres://user:password@host/database".into(),
         ));
     }
     Ok(url)
+}
+
+/// Refuses a replica of a folder, and one that is no URL.
+pub(super) fn check_replica(settings: &Settings) -> Result<(), SettingsError> {
+    let Some(url) = settings.replica() else { return Ok(()) };
+    if settings.has_own_database() {
+        return Err(SettingsError(
+            "database_replica is the replica of a PostgreSQL database: set database too, or leave it empty"
+                .into(),
+        ));
+    }
+    if !is_url(url) {
+        return Err(SettingsError(
+            "database_replica must be a URL like postgres://user:password@host/database".into(),
+        ));
+    }
+    Ok(())
+}
+
+fn is_url(text: &str) -> bool {
+    text.starts_with("postgres://") || text.starts_with("postgresql://")
 }
 
 /// A file that holds a URL, and with it a password: other users must not be able to read it, nor to change where the data goes.

@@ -49,7 +49,9 @@ pub(super) fn explain(error: &figment::Error, settings: &Figment) -> String {
 
 /// The value of a setting, as it can be shown.
 fn found(name: &str, settings: &Figment) -> String {
-    if matches!(name, "database" | "secret") || name.ends_with("_token") {
+    if matches!(name, "database" | "database_replica" | "secret" | "traces.headers")
+        || name.ends_with("_token")
+    {
         return HIDDEN.into();
     }
     match settings.find_value(name) {
@@ -82,6 +84,7 @@ fn in_words(expected: &str) -> String {
     match expected {
         "u16" => format!("a whole number from 0 to {}", u16::MAX),
         "u32" => format!("a whole number from 0 to {}", u32::MAX),
+        "f64" => "a number".into(),
         "u64" | "usize" => "a whole number, 0 or more".into(),
         "a string" | "path string" => {
             "text; in a variable, digits alone need quotation marks within it".into()

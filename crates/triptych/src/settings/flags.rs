@@ -16,6 +16,8 @@ pub(crate) struct Flags {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) database_file: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) database_replica: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) today: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) admin_listen: Option<String>,

@@ -6,7 +6,7 @@ use testkit::{Client, parameter};
 use tokio::{sync::mpsc, task::JoinSet};
 
 const CLIENTS: usize = 64;
-/// How often the program is killed; `make torture` has more.
+/// How often the program is killed; `make long-test` has more.
 const KILLS: usize = 3;
 /// How many tickets are acknowledged before the next kill: enough for every client to be in the middle of one.
 const BETWEEN_KILLS: usize = 200;

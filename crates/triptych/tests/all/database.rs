@@ -76,6 +76,21 @@ fn start_waits_for_the_database_server() {
 }
 
 #[test]
+fn settings_that_lose_writes_are_logged() {
+    on_postgres(async |workspace| {
+        let warning = "so that a crash can lose acknowledged writes: fsync, full_page_writes";
+        let program = workspace.serve();
+        assert_eq!(program.logged().matches(warning).count(), 1, "{}", program.logged());
+        program.kill();
+        let folder = tempfile::tempdir().unwrap();
+        let url = testkit::DurablePostgres::start(&folder.path().join("postgres")).unwrap().url();
+        let program = Program::start(&mut serving(&workspace, &url));
+        assert!(!program.logged().contains("a crash can lose"), "{}", program.logged());
+        program.kill();
+    });
+}
+
+#[test]
 fn database_url_can_be_in_a_file() {
     on_postgres(async |workspace| {
         let file = workspace.folder.path().join("url");

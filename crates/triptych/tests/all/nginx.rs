@@ -44,7 +44,10 @@ impl Site {
         let ip = Ipv4Addr::new(127, 100 + SITES.fetch_add(1, Relaxed) as u8, high, low);
         let workspace = Workspace { store: Store::new(engine), folder: tempfile::tempdir().unwrap() };
         let guide = fs::read_to_string(root().join("docs/operating.md")).unwrap();
-        let settings = blocks(&guide).into_iter().find(|block| block.text.contains("drain_seconds")).unwrap();
+        let settings = blocks(&guide)
+            .into_iter()
+            .find(|block| block.language == "toml" && block.text.contains("drain_seconds"))
+            .unwrap();
         let settings = format!("demo = \"on\"\n{}", settings.text);
         fs::write(workspace.folder.path().join("triptych.toml"), settings).unwrap();
 

@@ -6,7 +6,7 @@ use std::{path::Path, process::Command};
 use crate::common::Workspace;
 use testkit::{Client, Engine, Program, Store, parameter};
 
-/// How many requests the fuzzing phase generates for each operation; `make torture` has ten times as many. The other phases send what they
+/// How many requests the fuzzing phase generates for each operation; `make long-test` has ten times as many. The other phases send what they
 /// derive from the document, however few these are.
 const EXAMPLES: usize = 5;
 

@@ -2,7 +2,7 @@
 
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
-use crate::common::{FREE_PORTS, Workspace, bare, museum, refused};
+use crate::common::{FREE_PORTS, bare, museum, refused};
 use serde_json::json;
 use testkit::{Engine, Program, Store};
 
@@ -157,17 +157,6 @@ fn invalid_flags_are_rejected() {
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(word), "{said}");
     }
-}
-
-#[test]
-fn newer_schema_stops_the_start() {
-    let workspace = Workspace { store: Store::new(Engine::Sqlite), folder: tempfile::tempdir().unwrap() };
-    let db = workspace
-        .store
-        .open("museum", &[db::Migrations::new("museum", &[("0001", "SELECT 1", "SELECT 1"); 9])]);
-    drop(db);
-    let said = refused(&workspace.serving().output().unwrap());
-    assert!(said.contains("its schema is newer than this program (museum is at version 9"), "{said}");
 }
 
 #[tokio::test]

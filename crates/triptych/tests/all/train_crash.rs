@@ -25,7 +25,7 @@ use train::Train;
 use uuid::Uuid;
 use web::{Clock, Random};
 
-/// How often the program is killed; `make torture` has more.
+/// How often the program is killed; `make long-test` has more.
 const KILLS: usize = 4;
 const CLIENTS: usize = 32;
 /// How long the program may take for what it does at once: less than it waits for others.

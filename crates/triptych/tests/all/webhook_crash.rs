@@ -19,7 +19,7 @@ use tokio::{
     task::JoinSet,
 };
 
-/// How often a process is killed; `make torture` has more.
+/// How often a process is killed; `make long-test` has more.
 const KILLS: usize = 3;
 /// How many book at the same time, and how many bookings are made before each kill at the least: more than
 /// three processes can be sending at once, at four each.

@@ -7,8 +7,14 @@ use percent_encoding::percent_decode_str;
 /// Names and values in the order in which they were sent.
 pub type Pairs<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
+/// How many fields a form may have. In memory each takes many times the bytes that it has in the body.
+const MOST: usize = 10_000;
+
 /// The names and values of a query string or form, in order.
 pub fn pairs(text: &str) -> Result<Pairs<'_>, &'static str> {
+    if text.bytes().filter(|byte| *byte == b'&').count() >= MOST {
+        return Err("has more than 10000 fields");
+    }
     text.split('&')
         .filter(|pair| !pair.is_empty())
         .map(|pair| {
@@ -42,6 +48,12 @@ mod tests {
         let found: Vec<_> = found.iter().map(|(name, value)| (name.as_ref(), value.as_ref())).collect();
         let expected = [("a", "1"), ("b", "x y&z"), ("c", ""), ("a", "é"), ("", "v"), ("d", "e=f")];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn number_of_fields_is_limited() {
+        assert_eq!(pairs(&"a=&".repeat(9_999)).map(|pairs| pairs.len()), Ok(9_999));
+        assert_eq!(pairs(&"a=&".repeat(10_000)), Err("has more than 10000 fields"));
     }
 
     #[test]

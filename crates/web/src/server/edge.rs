@@ -1,7 +1,7 @@
 //! The outermost layer: request ids, problem documents, panics, the access log, metrics.
 
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::SocketAddr,
     panic::AssertUnwindSafe,
     sync::{
         Arc,
@@ -21,6 +21,7 @@ use super::{
     proxies::Proxies,
     record::Record,
     site::{Hosts, Site},
+    traces::RequestTraces,
 };
 use crate::{
     app::App,
@@ -53,13 +54,15 @@ pub(super) struct Edge {
     hosts: Hosts,
     secure: bool,
     draining: AtomicBool,
+    traces: Option<RequestTraces>,
 }
 
 impl Edge {
-    pub(super) fn new(site: Site, listening: IpAddr, app: App, random: Random) -> Self {
-        let (hosts, secure) = (Hosts::new(listening, &site.address), site.is_secure());
+    pub(super) fn new(site: Site, listening: SocketAddr, app: App, random: Random) -> Self {
+        let (hosts, secure) = (Hosts::new(listening.ip(), &site.address), site.is_secure());
+        let traces = RequestTraces::new(&site, listening);
         let draining = AtomicBool::new(false);
-        Edge { service: site.name, app, random, proxies: site.proxies, hosts, secure, draining }
+        Edge { service: site.name, app, random, proxies: site.proxies, hosts, secure, draining, traces }
     }
 
     /// From now on the process is not ready.
@@ -80,12 +83,20 @@ impl Edge {
         let client = self.proxies.client(peer.ip(), request.headers());
         let accept = accept(request.headers());
         let context = RequestContext::new(self.request_id(&request), client, self.service);
-        let record = Record::new(&request, context.clone());
+        let span = self.traces.as_ref().and_then(|traces| traces.start(&request));
+        if let Some(span) = &span {
+            context.set_trace(span.context());
+        }
+        let record = Record::new(&request, context.clone(), span);
         request.extensions_mut().insert(context);
 
         let checked = has_one_host(&request).and_then(|()| self.hosts.check(&request));
         let mut response = match checked.and_then(|()| self.check_ready(&request)) {
-            Ok(()) => self.answer(request).await,
+            Ok(()) => match record.span.as_ref().filter(|span| span.is_recorded()) {
+                None => self.answer(request).await,
+                // Boxed for the same reason as a fault below.
+                Some(span) => Box::pin(span.scope(self.answer(request))).await,
+            },
             Err(problem) => problem.into_response(),
         };
         let problem = take_problem(&mut response);

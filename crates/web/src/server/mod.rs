@@ -13,10 +13,11 @@ mod record;
 mod site;
 mod socket;
 mod tls;
+mod traces;
 
 use std::{
     io,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::{Ipv4Addr, SocketAddr},
     sync::Arc,
 };
 
@@ -57,7 +58,8 @@ pub async fn serve(
     phase: watch::Receiver<Phase>,
 ) {
     let (name, limits) = (site.name, site.limits);
-    let listening = listener.local_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip());
+    let unknown = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
+    let listening = listener.local_addr().unwrap_or(unknown);
     let permits = Permits::new(limits, site.proxies.clone());
     let tls = site.tls.clone();
     let edge = Arc::new(Edge::new(site, listening, app.into(), random));

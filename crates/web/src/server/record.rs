@@ -4,7 +4,9 @@ use std::{net::IpAddr, sync::Arc, time::Instant};
 
 use axum::extract::Request;
 use http::{Method, StatusCode, uri::PathAndQuery};
+use trace::Span;
 
+use super::traces::finish;
 use crate::{
     fault::Fault,
     observe::Ended,
@@ -22,22 +24,28 @@ const ABORTED: u16 = 499;
 /// The recorded status of a request whose connection was cut by a fault instead of an answer.
 const CUT: u16 = 444;
 
+/// The recorded route of a request that matched none.
+pub(super) const NO_ROUTE: &str = "none";
+
 /// A request that is being answered. Dropped before the answer, it records an aborted request: the connection was closed.
 pub(super) struct Record {
     pub(super) method: Method,
     pub(super) context: RequestContext,
     target: Option<PathAndQuery>,
     pub(super) start: Instant,
+    /// The span of the request, if traces are recorded.
+    pub(super) span: Option<Span>,
     answered: bool,
 }
 
 impl Record {
-    pub(super) fn new(request: &Request, context: RequestContext) -> Self {
+    pub(super) fn new(request: &Request, context: RequestContext, span: Option<Span>) -> Self {
         Record {
             method: request.method().clone(),
             context,
             target: request.uri().path_and_query().cloned(),
             start: Instant::now(),
+            span,
             answered: false,
         }
     }
@@ -59,13 +67,13 @@ impl Record {
         Ended { answer: None, problem, fault, start: self.start, aborted: true }
     }
 
-    fn record(&self, status: u16, message: &str, problem: Option<&Problem>, fault: Option<Fault>) {
+    fn record(&mut self, status: u16, message: &str, problem: Option<&Problem>, fault: Option<Fault>) {
         let took = self.start.elapsed();
         let (service, method) = (self.context.service(), known(&self.method));
         let (route, times) = match self.context.route() {
             Some(RequestRoute::Operation(route, _)) => (&*route.pattern, route.times(&self.method)),
             Some(RequestRoute::Other(route)) => (route.as_str(), None),
-            None => ("none", None),
+            None => (NO_ROUTE, None),
         };
         let labels = Labels { service, method, route };
         match times {
@@ -77,6 +85,8 @@ impl Record {
         let client = client.as_str();
         // The query may contain secrets.
         let path = self.target.as_ref().map_or("", PathAndQuery::path);
+        let trace_id = self.span.as_ref().map(|span| span.context().trace_id());
+        let trace_id = trace_id.as_deref();
         let ms = took.as_micros() as f64 / 1000.0;
         let (user, client_id) = (self.context.user(), self.context.client());
         let cause = problem.and_then(Problem::cause).map(tracing::field::display);
@@ -85,8 +95,8 @@ impl Record {
         macro_rules! line {
             ($level:ident) => {
                 tracing::$level!(
-                    message, service, method, path, status, ms, client, user, client_id, id, problem, fault,
-                    cause
+                    message, service, method, path, status, ms, client, user, client_id, id, trace_id,
+                    problem, fault, cause
                 )
             };
         }
@@ -96,6 +106,9 @@ impl Record {
             line!(debug);
         } else {
             line!(info);
+        }
+        if let Some(span) = self.span.take() {
+            finish(span, labels, status, client);
         }
     }
 }
@@ -130,7 +143,7 @@ fn ip_text(address: IpAddr) -> String {
 }
 
 /// Whether monitoring calls this path every few seconds.
-fn is_probe(path: &str) -> bool {
+pub(super) fn is_probe(path: &str) -> bool {
     matches!(path, "/healthz" | "/readyz" | "/metrics")
 }
 

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use axum::extract::Request;
 use http::{Uri, header, uri::Authority};
+use trace::Traces;
 
 use super::{Proxies, Tls};
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
 };
 
 /// The service behind a listener.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Site {
     /// Its name in the log and the metrics.
     pub name: &'static str,
@@ -23,6 +24,8 @@ pub struct Site {
     pub limits: ConnectionLimits,
     /// Its certificate, if the listener has TLS.
     pub tls: Option<Tls>,
+    /// The traces of its calls, if they are recorded.
+    pub traces: Option<Traces>,
 }
 
 impl Site {

@@ -71,6 +71,7 @@ async fn start() -> Open {
         proxies,
         limits: ConnectionLimits::default(),
         tls: None,
+        traces: None,
     };
     let (phase, followed) = watch::channel(Phase::Serving);
     let router = service.into_app();

@@ -33,6 +33,7 @@ mod shutdown;
 mod slow_clients;
 mod streamed_lists;
 mod support;
+mod traces;
 mod uploads;
 mod xml_bodies;
 mod xml_problems;

@@ -81,8 +81,10 @@ async fn unusual_query_is_read_literally() {
     }
     let unknown = "is not a parameter of this operation";
     client.get("/query?=").send().await.is_invalid(&[("?", unknown)]);
-    let many = "x=1&".repeat(10_000);
+    let many = "x=1&".repeat(9_999);
     client.get(&format!("/query?{many}integer=1")).send().await.is_invalid(&[("?x", unknown)]);
+    let too_many = client.get(&format!("/query?{many}x=1&integer=1")).send().await;
+    too_many.is_invalid(&[("?", "has more than 10000 fields")]);
     let note = "is not a parameter of this operation; did you mean `note`?";
     client.get("/query?Note=a").send().await.is_invalid(&[("?Note", note)]);
 }

@@ -2,10 +2,11 @@
 
 use db::{Error, Tx, WriteTx};
 use jiff::{SignedDuration, Timestamp};
+use trace::TraceContext;
 use uuid::Uuid;
 
 use super::count;
-use crate::{Delivery, MOST_SUBSCRIPTIONS};
+use crate::{Delivery, MOST_SUBSCRIPTIONS, NewEvent};
 
 /// How long events are stored for redelivery.
 const RETENTION: SignedDuration = SignedDuration::from_hours(24 * 30);
@@ -18,7 +19,7 @@ const BATCH: usize = 500;
 pub(crate) fn insert_event(
     tx: &mut WriteTx<'_>,
     owner: &str,
-    event: Uuid,
+    event: &NewEvent,
     kind: &str,
     payload: &str,
     now: Timestamp,
@@ -28,7 +29,7 @@ pub(crate) fn insert_event(
         "INSERT INTO webhook_delivery (subscription_id, event_id, status, attempts, due_at)
          SELECT id, $2, CASE WHEN disabled IS NULL THEN 'ready' ELSE 'failed' END, 0, $3
          FROM webhook_subscription WHERE owner = $1 AND (disabled IS NULL OR disabled = 'failing')",
-        &[owner.into(), event.into(), now.into()],
+        &[owner.into(), event.id.into(), now.into()],
     )
     .map(drop)
 }
@@ -36,14 +37,15 @@ pub(crate) fn insert_event(
 fn insert_bare_event(
     tx: &mut WriteTx<'_>,
     owner: &str,
-    event: Uuid,
+    event: &NewEvent,
     kind: &str,
     payload: &str,
     now: Timestamp,
 ) -> Result<(), Error> {
+    let trace = event.trace.as_ref().map(TraceContext::to_text);
     tx.execute(
-        "INSERT INTO webhook_event (id, owner, kind, payload, created_at) VALUES ($1, $2, $3, $4, $5)",
-        &[event.into(), owner.into(), kind.into(), payload.into(), now.into()],
+        "INSERT INTO webhook_event (id, owner, kind, payload, created_at, trace) VALUES ($1, $2, $3, $4, $5, $6)",
+        &[event.id.into(), owner.into(), kind.into(), payload.into(), now.into(), trace.into()],
     )
     .map(drop)
 }
@@ -53,7 +55,7 @@ pub(crate) fn insert_event_for(
     tx: &mut WriteTx<'_>,
     owner: &str,
     id: Uuid,
-    event: Uuid,
+    event: &NewEvent,
     kind: &str,
     payload: &str,
     now: Timestamp,
@@ -62,7 +64,7 @@ pub(crate) fn insert_event_for(
     tx.execute(
         "INSERT INTO webhook_delivery (subscription_id, event_id, status, attempts, due_at)
          VALUES ($1, $2, 'ready', 0, $3)",
-        &[id.into(), event.into(), now.into()],
+        &[id.into(), event.id.into(), now.into()],
     )
     .map(drop)
 }

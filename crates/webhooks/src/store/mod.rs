@@ -5,6 +5,7 @@
 //! no query plan of either engine can turn that into a scan of the table.
 
 mod event;
+pub mod personal_data;
 mod queue;
 mod record;
 mod subscriber;

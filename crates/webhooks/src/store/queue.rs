@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use db::{Error, Tx, WriteTx};
 use jiff::{SignedDuration, Timestamp};
+use trace::TraceContext;
 use uuid::Uuid;
 
 use super::{
@@ -137,6 +138,8 @@ pub(crate) struct Message {
     pub(crate) slow: bool,
     pub(crate) kind: String,
     pub(crate) payload: String,
+    /// The trace of the call that caused the event.
+    pub(crate) trace: Option<TraceContext>,
 }
 
 /// Claims ready deliveries, as many of each subscription as it has permits. Lock order: deliveries by subscription and event.
@@ -172,12 +175,14 @@ fn claim_for(
             "UPDATE webhook_delivery SET status = 'sending', due_at = $3, redeliver = FALSE
              WHERE subscription_id = $1 AND event_id = $2 AND status = 'ready'
              RETURNING attempts, (SELECT kind FROM webhook_event WHERE id = event_id),
-                 (SELECT payload FROM webhook_event WHERE id = event_id)",
+                 (SELECT payload FROM webhook_event WHERE id = event_id),
+                 (SELECT trace FROM webhook_event WHERE id = event_id)",
             &[subscriber.id.into(), event.into(), until.into()],
             |row| {
                 let lease = Lease { subscription: subscriber.id, event, attempts: row.get(0)?, until };
                 let (kind, payload) = (row.get(1)?, row.get(2)?);
-                Ok(Message { lease, subscriber: subscriber.clone(), slow: grant.slow, kind, payload })
+                let trace = row.get::<Option<String>>(3)?.and_then(|text| TraceContext::from_text(&text));
+                Ok(Message { lease, subscriber: subscriber.clone(), slow: grant.slow, kind, payload, trace })
             },
         )?;
         messages.extend(claimed);

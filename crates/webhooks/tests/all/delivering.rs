@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::common::{Harness, KIND, Running, message, payload, reply, settings};
+use crate::common::{Harness, KIND, Running, message, payload, reply, settings, untraced};
 use jiff::SignedDuration;
 use testkit::Address;
 use uuid::Uuid;
@@ -16,7 +16,7 @@ testkit::on_both_engines! {
         let (webhooks, now) = (harness.webhooks.clone(), harness.clock.now());
         let lost = Random::system().uuid(now);
         let write = move |tx: &mut db::WriteTx<'_>| {
-            webhooks.write(tx, "ada", lost, KIND, "{}", now)?;
+            webhooks.write(tx, "ada", &untraced(lost), KIND, "{}", now)?;
             Err::<(), _>(db::Error::Fault("the booking failed".into()))
         };
         harness.db.write(write).await.unwrap_err();
@@ -169,7 +169,7 @@ testkit::on_both_engines! {
         let bob = "bob";
         assert!(webhooks.subscription(bob, id).await.unwrap().is_none());
         assert!(matches!(webhooks.rotate(bob, id).await, Err(RotateError::Unknown)));
-        assert!(matches!(webhooks.test(bob, id, "test", "{}").await, Err(SendError::Unknown)));
+        assert!(matches!(webhooks.test(bob, id, "test", "{}", None).await, Err(SendError::Unknown)));
         assert!(matches!(webhooks.redeliver(bob, id, event).await, Err(SendError::Unknown)));
         assert!(matches!(webhooks.redeliver_failed(bob, id, now).await, Err(SendError::Unknown)));
         assert!(!webhooks.unsubscribe(bob, id).await.unwrap());

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use testkit::parameter;
 
-use crate::common::{Harness, reply};
+use crate::common::{Harness, reply, untraced};
 
-/// More than a process reads or sends at a time; `make torture` has five times as many.
+/// More than a process reads or sends at a time; `make long-test` has five times as many.
 const SLOW: usize = 500;
 
 /// Writes `count` events of an owner in one transaction.
@@ -14,8 +14,8 @@ async fn write_many(harness: &Harness, owner: &str, count: usize) {
     let (webhooks, owner, now) = (harness.webhooks.clone(), owner.to_owned(), harness.clock.now());
     let write = move |tx: &mut db::WriteTx<'_>| {
         for _ in 0..count {
-            let event = web::Random::system().uuid(now);
-            webhooks.write(tx, &owner, event, crate::common::KIND, "{}", now)?;
+            let event = untraced(web::Random::system().uuid(now));
+            webhooks.write(tx, &owner, &event, crate::common::KIND, "{}", now)?;
         }
         Ok::<_, db::Error>(())
     };
@@ -222,8 +222,8 @@ testkit::on_both_engines! {
                     &[id.into(), owner.as_str().into(), url.as_str().into(), [0_u8; 32].as_slice().into(), true.into()],
                 )?;
                 for _ in 0..2 {
-                    let event = web::Random::system().uuid(now);
-                    webhooks.write(tx, &owner, event, crate::common::KIND, "{}", now)?;
+                    let event = untraced(web::Random::system().uuid(now));
+                    webhooks.write(tx, &owner, &event, crate::common::KIND, "{}", now)?;
                 }
             }
             Ok::<_, db::Error>(())

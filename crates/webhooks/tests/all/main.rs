@@ -14,3 +14,4 @@ mod redelivering;
 mod resolving;
 mod retrying;
 mod signing;
+mod traces;

@@ -1,6 +1,6 @@
 //! Redeliveries and test events.
 
-use crate::common::{Harness, message, payload, reply};
+use crate::common::{Harness, message, payload, reply, untraced};
 use jiff::SignedDuration;
 use uuid::Uuid;
 use webhooks::{Disabled, SendError};
@@ -54,7 +54,7 @@ testkit::on_both_engines! {
         assert!(matches!(webhooks.redeliver("ada", id, foreign).await, Err(SendError::Unknown)));
         assert!(matches!(webhooks.redeliver("ada", unknown, foreign).await, Err(SendError::Unknown)));
         assert!(matches!(webhooks.redeliver_failed("ada", unknown, now).await, Err(SendError::Unknown)));
-        assert!(matches!(webhooks.test("ada", unknown, "test", "{}").await, Err(SendError::Unknown)));
+        assert!(matches!(webhooks.test("ada", unknown, "test", "{}", None).await, Err(SendError::Unknown)));
         assert_eq!(harness.see("ada", id).await.0.disabled, Some(Disabled::Gone));
         harness.wait_for_claims().await;
         assert_eq!((harness.receiver.count("a"), harness.receiver.count("b")), (1, 1));
@@ -103,7 +103,7 @@ testkit::on_both_engines! {
         let (id, secret) = harness.subscribe("ada", "a").await;
         harness.subscribe("ada", "b").await;
         let _running = harness.run();
-        let event = harness.webhooks.test("ada", id, "test", r#"{"a":1}"#).await.unwrap();
+        let event = harness.webhooks.test("ada", id, "test", r#"{"a":1}"#, None).await.unwrap();
         let attempt = harness.attempts("ada", id, 1).await.remove(0);
         assert_eq!((attempt.event, attempt.status), (event, Some(204)));
         let got = harness.receiver.got("a").remove(0);
@@ -125,7 +125,7 @@ testkit::on_both_engines! {
         harness.write("ada").await;
         harness.attempts("ada", id, 1).await;
         assert_eq!(harness.see("ada", id).await.0.disabled, Some(Disabled::Gone));
-        harness.webhooks.test("ada", id, "test", "{}").await.unwrap();
+        harness.webhooks.test("ada", id, "test", "{}", None).await.unwrap();
         harness.attempts("ada", id, 2).await;
         let found = harness.see("ada", id).await.0;
         assert_eq!((found.failing_since, found.disabled), (None, None));
@@ -189,7 +189,7 @@ testkit::on_both_engines! {
         let (webhooks, now) = (harness.webhooks.clone(), harness.clock.now());
         let write = move |tx: &mut db::WriteTx<'_>| {
             for _ in 0..1201 {
-                webhooks.write(tx, "ada", web::Random::system().uuid(now), "test", "{}", now)?;
+                webhooks.write(tx, "ada", &untraced(web::Random::system().uuid(now)), "test", "{}", now)?;
             }
             Ok::<_, db::Error>(())
         };

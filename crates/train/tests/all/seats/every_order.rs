@@ -21,9 +21,9 @@ use super::{
     stage::{Stage, booking_on},
 };
 
-/// `make torture` has seven.
+/// `make long-test` has seven.
 const DEPTH: usize = 4;
-/// `make torture` has forty.
+/// `make long-test` has forty.
 const RANDOM_ORDERS: u64 = 4;
 const LONG: usize = 25;
 /// Databases at once.

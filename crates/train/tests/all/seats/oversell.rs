@@ -24,7 +24,7 @@ use super::{
 
 const CLIENTS: usize = 64;
 const USERS: usize = 3;
-/// `make torture` has a hundred times as many.
+/// `make long-test` has a hundred times as many.
 const OPERATIONS: u64 = 10_000;
 /// For one process on PostgreSQL: three processes do the same and more.
 const FEWER_OPERATIONS: u64 = 2_000;

@@ -86,14 +86,8 @@ impl Workspace {
 
 /// The program without the settings in the environment of the tests.
 pub(crate) fn bare(folder: &std::path::Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_triptych"));
-    for (name, _) in std::env::vars_os() {
-        let text = name.to_string_lossy();
-        if text.starts_with("TRIPTYCH_") || text.starts_with("PG") {
-            command.env_remove(&name);
-        }
-    }
-    command.current_dir(folder).args(arguments).stdin(Stdio::null());
+    let mut command = testkit::command(env!("CARGO_BIN_EXE_triptych").as_ref(), folder);
+    command.args(arguments);
     command
 }
 

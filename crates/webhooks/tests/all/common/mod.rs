@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use uuid::Uuid;
 use web::{Clock, Random};
 use webhooks::{
-    Attempt, DEFAULT_LEASE, Destinations, Secret, Settings, Subscription, Webhooks, system_resolver,
+    Attempt, DEFAULT_LEASE, Destinations, NewEvent, Secret, Settings, Subscription, Webhooks, system_resolver,
 };
 
 pub(crate) use testkit::receiver::{Got, Receiver, Reply, TIMEOUT, reply};
@@ -40,6 +40,11 @@ impl Harness {
     }
 }
 
+/// An event of no trace.
+pub(crate) fn untraced(id: Uuid) -> NewEvent {
+    NewEvent { id, trace: None }
+}
+
 /// The settings of a demo: deliveries may go to this machine.
 pub(crate) fn settings() -> Settings {
     let destinations = Destinations { loopback: true, networks: Vec::new() };
@@ -52,6 +57,7 @@ pub(crate) fn settings() -> Settings {
         gate: None,
         receiver: None,
         lease: DEFAULT_LEASE,
+        traces: None,
     }
 }
 
@@ -102,8 +108,9 @@ impl Harness {
     pub(crate) async fn write(&self, owner: &str) -> Uuid {
         let event = Random::system().uuid(self.clock.now());
         let (webhooks, now, owner) = (self.webhooks.clone(), self.clock.now(), owner.to_owned());
-        let write =
-            move |tx: &mut db::WriteTx<'_>| webhooks.write(tx, &owner, event, KIND, &payload(event), now);
+        let write = move |tx: &mut db::WriteTx<'_>| {
+            webhooks.write(tx, &owner, &untraced(event), KIND, &payload(event), now)
+        };
         self.db.write(write).await.unwrap();
         self.webhooks.wake();
         event

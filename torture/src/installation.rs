@@ -1,0 +1,146 @@
+//! The program on a database and at addresses of its own, to be started more than once.
+
+use std::{
+    fs,
+    io::Write,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    path::PathBuf,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use rand::{RngExt, rngs::StdRng};
+use testkit::{Client, DurablePostgres, Engine, Program};
+
+use crate::Torture;
+
+/// The services, in the order of their listeners.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Service {
+    Petstore,
+    Train,
+    Museum,
+}
+
+impl Service {
+    pub(crate) const ALL: [Service; 3] = [Service::Petstore, Service::Train, Service::Museum];
+
+    pub(crate) fn name(self) -> &'static str {
+        ["petstore", "train", "museum"][self as usize]
+    }
+}
+
+/// Limits per caller that the load of a few clients would reach.
+const RAISED: [&str; 5] = [
+    "PETSTORE_CALLS_PER_HOUR",
+    "TRAIN_CALLS_PER_HOUR",
+    "TRAIN_UNPAID_HOLDS",
+    "TRAIN_DECLINED_PAYMENTS_PER_USER_PER_HOUR",
+    "MUSEUM_CALLS_PER_HOUR",
+];
+
+pub(crate) struct Installation {
+    executable: PathBuf,
+    folder: PathBuf,
+    pub(crate) engine: Engine,
+    postgres: Option<DurablePostgres>,
+    /// The listeners of the services, and the admin listener.
+    addresses: [SocketAddr; 4],
+}
+
+impl Installation {
+    pub(crate) fn new(torture: &Torture, engine: Engine, name: &str, random: &mut StdRng) -> Self {
+        let folder = torture.folder.join(format!("{name}-{engine:?}"));
+        fs::create_dir_all(&folder).expect("a folder");
+        let postgres = (engine == Engine::Postgres)
+            .then(|| DurablePostgres::start(&folder.join("postgres")).expect("PostgreSQL starts"));
+        let addresses = std::array::from_fn(|_| free_address(random));
+        Installation { executable: torture.program.clone(), folder, engine, postgres, addresses }
+    }
+
+    /// A command of the program.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = testkit::command(&self.executable, &self.folder);
+        command.args(arguments);
+        match &self.postgres {
+            Some(postgres) => command.args(["--database", &postgres.url()]),
+            None => command.arg("--data").arg(self.data()),
+        };
+        let names = Service::ALL.map(Service::name).into_iter().chain(["admin"]);
+        for (name, address) in names.zip(self.addresses) {
+            command.arg(format!("--{name}-listen={address}"));
+        }
+        for limit in RAISED {
+            command.env(format!("TRIPTYCH_{limit}"), u32::MAX.to_string());
+        }
+        command
+    }
+
+    /// The folder of the embedded databases.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    /// Starts the server. Returns how long it took to be ready as well.
+    pub(crate) fn start(&self) -> (Program, Duration) {
+        let start = Instant::now();
+        let program = Program::start(&mut self.command(&["serve"]));
+        (program, start.elapsed())
+    }
+
+    pub(crate) fn postgres(&mut self) -> &mut DurablePostgres {
+        self.postgres.as_mut().expect("it is on PostgreSQL")
+    }
+
+    pub(crate) fn client(&self, service: Service) -> Client {
+        Client::new(self.addresses[service as usize])
+    }
+
+    /// The Authorization header of the demo user.
+    pub(crate) fn authorization(&self, service: Service) -> String {
+        format!("Bearer {}", self.printed(&["token", service.name()]).trim_end())
+    }
+
+    /// What a command prints; it must succeed.
+    pub(crate) fn printed(&self, arguments: &[&str]) -> String {
+        let output = self.command(arguments).output().expect("the program runs");
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// Adds an account of the museum.
+    pub(crate) fn add_museum_user(&self, name: &str, password: &str) {
+        let mut command = self.command(&["user", "add", "museum", name]);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the program runs");
+        let mut input = child.stdin.take().expect("its input");
+        writeln!(input, "{password}").expect("it reads the password");
+        drop(input);
+        assert!(child.wait().expect("it ends").success(), "the user {name} is added");
+    }
+
+    /// What `triptych check` finds wrong with the data.
+    pub(crate) fn check(&self) -> Option<String> {
+        let output = self.command(&["check"]).output().expect("the program runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (!output.status.success())
+            .then(|| format!("triptych check: {}{}", text(&output.stdout), text(&output.stderr)))
+    }
+}
+
+/// The Authorization header for a name and a password.
+pub(crate) fn basic(name: &str, password: &str) -> String {
+    format!("Basic {}", BASE64_STANDARD.encode(format!("{name}:{password}")))
+}
+
+/// An address at which the program can be started again and again. Its port is below those that the system gives to clients,
+/// one of which could have it in between.
+fn free_address(random: &mut StdRng) -> SocketAddr {
+    loop {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, random.random_range(10_000..30_000)));
+        if TcpListener::bind(address).is_ok() {
+            return address;
+        }
+    }
+}
