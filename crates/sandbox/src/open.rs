@@ -54,6 +54,8 @@ const NOTED: Duration = Duration::from_secs(60);
 pub(crate) struct Opened {
     most: usize,
     all: RwLock<HashMap<Name, Arc<OpenSandbox>>>,
+    /// Those that were taken out and are not closed yet.
+    closing: Mutex<Vec<Arc<OpenSandbox>>>,
     start: Instant,
     /// The number of the last change that was read; held while changes are read.
     view: tokio::sync::Mutex<i64>,
@@ -106,13 +108,13 @@ pub(crate) struct OpenService {
     pub(crate) app: App,
     pub(crate) instance: Instance,
     stop: watch::Sender<bool>,
-    background: Mutex<Option<JoinHandle<()>>>,
+    background: tokio::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
 impl OpenService {
     /// A service of the root, which another part of the program runs.
     pub(crate) fn of_root(app: App, instance: Instance) -> Self {
-        OpenService { app, instance, stop: watch::Sender::new(false), background: Mutex::new(None) }
+        OpenService { app, instance, stop: watch::Sender::new(false), background: tokio::sync::Mutex::new(None) }
     }
 }
 
@@ -123,6 +125,7 @@ impl Opened {
         Opened {
             most,
             all: RwLock::default(),
+            closing: Mutex::default(),
             start: Instant::now(),
             view: tokio::sync::Mutex::default(),
             seen: AtomicU64::new(0),
@@ -143,28 +146,50 @@ impl Opened {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Closes a sandbox, if it is open, after its running calls.
+    /// Closes a sandbox, if it is open, after its running calls. Also waits for one of this name that is being closed: a database that
+    /// it opens must not exist again after it was deleted.
     pub(crate) async fn close(&self, name: &Name) {
-        if let Some(sandbox) = self.remove(name) {
-            sandbox.close().await;
-        }
-    }
-
-    /// Takes a sandbox out: no new call uses it.
-    pub(crate) fn remove(&self, name: &Name) -> Option<Arc<OpenSandbox>> {
-        let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
-        self.removals.fetch_add(1, Ordering::Release);
-        let removed = all.remove(name);
-        measure(all.len());
-        removed
+        self.remove(name);
+        let closing = self.closing(|sandbox| sandbox.name == *name);
+        self.close_each(closing).await;
     }
 
     pub(crate) async fn close_all(&self) {
-        let all: Vec<_> = self.all.write().unwrap_or_else(PoisonError::into_inner).drain().collect();
-        measure(0);
-        for (_, sandbox) in all {
-            sandbox.close().await;
+        let names: Vec<_> = self.list().iter().map(|sandbox| sandbox.name.clone()).collect();
+        for name in &names {
+            self.remove(name);
         }
+        let closing = self.closing(|_| true);
+        self.close_each(closing).await;
+    }
+
+    async fn close_each(&self, sandboxes: Vec<Arc<OpenSandbox>>) {
+        for sandbox in sandboxes {
+            self.finish_closing(sandbox).await;
+        }
+    }
+
+    /// Closes a sandbox that was taken out.
+    async fn finish_closing(&self, sandbox: Arc<OpenSandbox>) {
+        sandbox.close().await;
+        let mut closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
+        closing.retain(|other| !Arc::ptr_eq(other, &sandbox));
+    }
+
+    /// The sandboxes that are being closed.
+    fn closing(&self, wanted: impl Fn(&OpenSandbox) -> bool) -> Vec<Arc<OpenSandbox>> {
+        let closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
+        closing.iter().filter(|sandbox| wanted(sandbox)).cloned().collect()
+    }
+
+    /// Takes a sandbox out, for [`Opened::finish_closing`]: no new call uses it.
+    fn remove(&self, name: &Name) -> Option<Arc<OpenSandbox>> {
+        let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
+        self.removals.fetch_add(1, Ordering::Release);
+        let removed = all.remove(name)?;
+        measure(all.len());
+        self.closing.lock().unwrap_or_else(PoisonError::into_inner).push(removed.clone());
+        Some(removed)
     }
 }
 
@@ -289,9 +314,11 @@ impl OpenSandbox {
         // Also those that a running call has opened meanwhile.
         stop();
         for service in self.open_services() {
-            let background = service.background.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(background) = background {
-                let _ = background.await;
+            // The lock is held during the wait, so that each caller that closes the sandbox waits.
+            let mut background = service.background.lock().await;
+            if let Some(running) = background.as_mut() {
+                let _ = running.await;
+                *background = None;
             }
         }
     }
@@ -443,7 +470,7 @@ impl Sandboxes {
         // A closed channel means the same.
         let until = async move { stopped.wait_for(|stop| *stop).await.map_or((), drop) };
         let background = tokio::spawn(running.run(until.boxed()));
-        Ok(OpenService { app, instance, stop, background: Mutex::new(Some(background)) })
+        Ok(OpenService { app, instance, stop, background: tokio::sync::Mutex::new(Some(background)) })
     }
 
     /// Closes the idle sandbox that was not used for the longest time, if as many are open as can be. Tells whether one was closed.
@@ -465,7 +492,8 @@ impl Sandboxes {
     /// Takes a sandbox out, and closes it after its running calls, without waiting for them.
     pub(crate) fn close_in_background(&self, name: &Name) {
         if let Some(sandbox) = self.0.opened.remove(name) {
-            tokio::spawn(async move { sandbox.close().await });
+            let sandboxes = self.clone();
+            tokio::spawn(async move { sandboxes.0.opened.finish_closing(sandbox).await });
         }
     }
 }
