@@ -8,11 +8,11 @@ use crate::{
         CITUS, Catalog, REGISTRY, SQLITE_COLUMNS, SQLITE_REFERENCES, SQLITE_SIZES, Table, postgres_columns,
         postgres_references, postgres_sizes, postgres_triggers, qualified, quoted,
     },
+    copy_tables::{copied, create_registry},
     database::Db,
     error::Error,
     name::{RULE, is_name},
     scope::Scope,
-    transfer::{TableColumns, TransferError},
     tx::{Tx, WriteTx},
 };
 
@@ -34,7 +34,7 @@ impl Db {
         let (place, copy, tables) = (self.place(), checked(copy)?, owned(tables));
         if place.is_postgres() {
             // On its own: two transactions that create a table at the same time can both fail. The next one says if there is none.
-            let create = place.create_registry();
+            let create = create_registry(place.schema.as_deref());
             let _ = self.write(move |tx| tx.batch(&create)).await;
         }
         self.write(move |tx| place.save(tx, &copy, &tables)).await
@@ -130,29 +130,6 @@ pub struct CopyBytes {
     pub tables: u64,
 }
 
-/// A statement that makes a table of a copy, or the table with the names of the copies, in a database that has only the tables of
-/// migrations; none for one of these.
-pub(crate) fn missing_table(
-    schema: Option<&str>,
-    known: &Catalog,
-    table: &TableColumns,
-) -> Result<Option<String>, TransferError> {
-    let TableColumns { name, columns } = table;
-    let unknown = || TransferError::new(format!("this program has no table {name} with these columns"));
-    let has = |known: &Table| columns.iter().all(|column| known.columns.contains(column));
-    if name == REGISTRY {
-        return Ok(Some(Place { schema: schema.map(str::to_owned) }.create_registry()));
-    }
-    if let Some(known) = known.table(name) {
-        return if has(known) { Ok(None) } else { Err(unknown()) };
-    }
-    let base = name.strip_prefix(REGISTRY).and_then(|rest| rest.strip_prefix('_')?.split_once('_'));
-    let base = base.and_then(|(_, base)| known.table(base)).filter(|base| has(base)).ok_or_else(unknown)?;
-    let columns: Vec<_> = columns.iter().map(|column| quoted(column)).collect();
-    let (to, from) = (qualified(schema, name), qualified(schema, &base.name));
-    Ok(Some(format!("CREATE TABLE {to} AS SELECT {} FROM {from} WHERE false", columns.join(", "))))
-}
-
 fn checked(copy: &str) -> Result<String, Error> {
     if is_name(copy) {
         return Ok(copy.to_owned());
@@ -162,11 +139,6 @@ fn checked(copy: &str) -> Result<String, Error> {
 
 fn owned(tables: &[&str]) -> Vec<String> {
     tables.iter().map(|&table| table.to_owned()).collect()
-}
-
-/// The name of a table in a copy.
-fn copied(slot: usize, table: &str) -> String {
-    format!("{REGISTRY}_{slot}_{table}")
 }
 
 /// The schema in which the tables are; `None` on SQLite.
@@ -183,20 +155,13 @@ impl Place {
         qualified(self.schema.as_deref(), table)
     }
 
-    fn create_registry(&self) -> String {
-        let registry = self.name(REGISTRY);
-        format!(
-            "CREATE TABLE IF NOT EXISTS {registry} (slot INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL UNIQUE)"
-        )
-    }
-
     fn save(&self, tx: &mut WriteTx<'_>, copy: &str, tables: &[String]) -> Result<(), Error> {
         if self.is_postgres() {
             // The state of all statements is that of the first one after the lock.
             tx.batch("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
             self.lock(tx)?;
         } else {
-            tx.batch(&self.create_registry())?;
+            tx.batch(&create_registry(self.schema.as_deref()))?;
         }
         let catalog = self.catalog(tx)?;
         let tables = listed(&catalog, tables)?;

@@ -6,7 +6,6 @@ use tokio::task::spawn_blocking;
 use trace::{Kind, Span};
 
 use crate::{
-    databases::Databases,
     error::{Error, OpenError},
     long_reads::LongReads,
     migration::Migrations,
@@ -63,16 +62,6 @@ impl Db {
     pub(crate) fn new(engine: Engine, long_reads: LongReads) -> Self {
         let probe = probe(&engine);
         Db(Arc::new(Inner { engine, probe, long_reads }))
-    }
-
-    /// Opens the database of a process that has one service: see [`Databases`].
-    pub fn open(
-        location: &Location,
-        service: &str,
-        migrations: &[Migrations],
-        limits: Limits,
-    ) -> Result<Self, OpenError> {
-        Databases::connect(location, limits)?.open(service, migrations)
     }
 
     /// Runs a unit that reads with one statement. It must read little (a row, or a page of small rows): on SQLite it runs

@@ -43,6 +43,18 @@ enum Target {
     Server(postgres::Shared),
 }
 
+impl Db {
+    /// Opens the database of a process that has one service: see [`Databases`].
+    pub fn open(
+        location: &Location,
+        service: &str,
+        migrations: &[Migrations],
+        limits: Limits,
+    ) -> Result<Self, OpenError> {
+        Databases::connect(location, limits)?.open(service, migrations)
+    }
+}
+
 impl Databases {
     /// Connects to the databases. Blocks; call it at start-up.
     pub fn connect(location: &Location, limits: Limits) -> Result<Self, OpenError> {

@@ -28,6 +28,7 @@
 
 mod catalog;
 mod copies;
+mod copy_tables;
 mod database;
 mod databases;
 mod deadline;

@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use ::service::Instance;
+use ::service::{Description, Instance};
 use db::{Error, WriteTx};
 use identity::{
     Accounts, ApiKeys, ChangeError, PasswordHash,
@@ -15,7 +15,6 @@ use crate::{
     OpenError, Petstore, ids,
     order::{self, Order, OrderStatus},
     pet::{self, Category, Pet, Status, Tag},
-    service::SERVICE,
     user::{self, User},
 };
 
@@ -103,7 +102,7 @@ impl Petstore {
 }
 
 /// Adds the users of the demo and its API key where they are missing.
-pub(crate) async fn add_sign_in(instance: &Instance) -> Result<(), OpenError> {
+pub(crate) async fn add_sign_in(service: &Description, instance: &Instance) -> Result<(), OpenError> {
     let Instance { db, clock, random, demo, .. } = instance;
     let keys = ApiKeys::new(*demo, db.clone(), clock.clone(), random.clone());
     if !keys.is_valid(API_KEY).await? {
@@ -111,7 +110,7 @@ pub(crate) async fn add_sign_in(instance: &Instance) -> Result<(), OpenError> {
     }
     for (sign_in, user) in USERS.iter().zip(profiles()) {
         if !account::exists(db, sign_in.0).await? {
-            let user = DemoUser::new(*sign_in, user, &SERVICE.accounts(instance)?).await?;
+            let user = DemoUser::new(*sign_in, user, &service.accounts(instance)?).await?;
             let (now, random) = (clock.now(), random.clone());
             db.write(move |tx| user.insert(tx, now, &random)).await?;
         }

@@ -176,7 +176,7 @@ impl Service for Settings {
 
     fn add_demo_sign_in<'a>(&'a self, instance: &'a Instance) -> BoxFuture<'a, Result<(), Error>> {
         async move {
-            demo::add_sign_in(instance).await?;
+            demo::add_sign_in(&SERVICE, instance).await?;
             match self.oauth.issuer.is_empty() {
                 true => SERVICE.add_demo_client(instance).await,
                 false => Ok(()),

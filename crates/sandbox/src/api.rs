@@ -291,7 +291,7 @@ async fn create(
 /// The address of the controls, on the listener of the first service.
 pub(crate) fn control_url(sandboxes: &Sandboxes, name: &Name) -> String {
     let address = sandboxes.0.setup.services.first().map_or("", |setup| &setup.address);
-    format!("{address}{}{}", name.path(), crate::front::CONTROL)
+    format!("{address}{}{}", name.path(), name::CONTROL)
 }
 
 #[derive(Parameters)]

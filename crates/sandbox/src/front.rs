@@ -20,15 +20,12 @@ use web::{Answer, App, RequestContext, Result};
 use crate::{
     Sandboxes, api, control,
     gate::FaultGate,
-    name::Name,
+    name::{CONTROL, Name},
     open::{OpenSandbox, being_closed, unknown},
 };
 
 /// Where the paths of sandboxes begin.
 const SANDBOX: &str = "/sandbox/";
-
-/// Where the controls of a sandbox are, below its path.
-pub(crate) const CONTROL: &str = "/_control";
 
 struct Front {
     sandboxes: Sandboxes,

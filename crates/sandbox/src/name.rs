@@ -10,6 +10,9 @@ pub(crate) const LONGEST: usize = 32;
 /// The names of templates begin with this.
 pub(crate) const TEMPLATE: &str = "template";
 
+/// Where the controls of a sandbox are, below its path.
+pub(crate) const CONTROL: &str = "/_control";
+
 /// The name of a sandbox: lower-case letters, digits and dashes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name(Arc<str>);

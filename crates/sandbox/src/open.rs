@@ -114,7 +114,12 @@ pub(crate) struct OpenService {
 impl OpenService {
     /// A service of the root, which another part of the program runs.
     pub(crate) fn of_root(app: App, instance: Instance) -> Self {
-        OpenService { app, instance, stop: watch::Sender::new(false), background: tokio::sync::Mutex::new(None) }
+        OpenService {
+            app,
+            instance,
+            stop: watch::Sender::new(false),
+            background: tokio::sync::Mutex::new(None),
+        }
     }
 }
 

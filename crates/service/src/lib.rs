@@ -13,6 +13,7 @@ mod personal_data;
 mod pruning;
 mod settings;
 mod sign_in;
+mod user_data;
 
 use std::{fmt::Debug, net::SocketAddr, sync::Arc};
 
@@ -22,12 +23,13 @@ use futures_util::{FutureExt, future::BoxFuture};
 use identity::ChangeError;
 pub use instance::{Instance, Scheme, public_address};
 use jiff::Timestamp;
-pub use personal_data::{Erase, Export, ExportError, PersonalData};
+pub use personal_data::{Erase, Export, PersonalData};
 pub use pruning::Pruning;
 use secrecy::SecretString;
 use serde::Serialize;
 pub use settings::{HIDDEN, OauthSettings, at_least_one, listen, networks};
 pub use sign_in::SignIn;
+pub use user_data::ExportError;
 use utoipa::openapi::OpenApi;
 use uuid::Uuid;
 use web::App;

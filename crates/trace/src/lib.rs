@@ -10,8 +10,10 @@ mod context;
 mod export;
 mod otlp;
 mod queue;
+mod recorded;
 mod span;
 
 pub use context::TraceContext;
 pub use export::{Exporter, Settings};
-pub use span::{Kind, Span, Traces, Value, child};
+pub use recorded::{Kind, Value};
+pub use span::{Span, Traces, child};

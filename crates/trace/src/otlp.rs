@@ -9,7 +9,7 @@ use std::{
 
 use prost::{Message, Oneof};
 
-use crate::span::{Recorded, Value};
+use crate::recorded::{Recorded, Value};
 
 /// The code of a status: an error.
 const ERROR: i32 = 2;

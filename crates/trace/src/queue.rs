@@ -8,7 +8,7 @@ use tokio::{
     time::{Duration, Instant, sleep_until},
 };
 
-use crate::span::Recorded;
+use crate::recorded::Recorded;
 
 /// How many spans are sent at once.
 const BATCH: usize = 512;

@@ -6,7 +6,9 @@ use serde_json::json;
 use service::Instance;
 
 use crate::{
-    Failure, control, print, serve,
+    Failure, control,
+    open::open_existing,
+    print,
     settings::Settings,
     table::{row, table},
 };
@@ -14,7 +16,7 @@ use crate::{
 #[derive(Args)]
 pub(crate) struct CheckArguments {
     /// Which services to check; all if none is named
-    #[arg(value_parser = crate::cli::names(|_| true))]
+    #[arg(value_parser = crate::service_names::names(|_| true))]
     services: Vec<String>,
     /// Print JSON
     #[arg(long)]
@@ -44,7 +46,7 @@ pub(crate) fn run(arguments: &CheckArguments, settings: &Settings) -> Result<(),
             if !named(description.name) {
                 continue;
             }
-            let Instance { db, .. } = serve::open_existing(service, settings).await?;
+            let Instance { db, .. } = open_existing(service, settings).await?;
             let add = |(sentence, fault)| Checked { service: description.name, sentence, fault };
             let is_file = !db.is_shared();
             if is_file {

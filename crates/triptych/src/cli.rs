@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, builder::PossibleValuesParser};
+use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use service::Description;
 
 use crate::{
     Failure,
@@ -13,8 +12,10 @@ use crate::{
     control::arguments::SandboxCommand,
     probe::ProbeArguments,
     retention::PruneArguments,
+    serve_arguments::ServeArguments,
     service_flags::ServiceFlags,
-    settings::{Flags, Settings},
+    service_names::{has_oauth, names},
+    settings::Flags,
     transfer::{BackupArguments, MoveArguments, RestoreArguments},
 };
 
@@ -135,19 +136,6 @@ pub(crate) enum Command {
     },
 }
 
-#[derive(Args, Default)]
-pub(crate) struct ServeArguments {
-    /// Which services to start; all if none is named
-    #[arg(value_parser = names(|_| true))]
-    pub(crate) services: Vec<String>,
-    /// A demo in a temporary folder and on free ports; the folder is removed at the end
-    #[arg(long)]
-    pub(crate) ephemeral: bool,
-    /// Write addresses, process id, demo accounts and the operator's token to this file, as JSON, when all services are ready
-    #[arg(long, value_name = "FILE")]
-    pub(crate) ready_file: Option<PathBuf>,
-}
-
 #[derive(Subcommand)]
 pub(crate) enum UserAction {
     /// Add a user; the password is asked for, or read from standard input
@@ -247,24 +235,6 @@ pub(crate) struct KeyArguments {
     pub(crate) service: String,
     /// The name of the key
     pub(crate) name: String,
-}
-
-/// The names of the services that an argument can have.
-pub(crate) fn names(filter: impl Fn(&Description) -> bool) -> PossibleValuesParser {
-    let all = Settings::defaults().services().map(|service| service.description());
-    PossibleValuesParser::new(all.into_iter().filter(|service| filter(service)).map(|service| service.name))
-}
-
-/// The names of what can be pruned.
-pub(crate) fn prunings() -> PossibleValuesParser {
-    let services = Settings::defaults().services().map(|service| service.description());
-    PossibleValuesParser::new(
-        services.iter().flat_map(|service| service.prunings).map(|pruning| pruning.name),
-    )
-}
-
-fn has_oauth(service: &Description) -> bool {
-    service.oauth.is_some()
 }
 
 /// Settings. Every command takes all of them, before or after its name, so that a script can give the same to each.

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, fs::Permissions, os::unix::fs::PermissionsExt, 
 
 use crate::{
     Failure,
-    cli::ServeArguments,
     serve::{self, Signals},
+    serve_arguments::ServeArguments,
     settings::{Flags, ServiceSection, Settings},
 };
 

@@ -6,7 +6,8 @@ use service::Instance;
 use crate::{
     Failure,
     cli::{KeyAction, KeyArguments},
-    print, serve,
+    open::open_existing,
+    print,
     settings::Settings,
 };
 
@@ -16,7 +17,7 @@ pub(crate) fn run(action: &KeyAction, settings: &Settings) -> Result<(), Failure
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let service = settings.service(service)?;
-        let Instance { db, clock, random, demo, .. } = serve::open_existing(service, settings).await?;
+        let Instance { db, clock, random, demo, .. } = open_existing(service, settings).await?;
         let keys = ApiKeys::new(demo, db, clock, random);
         match action {
             KeyAction::Add(_) if name.trim().is_empty() || name.chars().count() > 100 => {

@@ -5,7 +5,7 @@ use identity::{
     oauth::{self, AuthorizationServer, NewClient},
 };
 
-use crate::{Failure, cli::ClientAction, print, serve, settings::Settings};
+use crate::{Failure, cli::ClientAction, open::open_existing, print, settings::Settings};
 
 pub(crate) fn print_token(
     service: &str,
@@ -71,7 +71,7 @@ async fn open(service: &str, settings: &Settings) -> Result<(AuthorizationServer
     if let Some(issuer) = service.oauth().and_then(|oauth| oauth.external_issuer()) {
         return Err(format!("the tokens of this service come from {}; ask there", issuer.url).into());
     }
-    let instance = serve::open_existing(service, settings).await?;
+    let instance = open_existing(service, settings).await?;
     let address = match service.address() {
         "" => oauth::last_address(&instance.db).await?,
         address => Some(address.to_owned()),

@@ -27,7 +27,7 @@ const REPEAT: Duration = Duration::from_millis(100);
 #[derive(Args)]
 pub(crate) struct ProbeArguments {
     /// Which services to ask; all if none is named
-    #[arg(value_parser = crate::cli::names(|_| true))]
+    #[arg(value_parser = crate::service_names::names(|_| true))]
     services: Vec<String>,
     /// Repeat until the answer is good, for at most this long
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]

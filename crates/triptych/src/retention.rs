@@ -10,7 +10,9 @@ use service::{Description, Pruning};
 use web::Clock;
 
 use crate::{
-    Failure, control, print, serve,
+    Failure, control,
+    open::open_existing,
+    print,
     settings::{Retention, Settings},
     table::{row, table},
 };
@@ -21,7 +23,7 @@ const EVERY: Duration = Duration::from_secs(3600);
 #[derive(Args)]
 pub(crate) struct PruneArguments {
     /// What to delete; everything that has an age if nothing is named
-    #[arg(value_parser = crate::cli::prunings())]
+    #[arg(value_parser = crate::service_names::prunings())]
     what: Vec<String>,
     /// Delete what is from before this day, as in 2026-01-31
     #[arg(long, value_name = "DATE")]
@@ -48,7 +50,7 @@ pub(crate) fn prune(arguments: &PruneArguments, settings: &Settings) -> Result<(
             if prunings.is_empty() {
                 continue;
             }
-            let db = serve::open_existing(service, settings).await?.db;
+            let db = open_existing(service, settings).await?.db;
             for pruning in prunings {
                 let count = pruning.count(&db, *before).await?;
                 if !dry_run {

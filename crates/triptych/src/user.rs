@@ -13,7 +13,8 @@ use crate::{
     cli::{UserAction, UserArguments},
     control,
     new_file::NewFile,
-    print, serve,
+    open::open_existing,
+    print,
     settings::Settings,
 };
 
@@ -25,7 +26,7 @@ pub(crate) fn run(action: &UserAction, settings: &Settings) -> Result<(), Failur
     let UserArguments { service, name } = user;
     let service = settings.service(service)?;
     control::block_on(async {
-        let instance = serve::open_existing(service, settings).await?;
+        let instance = open_existing(service, settings).await?;
         let (done, result) = match action {
             UserAction::Add(_) => (service.add_user(&instance, name, password()?.into()).await, "added"),
             UserAction::Passwd(_) => {

@@ -6,17 +6,15 @@ use axum::{Router, extract::Request, response::Response};
 use futures_util::future::BoxFuture;
 use tower::ServiceExt;
 
-use crate::{dispatch::Dispatch, prefixes::Prefixes, request::set_route};
+use crate::{dispatch::Dispatch, request::set_route};
 
-/// An application: one service, several under path prefixes, a router of other pages, or an [`Answer`] that decides for each
-/// request.
+/// An application: one service, a router of other pages, or an [`Answer`] that decides for each request.
 #[derive(Clone)]
 pub struct App(Kind);
 
 #[derive(Clone)]
 enum Kind {
     Service(Arc<Dispatch>),
-    Prefixes(Arc<Prefixes>),
     Router(Router),
     Answer(Arc<dyn Answer>),
 }
@@ -36,7 +34,6 @@ impl App {
     pub async fn answer(&self, request: Request) -> Response {
         match &self.0 {
             Kind::Service(service) => service.answer(request).await,
-            Kind::Prefixes(prefixes) => Box::pin(prefixes.answer(request)).await,
             Kind::Router(router) => match router.clone().oneshot(request).await {
                 Ok(response) => response,
                 Err(never) => match never {},
@@ -49,12 +46,6 @@ impl App {
 impl From<Dispatch> for App {
     fn from(service: Dispatch) -> Self {
         App(Kind::Service(Arc::new(service)))
-    }
-}
-
-impl From<Prefixes> for App {
-    fn from(prefixes: Prefixes) -> Self {
-        App(Kind::Prefixes(Arc::new(prefixes)))
     }
 }
 

@@ -1,14 +1,13 @@
 //! Decisions about calls and deliveries before they are done.
 //!
-//! A gate decides about a call before it is done. An application sets one with [`RequestContext::set_gate`], for example to let
-//! calls fail on purpose. Requests without a gate cost nothing more.
+//! A gate decides about a call before it is done. An application sets one with [`crate::RequestContext::set_gate`], for example to
+//! let calls fail on purpose. Requests without a gate cost nothing more.
 
 use std::{fmt, sync::Arc};
 
 use futures_util::future::BoxFuture;
-use http::Extensions;
 
-use crate::{problem::Result, request::RequestContext};
+use crate::problem::Result;
 
 /// Decides about a call. It may let the call wait. An error is the answer instead of the work.
 pub trait Gate: Send + Sync {
@@ -35,24 +34,5 @@ pub struct DeliveryGate(pub Arc<dyn Fn() -> BoxFuture<'static, Option<DeliveryFa
 impl fmt::Debug for DeliveryGate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("DeliveryGate")
-    }
-}
-
-impl RequestContext {
-    /// Asks the gate of a request, if it has one, about the caller that was set with [`RequestContext::set_user`] or
-    /// [`RequestContext::set_client`].
-    pub async fn signed_in(extensions: &Extensions) -> Result<()> {
-        let Some(context) = RequestContext::of(extensions) else { return Ok(()) };
-        match context.gate() {
-            Some(gate) => gate.signed_in(context.user(), context.client()).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Sets the gate of a request. The first one stays.
-    pub fn set_gate(extensions: &Extensions, gate: Arc<dyn Gate>) {
-        if let Some(context) = RequestContext::of(extensions) {
-            context.keep_gate(gate);
-        }
     }
 }

@@ -1,29 +1,38 @@
 //! Several instances of services on one listener, each under its own path prefix.
 
+use std::sync::Arc;
+
 use axum::{
     extract::Request,
     response::{IntoResponse, Response},
 };
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, ready},
+};
 use http::uri::{PathAndQuery, Uri};
 
 use crate::{
-    app::App,
+    app::{Answer, App},
     problem::{NOT_FOUND, Problem},
 };
 
 /// Sends each request to the instance whose prefix its path has: `/x/ada/v3/pet/1` to the one at `/x/ada`, which sees
 /// `/v3/pet/1`. A well-known document has the prefix at its end: `/.well-known/name/x/ada`.
 pub fn by_prefix(instances: impl IntoIterator<Item = (String, App)>) -> App {
-    Prefixes(instances.into_iter().collect()).into()
+    App::new(Arc::new(Prefixes(instances.into_iter().collect())))
 }
 
-pub(crate) struct Prefixes(Vec<(String, App)>);
+struct Prefixes(Vec<(String, App)>);
 
-impl Prefixes {
-    pub(crate) async fn answer(&self, mut request: Request) -> Response {
+impl Answer for Prefixes {
+    fn answer(&self, mut request: Request) -> BoxFuture<'_, Response> {
         match self.0.iter().find(|(prefix, _)| strip_prefix(&mut request, prefix)) {
-            Some((_, app)) => app.answer(request).await,
-            None => Problem::new(&NOT_FOUND, "There is no service at this address.").into_response(),
+            Some((_, app)) => app.answer(request).boxed(),
+            None => {
+                let problem = Problem::new(&NOT_FOUND, "There is no service at this address.");
+                ready(problem.into_response()).boxed()
+            }
         }
     }
 }

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::{
     body_memory::Memory, gate::Gate, input::context::ValidationContext, limits::RequestLimits,
-    observe::Observation, operations::Route, problem::Problem,
+    observe::call::Ended, operations::Route, problem::Problem,
 };
 
 /// What the parts of a server know and add about a request. The edge keeps a clone, and reads it after the answer or a panic.
@@ -34,7 +34,7 @@ struct Parts {
     user: OnceLock<String>,
     client: OnceLock<String>,
     rate_limit: OnceLock<HeaderValue>,
-    observation: OnceLock<Arc<Observation>>,
+    observer: OnceLock<Arc<dyn EndObserver>>,
     /// Read from the headers only where it is needed, unless traces are recorded.
     trace: OnceLock<Option<Box<TraceContext>>>,
     gate: OnceLock<Arc<dyn Gate>>,
@@ -42,6 +42,11 @@ struct Parts {
     events: Mutex<Vec<Uuid>>,
     /// The memory of the body; released when the request is answered.
     memory: Mutex<Option<OwnedSemaphorePermit>>,
+}
+
+/// Gets the end of a call.
+pub(crate) trait EndObserver: Send + Sync {
+    fn ended(&self, context: &RequestContext, ended: Ended);
 }
 
 /// What all requests to an instance of a service share.
@@ -73,7 +78,7 @@ impl RequestContext {
             user: OnceLock::new(),
             client: OnceLock::new(),
             rate_limit: OnceLock::new(),
-            observation: OnceLock::new(),
+            observer: OnceLock::new(),
             trace: OnceLock::new(),
             gate: OnceLock::new(),
             events: Mutex::default(),
@@ -133,7 +138,7 @@ impl RequestContext {
 
     /// Adds an event that the call caused, for the observer of the request.
     pub fn add_event(&self, event: Uuid) {
-        if self.observation().is_some() {
+        if self.is_observed() {
             self.0.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
         }
     }
@@ -143,8 +148,21 @@ impl RequestContext {
         std::mem::take(&mut *self.0.events.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(crate) fn keep_gate(&self, gate: Arc<dyn Gate>) {
-        let _ = self.0.gate.set(gate);
+    /// Asks the gate of a request, if it has one, about the caller that was set with [`RequestContext::set_user`] or
+    /// [`RequestContext::set_client`].
+    pub async fn signed_in(extensions: &Extensions) -> Result<(), Problem> {
+        let Some(context) = RequestContext::of(extensions) else { return Ok(()) };
+        match context.gate() {
+            Some(gate) => gate.signed_in(context.user(), context.client()).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Sets the gate of a request. The first one stays.
+    pub fn set_gate(extensions: &Extensions, gate: Arc<dyn Gate>) {
+        if let Some(context) = RequestContext::of(extensions) {
+            let _ = context.0.gate.set(gate);
+        }
     }
 
     pub(crate) fn gate(&self) -> Option<&Arc<dyn Gate>> {
@@ -159,13 +177,20 @@ impl RequestContext {
         let _ = self.0.route.set(route);
     }
 
-    /// Sets the observation of the request; false if it has one.
-    pub(crate) fn set_observation(&self, observation: Arc<Observation>) -> bool {
-        self.0.observation.set(observation).is_ok()
+    /// Sets the observer of the request; false if it has one.
+    pub(crate) fn set_observer(&self, observer: Arc<dyn EndObserver>) -> bool {
+        self.0.observer.set(observer).is_ok()
     }
 
-    pub(crate) fn observation(&self) -> Option<&Arc<Observation>> {
-        self.0.observation.get()
+    pub(crate) fn is_observed(&self) -> bool {
+        self.0.observer.get().is_some()
+    }
+
+    /// Reports the end of the call to the observer of the request, if it has one.
+    pub(crate) fn ended(&self, ended: Ended) {
+        if let Some(observer) = self.0.observer.get() {
+            observer.ended(self, ended);
+        }
     }
 
     pub(crate) fn user(&self) -> Option<&str> {

@@ -8,6 +8,14 @@ use metrics::Histogram;
 const STATUSES: [u16; 20] =
     [200, 201, 204, 206, 304, 400, 401, 403, 404, 405, 406, 408, 409, 413, 415, 421, 429, 499, 500, 503];
 
+/// The recorded route of a request that matched none.
+pub(crate) const NO_ROUTE: &str = "none";
+
+/// Whether monitoring calls this path every few seconds.
+pub(crate) fn is_probe(path: &str) -> bool {
+    matches!(path, "/healthz" | "/readyz" | "/metrics")
+}
+
 /// The labels of a request, also of its span. They come from a fixed set: a route's pattern rather than its path, and no invented methods.
 #[derive(Clone, Copy)]
 pub(crate) struct Labels<'a> {

@@ -72,7 +72,7 @@ impl Shared {
             pool: Arc::new(pool),
             pipelines,
             openings: Arc::new(Semaphore::new(OPENINGS)),
-            group_reads: Arc::new(Semaphore::new(pipeline::IN_FLIGHT)),
+            group_reads: Arc::new(Semaphore::new(service::IN_FLIGHT)),
             replica: None,
         })
     }

@@ -31,9 +31,6 @@ use crate::{settings::Limits, value::Value};
 /// How many of the connections of a process are pipelines: one of this many.
 const ONE_OF: usize = 8;
 
-/// How many reads of a service may be in flight. Further reads go through the pool.
-pub(super) const IN_FLIGHT: usize = 256;
-
 /// The timeout of an answer; shorter if the wait of a unit is short.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(100);
 

@@ -10,11 +10,11 @@ use std::{
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::{
-    names::{Qualified, qualify},
-    pipeline::IN_FLIGHT,
-};
+use super::names::{Qualified, qualify};
 use crate::error::Error;
+
+/// How many reads of a service may be in flight over shared connections. Further reads go through the pool.
+pub(super) const IN_FLIGHT: usize = 256;
 
 pub(super) struct Service {
     /// Unique in this process, even among services that were closed.

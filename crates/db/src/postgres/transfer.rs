@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     catalog::{postgres_triggers, qualified, quoted},
-    copies,
+    copy_tables::missing_table,
     error::with_source,
     migration::{self, Migrations},
     transfer::{Cell, Digests, Part, Sink, Source, TableColumns, TransferError, compare},
@@ -88,7 +88,7 @@ pub(super) async fn import(
                 if let Some(table) = table.take() {
                     table.finish().await?;
                 }
-                if let Some(text) = copies::missing_table(Some(schema), &known, &next)? {
+                if let Some(text) = missing_table(Some(schema), &known, &next)? {
                     tx.batch_execute(&text).await.map_err(failed)?;
                 }
                 digests.entry(next.name.clone()).or_default();

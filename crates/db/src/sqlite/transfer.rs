@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     catalog::{Catalog, SQLITE_COLUMNS, SQLITE_REFERENCES, Table, quoted},
-    copies,
+    copy_tables::missing_table,
     error::Error,
     migration::{self, Migrations},
     private,
@@ -114,7 +114,7 @@ fn write_all(
     for part in source {
         match (part?, &mut table) {
             (Part::Table(next), table) => {
-                if let Some(text) = copies::missing_table(None, known, &next)? {
+                if let Some(text) = missing_table(None, known, &next)? {
                     connection.batch(&text).map_err(failed)?;
                 }
                 digests.entry(next.name.clone()).or_default();

@@ -6,6 +6,7 @@ mod colour;
 mod dice;
 mod draw;
 mod scene;
+mod shape;
 mod species;
 
 use axum::{

@@ -3,7 +3,7 @@
 use super::{
     colour::{CLOTHS, Colour, GOLD},
     dice::Dice,
-    draw::{dot, line, oval, path, ring},
+    shape::{dot, line, oval, path, ring},
 };
 
 pub(super) fn backdrop(dice: &mut Dice, shape: Colour) -> String {

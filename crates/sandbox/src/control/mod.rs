@@ -18,8 +18,7 @@ use web::{App, ClockState, ControlState, Problem, Result, openapi::ApiRoutes, ro
 use crate::{
     Sandboxes,
     api::{TokenScheme, control_url, unauthorized},
-    front::CONTROL,
-    name::Name,
+    name::{CONTROL, Name},
     open::{OpenSandbox, clock_state, control_state, unknown},
     service_app::{Api, service_app},
     store::{self, Part},

@@ -5,9 +5,10 @@ use std::{borrow::Cow, io::Read};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use flate2::read::GzDecoder;
 use http::header;
+use model::Resource;
 use web::redact;
 
-use super::{MOST_BODY_BYTES, RecordedBody, headers::Headers};
+use super::{MOST_BODY_BYTES, headers::Headers};
 
 /// The beginning of a body as it was sent. It is decompressed and redacted when it is shown, as that takes longer than to record
 /// a call may take.
@@ -87,6 +88,21 @@ impl KeptBody {
         let length = if bytes.is_empty() { self.length } else { bytes.len() as u64 };
         (bytes.into(), length, truncated)
     }
+}
+
+/// A body, or the first 16 KiB of it.
+#[derive(Debug, Clone, PartialEq, Eq, Resource)]
+#[resource(name = "JournalBody")]
+pub struct RecordedBody {
+    /// The body as text, or in base64.
+    #[field(rule = text(..))]
+    pub text: String,
+    /// Whether `text` is base64, as the body is not UTF-8.
+    pub base64: bool,
+    /// The length of the whole body in bytes; of a compressed body, of what is decompressed of it.
+    pub length: i64,
+    /// Whether `text` is only the beginning.
+    pub truncated: bool,
 }
 
 /// The beginning of a body without its compression, with secrets redacted.

@@ -4,7 +4,11 @@ use jiff::Timestamp;
 use model::Resource;
 use uuid::Uuid;
 
-use super::{Entry, body::PlainBody, headers::Headers};
+use super::{
+    Entry,
+    body::{PlainBody, RecordedBody},
+    headers::Headers,
+};
 
 /// A call, without its headers and bodies.
 #[derive(Debug, Clone, PartialEq, Resource)]
@@ -127,21 +131,6 @@ pub struct Header {
     pub name: String,
     #[field(rule = text(..), example = "application/json")]
     pub value: String,
-}
-
-/// A body, or the first 16 KiB of it.
-#[derive(Debug, Clone, PartialEq, Eq, Resource)]
-#[resource(name = "JournalBody")]
-pub struct RecordedBody {
-    /// The body as text, or in base64.
-    #[field(rule = text(..))]
-    pub text: String,
-    /// Whether `text` is base64, as the body is not UTF-8.
-    pub base64: bool,
-    /// The length of the whole body in bytes; of a compressed body, of what is decompressed of it.
-    pub length: i64,
-    /// Whether `text` is only the beginning.
-    pub truncated: bool,
 }
 
 impl Entry {

@@ -28,9 +28,8 @@ use tokio::sync::watch;
 use packed::{pack, unpack};
 use ring::Ring;
 
-pub use call::{
-    Activity, CallSummary, Caller, Header, JournalCall, RecordedBody, RecordedDelivery, RecordedMessage,
-};
+pub use body::RecordedBody;
+pub use call::{Activity, CallSummary, Caller, Header, JournalCall, RecordedDelivery, RecordedMessage};
 pub use curl::curl;
 pub use entry::{Entry, Message, NewCall};
 pub use filter::{Filter, JournalQuery, StatusFilter};

@@ -5,7 +5,7 @@ use sandbox::Name;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::fault::delay;
+use super::delay::delay;
 use crate::settings::Settings;
 
 /// Which server, and the token for it.

@@ -3,6 +3,7 @@
 //! `arguments` has the command line, `server` calls the server, `show` prints its answers.
 
 pub(crate) mod arguments;
+mod delay;
 mod events;
 mod fault;
 pub(crate) mod journal;

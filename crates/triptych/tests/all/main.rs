@@ -15,6 +15,7 @@ mod ephemeral;
 mod examples;
 mod failover;
 mod fault_commands;
+mod imports;
 mod installation;
 mod instances;
 mod journal_commands;

@@ -10,7 +10,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
-use super::{Ended, Observation, capture::CapturedBody};
+use super::{Observation, call::Ended, capture::CapturedBody};
 use crate::request::RequestContext;
 
 type Next = Option<Result<Frame<Bytes>, axum::Error>>;
@@ -99,6 +99,6 @@ impl Drop for ObservedSending {
             answer.body.join();
             ended.aborted = !answer.body.complete;
         }
-        self.context.observed(ended);
+        self.context.ended(ended);
     }
 }

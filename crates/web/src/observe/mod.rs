@@ -5,6 +5,7 @@
 //! secrets: see [`crate::redact`].
 
 mod body;
+pub(crate) mod call;
 mod capture;
 mod headers;
 
@@ -25,13 +26,15 @@ use uuid::Uuid;
 
 pub(crate) use body::ObservedSending;
 use body::RequestBody;
+use call::Ended;
+pub use call::{ObservedAnswer, ObservedRequest};
 pub use capture::CapturedBody;
 pub use headers::CapturedHeaders;
 
 use crate::{
     fault::Fault,
     problem::Problem,
-    request::{RequestContext, RequestRoute},
+    request::{EndObserver, RequestContext, RequestRoute},
 };
 
 /// Gets the calls that an application has observed.
@@ -107,38 +110,12 @@ impl Observed {
     }
 }
 
-#[derive(Debug)]
-pub struct ObservedRequest {
-    pub method: Method,
-    /// The target as the client sent it, with its query.
-    pub target: Uri,
-    pub version: Version,
-    pub headers: CapturedHeaders,
-    pub body: CapturedBody,
-}
-
-#[derive(Debug)]
-pub struct ObservedAnswer {
-    pub status: StatusCode,
-    pub headers: CapturedHeaders,
-    pub body: CapturedBody,
-}
-
 /// The observer of a request, with what is known about the request.
 pub(crate) struct Observation {
     observer: Arc<dyn Observer>,
     started_at: Timestamp,
     /// Taken when the observer gets it.
     request: Mutex<Option<ObservedRequest>>,
-}
-
-/// How a call ended.
-pub(crate) struct Ended {
-    pub(crate) answer: Option<ObservedAnswer>,
-    pub(crate) problem: Option<Arc<Problem>>,
-    pub(crate) fault: Option<Fault>,
-    pub(crate) start: Instant,
-    pub(crate) aborted: bool,
 }
 
 impl RequestContext {
@@ -155,18 +132,11 @@ impl RequestContext {
         };
         let observation =
             Arc::new(Observation { observer, started_at: now, request: Mutex::new(Some(seen)) });
-        if !context.set_observation(observation.clone()) || request.body().is_end_stream() {
+        if !context.set_observer(observation.clone()) || request.body().is_end_stream() {
             return;
         }
         let body = std::mem::take(request.body_mut());
         *request.body_mut() = Body::new(RequestBody::new(body, observation));
-    }
-
-    /// Gives the call to the observer of its request, if it has one and did not get it yet.
-    pub(crate) fn observed(&self, ended: Ended) {
-        if let Some(observation) = self.observation() {
-            observation.end(self, ended);
-        }
     }
 }
 
@@ -178,8 +148,11 @@ impl Observation {
             add(&mut request.body);
         }
     }
+}
 
-    fn end(&self, context: &RequestContext, ended: Ended) {
+impl EndObserver for Observation {
+    /// Gives the call to the observer, if it did not get it yet.
+    fn ended(&self, context: &RequestContext, ended: Ended) {
         let request = self.request.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut request) = request else { return };
         request.body.join();
@@ -205,7 +178,9 @@ pub(crate) fn observe_answer(
     problem: Option<&Arc<Problem>>,
     fault: Option<Fault>,
 ) -> Option<Box<ObservedSending>> {
-    context.observation()?;
+    if !context.is_observed() {
+        return None;
+    }
     // The context is kept until the answer is sent, the memory of the request's body is not.
     context.release_memory();
     let body = CapturedBody::of_answer(response.body());

@@ -12,7 +12,7 @@ use crate::{
     observe::Ended,
     problem::Problem,
     request::{RequestContext, RequestRoute},
-    times::{self, Labels},
+    times::{self, Labels, NO_ROUTE, is_probe},
 };
 
 /// The target of the lines about requests in the log.
@@ -23,9 +23,6 @@ const ABORTED: u16 = 499;
 
 /// The recorded status of a request whose connection was cut by a fault instead of an answer.
 const CUT: u16 = 444;
-
-/// The recorded route of a request that matched none.
-pub(super) const NO_ROUTE: &str = "none";
 
 /// A request that is being answered. Dropped before the answer, it records an aborted request: the connection was closed.
 pub(super) struct Record {
@@ -60,7 +57,7 @@ impl Record {
     pub(super) fn cut(mut self, problem: Option<Arc<Problem>>, fault: Fault) {
         self.answered = true;
         self.record(CUT, "request", problem.as_deref(), Some(fault));
-        self.context.observed(self.unanswered(problem, Some(fault)));
+        self.context.ended(self.unanswered(problem, Some(fault)));
     }
 
     fn unanswered(&self, problem: Option<Arc<Problem>>, fault: Option<Fault>) -> Ended {
@@ -117,7 +114,7 @@ impl Drop for Record {
     fn drop(&mut self) {
         if !self.answered {
             self.record(ABORTED, "request aborted", None, None);
-            self.context.observed(self.unanswered(None, None));
+            self.context.ended(self.unanswered(None, None));
         }
     }
 }
@@ -140,11 +137,6 @@ fn ip_text(address: IpAddr) -> String {
         text.push(digit(octet % 10));
     }
     text
-}
-
-/// Whether monitoring calls this path every few seconds.
-pub(super) fn is_probe(path: &str) -> bool {
-    matches!(path, "/healthz" | "/readyz" | "/metrics")
 }
 
 fn known(method: &Method) -> &'static str {

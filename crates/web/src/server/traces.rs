@@ -7,11 +7,8 @@ use axum::extract::Request;
 use http::Uri;
 use trace::{Kind, Span, TraceContext, Traces};
 
-use super::{
-    record::{NO_ROUTE, is_probe},
-    site::Site,
-};
-use crate::times::Labels;
+use super::site::Site;
+use crate::times::{Labels, NO_ROUTE, is_probe};
 
 /// Starts the spans of a listener.
 pub(super) struct RequestTraces {

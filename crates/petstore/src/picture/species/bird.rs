@@ -2,8 +2,8 @@ use super::face;
 use crate::picture::{
     colour::{Colour, INK},
     dice::Dice,
-    draw::{both, dot, inside, line, oval, path},
     scene,
+    shape::{both, dot, inside, line, oval, path},
 };
 
 const PLUMAGE: [u32; 7] = [0x4f_a9d8, 0xf2_c94c, 0x5d_b075, 0xe8_6a5c, 0x8f_7cd0, 0xf0_e6d6, 0x3f_7f8c];

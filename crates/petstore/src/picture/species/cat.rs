@@ -2,8 +2,8 @@ use super::face;
 use crate::picture::{
     colour::{Colour, EYES, INK, PINK},
     dice::Dice,
-    draw::{both, inside, line, oval, path},
     scene,
+    shape::{both, inside, line, oval, path},
 };
 
 const COATS: [u32; 7] = [0xee_9a4d, 0x8f_99a8, 0x45_4150, 0xf6_ece0, 0xe9_cba0, 0xa8_7450, 0x6e_7f92];

@@ -2,8 +2,8 @@ use super::face;
 use crate::picture::{
     colour::{Colour, INK, PINK},
     dice::Dice,
-    draw::{both, inside, line, oval, path},
     scene,
+    shape::{both, inside, line, oval, path},
 };
 
 const COATS: [u32; 7] = [0xe3_b06a, 0x9a_6238, 0x4a_4244, 0xf5_ecdf, 0xb9_b2ac, 0xc4_6f3d, 0x7a_5a48];

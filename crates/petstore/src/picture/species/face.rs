@@ -2,7 +2,7 @@
 
 use crate::picture::{
     colour::{Colour, INK, PINK},
-    draw::{both, dot, line, oval, path},
+    shape::{both, dot, line, oval, path},
 };
 
 const WHITE: Colour = Colour(0xff_ffff);

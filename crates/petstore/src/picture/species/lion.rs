@@ -2,8 +2,8 @@ use super::face;
 use crate::picture::{
     colour::{Colour, EYES, GOLD, INK},
     dice::Dice,
-    draw::{both, dot, inside, line, oval, path, ring},
     scene,
+    shape::{both, dot, inside, line, oval, path, ring},
 };
 
 const COATS: [u32; 4] = [0xf2_bd62, 0xe5_a65a, 0xf4_d39a, 0xd9_975a];

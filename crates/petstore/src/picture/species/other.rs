@@ -4,8 +4,8 @@ use super::face;
 use crate::picture::{
     colour::{Colour, EYES, INK},
     dice::Dice,
-    draw::{both, dot, inside, line, oval, path, ring},
     scene,
+    shape::{both, dot, inside, line, oval, path, ring},
 };
 
 const FURS: [u32; 7] = [0x57_b8a6, 0xef_8a6b, 0x9a_7fd6, 0xf0_b24c, 0x6a_a6e0, 0xe5_7fa3, 0x8a_b85a];

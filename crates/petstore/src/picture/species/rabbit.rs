@@ -2,8 +2,8 @@ use super::face;
 use crate::picture::{
     colour::{Colour, INK, PINK},
     dice::Dice,
-    draw::{both, inside, line, oval, path},
     scene,
+    shape::{both, inside, line, oval, path},
 };
 
 const COATS: [u32; 6] = [0xf7_f0e8, 0xb4_b1b5, 0xb5_8863, 0xe6_c79c, 0x5a_5159, 0xcf_9f86];
