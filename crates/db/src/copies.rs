@@ -6,7 +6,7 @@
 use crate::{
     catalog::{
         CITUS, Catalog, REGISTRY, SQLITE_COLUMNS, SQLITE_REFERENCES, SQLITE_SIZES, Table, postgres_columns,
-        postgres_references, postgres_sizes, postgres_triggers, qualified, quoted,
+        postgres_references, postgres_sizes, postgres_triggers, qualified,
     },
     copy_tables::{copied, create_registry},
     database::Db,

@@ -6,12 +6,10 @@ use tokio::task::spawn_blocking;
 use trace::{Kind, Span};
 
 use crate::{
-    error::{Error, OpenError},
+    error::Error,
     long_reads::LongReads,
-    migration::Migrations,
     postgres::{Postgres, Replica},
     scope::Scope,
-    settings::{Limits, Location},
     sqlite::Sqlite,
     tx::{Tx, WriteTx},
     unit,

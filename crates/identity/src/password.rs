@@ -146,6 +146,7 @@ impl Passwords {
         permit: &Permit,
         work: impl FnOnce(&Hasher) -> Result<R, HashError> + Send + 'static,
     ) -> Result<R, HashError> {
+        web::release_admission();
         let turn = permit.running.clone().acquire_owned().await.map_err(broken)?;
         let (hasher, permit) = (self.hasher.clone(), permit.clone());
         let done = tokio::task::spawn_blocking(move || {

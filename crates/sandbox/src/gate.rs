@@ -107,6 +107,7 @@ impl FaultGate {
         *self.decision.lock().unwrap_or_else(PoisonError::into_inner) = Some(decision);
         if delay > Duration::ZERO {
             let _permit = self.sandbox.wait_on_purpose()?;
+            web::release_admission();
             tokio::select! {
                 () = self.sandboxes.wait(delay) => {}
                 () = self.sandbox.closing() => {

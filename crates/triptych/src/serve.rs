@@ -4,7 +4,7 @@ use std::{
     future::pending, hint::black_box, io, net::SocketAddr, panic::resume_unwind, thread, time::Duration,
 };
 
-use db::{Databases, Db, Limits, Location, Migrations};
+use db::Databases;
 use futures_util::{FutureExt, future::BoxFuture};
 use sandbox::{Root, Sandboxes, ServiceSetup, Setup};
 use service::{Description, Instance, Running, Scheme, Service, public_address};

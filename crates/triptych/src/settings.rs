@@ -93,6 +93,8 @@ pub(crate) enum LogFormat {
 pub(crate) struct Limits {
     connections: usize,
     connections_per_address: usize,
+    requests: usize,
+    request_wait_ms: u64,
     header_seconds: u64,
     body_bytes: usize,
     body_memory_bytes: usize,
@@ -188,6 +190,7 @@ impl Settings {
         let limits = &self.limits;
         for (name, value) in [
             ("connections", limits.connections),
+            ("requests", limits.requests),
             ("body_bytes", limits.body_bytes),
             ("database_queue", limits.database_queue),
             ("database_connections", limits.database_connections),
@@ -340,6 +343,8 @@ impl Limits {
                 set => set,
             },
             loopback_exempt: true,
+            requests: self.requests,
+            request_wait: Duration::from_millis(self.request_wait_ms),
             header_time: Duration::from_secs(self.header_seconds),
             stall_time: Duration::from_secs(self.stall_seconds),
             grace_time: Duration::from_secs(self.grace_seconds),

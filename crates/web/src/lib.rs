@@ -16,6 +16,7 @@
 
 mod adapter;
 mod address;
+mod admission;
 mod anonymous;
 mod app;
 mod background;
@@ -59,6 +60,7 @@ pub mod xml;
 
 pub use adapter::Adapter;
 pub use address::{is_from_another_origin, origin_of, path_of, well_known};
+pub use admission::release_admission;
 pub use app::{Answer, App};
 pub use background::Background;
 pub use clock::{Clock, ClockError, ClockState};

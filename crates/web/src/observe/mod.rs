@@ -20,7 +20,6 @@ use axum::{
     extract::Request,
     response::Response,
 };
-use http::{Method, StatusCode, Uri, Version};
 use jiff::Timestamp;
 use uuid::Uuid;
 

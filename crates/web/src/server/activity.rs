@@ -9,7 +9,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
     time::Duration,
 };
 
@@ -18,7 +18,9 @@ use http::Version;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
 
-use crate::{limits::ConnectionLimits, observe::ObservedSending, size_hint::with_rest};
+use crate::{
+    admission::release_admission, limits::ConnectionLimits, observe::ObservedSending, size_hint::with_rest,
+};
 
 /// The requests of a connection: when one last made progress.
 #[derive(Clone)]
@@ -119,7 +121,11 @@ impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         if self.rest.is_empty() {
-            let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+            let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) else {
+                // A request whose body arrives slowly lets others run.
+                release_admission();
+                return Poll::Pending;
+            };
             self.activity.progress();
             match frame.map(|frame| frame.map(Frame::into_data)) {
                 Some(Ok(Ok(data))) => self.rest = data,

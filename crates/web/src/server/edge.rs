@@ -24,6 +24,7 @@ use super::{
     traces::RequestTraces,
 };
 use crate::{
+    admission::Admission,
     app::App,
     fault::{Cut, Fault},
     negotiate::{prefers_html, prefers_xml, vary},
@@ -33,6 +34,7 @@ use crate::{
     problem::{self, Format, INVALID_REQUEST, Problem, UNAVAILABLE},
     random::Random,
     request::RequestContext,
+    times::is_probe,
 };
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -54,6 +56,7 @@ pub(super) struct Edge {
     hosts: Hosts,
     secure: bool,
     draining: AtomicBool,
+    admission: Arc<Admission>,
     traces: Option<RequestTraces>,
 }
 
@@ -62,7 +65,9 @@ impl Edge {
         let (hosts, secure) = (Hosts::new(listening.ip(), &site.address), site.is_secure());
         let traces = RequestTraces::new(&site, listening);
         let draining = AtomicBool::new(false);
-        Edge { service: site.name, app, random, proxies: site.proxies, hosts, secure, draining, traces }
+        let admission = Arc::new(Admission::new(site.name, site.limits));
+        let (service, proxies) = (site.name, site.proxies);
+        Edge { service, app, random, proxies, hosts, secure, draining, admission, traces }
     }
 
     /// From now on the process is not ready.
@@ -93,9 +98,9 @@ impl Edge {
         let checked = has_one_host(&request).and_then(|()| self.hosts.check(&request));
         let mut response = match checked.and_then(|()| self.check_ready(&request)) {
             Ok(()) => match record.span.as_ref().filter(|span| span.is_recorded()) {
-                None => self.answer(request).await,
+                None => self.admit(request).await,
                 // Boxed for the same reason as a fault below.
-                Some(span) => Box::pin(span.scope(self.answer(request))).await,
+                Some(span) => Box::pin(span.scope(self.admit(request))).await,
             },
             Err(problem) => problem.into_response(),
         };
@@ -125,6 +130,17 @@ impl Edge {
         let sending = observe_answer(&record.context, record.start, &response, problem.as_ref(), fault);
         record.answered(response.status(), problem.as_deref(), fault);
         Ok((response, sending))
+    }
+
+    /// Answers a request when it may run. The questions of monitoring are always answered.
+    async fn admit(&self, request: Request) -> Response {
+        if is_probe(request.uri().path()) {
+            return self.answer(request).await;
+        }
+        match self.admission.admit().await {
+            Ok(admitted) => admitted.scope(self.answer(request)).await,
+            Err(problem) => problem.into_response(),
+        }
     }
 
     async fn answer(&self, request: Request) -> Response {

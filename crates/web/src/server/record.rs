@@ -9,7 +9,7 @@ use trace::Span;
 use super::traces::finish;
 use crate::{
     fault::Fault,
-    observe::Ended,
+    observe::call::Ended,
     problem::Problem,
     request::{RequestContext, RequestRoute},
     times::{self, Labels, NO_ROUTE, is_probe},

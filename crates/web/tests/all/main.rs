@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod access_log;
+mod admission;
 mod anonymous;
 mod apps;
 mod background;
