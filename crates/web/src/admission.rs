@@ -4,6 +4,10 @@
 //! A request whose wait would be too long is refused at once: a refusal is the cheapest answer, and an answer that comes too late has
 //! cost as much as one in time.
 //!
+//! A client that sends its next request at once, in spite of `Retry-After`, would get a refusal for each of them, and the refusals
+//! would take the time of the answers. So the next request on the connection of a refused one waits before it is considered, and may
+//! then wait longer than others.
+//!
 //! A request that waits for something else than a processor or a database (its body, a password that is hashed, a delay on purpose)
 //! gives its permit back with [`release_admission`] and goes on without one. Otherwise a few slow clients could take all permits.
 
@@ -31,6 +35,16 @@ const WEIGHT: u64 = 64;
 
 /// A request may wait this many times longer than was expected, for example because the database stands still.
 const PATIENCE: u32 = 4;
+
+/// How long the next request on a connection waits after a refusal.
+pub(crate) const PAUSE: Duration = Duration::from_millis(100);
+
+/// How much longer it may wait then.
+const LONGER: f64 = 1.5;
+
+/// Marks the answer to a request that was not admitted.
+#[derive(Clone, Copy)]
+pub(crate) struct Refused;
 
 /// How often the log says that requests are refused.
 const REPORT: Duration = Duration::from_secs(10);
@@ -83,20 +97,21 @@ impl Admission {
         }
     }
 
-    /// Waits until the request may run, or refuses it.
-    pub(crate) async fn admit(self: &Arc<Self>) -> Result<Admitted, Problem> {
+    /// Waits until the request may run, or refuses it. `is_after_refusal` says that the last request of its connection was refused.
+    pub(crate) async fn admit(self: &Arc<Self>, is_after_refusal: bool) -> Result<Admitted, Problem> {
         let permit = match self.permits.clone().try_acquire_owned() {
             Ok(permit) => permit,
             // Boxed: otherwise the future of every request would have room for this.
-            Err(_) => Box::pin(self.wait()).await?,
+            Err(_) => Box::pin(self.wait(is_after_refusal)).await?,
         };
         Ok(Admitted { admission: self.clone(), start: Instant::now(), _permit: permit })
     }
 
-    async fn wait(&self) -> Result<OwnedSemaphorePermit, Problem> {
+    async fn wait(&self, is_after_refusal: bool) -> Result<OwnedSemaphorePermit, Problem> {
         let position = self.waiting.fetch_add(1, Relaxed);
         let _waiting = Waiting(&self.waiting);
-        if self.expected_wait(position) > self.longest_wait {
+        let longest = if is_after_refusal { self.longest_wait.mul_f64(LONGER) } else { self.longest_wait };
+        if self.expected_wait(position) > longest {
             return Err(self.refuse());
         }
         match timeout(self.longest_wait * PATIENCE, self.permits.clone().acquire_owned()).await {
@@ -174,9 +189,9 @@ mod tests {
     #[tokio::test]
     async fn requests_run_in_the_order_in_which_they_came() {
         let admission = admission(2, Duration::from_secs(60));
-        let first = admission.admit().await.unwrap();
-        let _second = admission.admit().await.unwrap();
-        let (mut third, mut fourth) = (Box::pin(admission.admit()), Box::pin(admission.admit()));
+        let first = admission.admit(false).await.unwrap();
+        let _second = admission.admit(false).await.unwrap();
+        let (mut third, mut fourth) = (Box::pin(admission.admit(false)), Box::pin(admission.admit(false)));
         assert!(poll!(&mut third).is_pending() && poll!(&mut fourth).is_pending());
         assert_eq!(admission.waiting.load(Relaxed), 2);
         drop(first);
@@ -192,34 +207,34 @@ mod tests {
         let admission = admission(2, Duration::from_millis(100));
         // Two run at the same time, so the first that waits expects half of this.
         admission.usual.store(Duration::from_millis(80).as_nanos() as u64, Relaxed);
-        let _running = [admission.admit().await.unwrap(), admission.admit().await.unwrap()];
-        let mut waiting = [Box::pin(admission.admit()), Box::pin(admission.admit())];
+        let _running = [admission.admit(false).await.unwrap(), admission.admit(false).await.unwrap()];
+        let mut waiting = [Box::pin(admission.admit(false)), Box::pin(admission.admit(false))];
         for waiting in &mut waiting {
             assert!(poll!(waiting).is_pending());
         }
-        let refused = admission.admit().now_or_never().unwrap().err().unwrap();
+        let refused = admission.admit(false).now_or_never().unwrap().err().unwrap();
         assert_eq!(refused.status(), http::StatusCode::SERVICE_UNAVAILABLE);
         // A client that disconnects makes room.
         let [_, left] = waiting;
         drop(left);
-        let mut next = Box::pin(admission.admit());
+        let mut next = Box::pin(admission.admit(false));
         assert!(poll!(&mut next).is_pending());
     }
 
     #[tokio::test]
     async fn released_request_lets_another_run() {
         let admission = admission(1, Duration::ZERO);
-        let first = admission.admit().await.unwrap();
+        let first = admission.admit(false).await.unwrap();
         let other = admission.clone();
         let work = async move {
-            assert!(other.admit().await.is_err());
+            assert!(other.admit(false).await.is_err());
             release_admission();
             release_admission();
-            other.admit().await.map(|admitted| drop(admitted.admission.clone()))
+            other.admit(false).await.map(|admitted| drop(admitted.admission.clone()))
         };
         assert!(first.scope(work).await.is_ok());
         release_admission();
-        assert!(admission.admit().await.is_ok());
+        assert!(admission.admit(false).await.is_ok());
     }
 
     #[test]

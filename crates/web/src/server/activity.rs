@@ -19,7 +19,10 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
 
 use crate::{
-    admission::release_admission, limits::ConnectionLimits, observe::ObservedSending, size_hint::with_rest,
+    admission::{PAUSE, release_admission},
+    limits::ConnectionLimits,
+    observe::ObservedSending,
+    size_hint::with_rest,
 };
 
 /// The requests of a connection: when one last made progress.
@@ -34,6 +37,8 @@ struct Seen {
     /// In milliseconds since the start; 0 until a request has come.
     last: AtomicU64,
     is_http_2: AtomicBool,
+    /// When a request was last refused because there were too many, in milliseconds since the start; 0 if the last one was not.
+    refused: AtomicU64,
 }
 
 impl Activity {
@@ -66,9 +71,28 @@ impl Activity {
         self.progress();
     }
 
+    /// A request was refused because there were too many.
+    pub(super) fn refused(&self) {
+        self.seen.refused.store(self.now(), Relaxed);
+    }
+
+    /// Lets the next request after a refused one wait; `true` for such a request.
+    pub(super) async fn pause_after_refusal(&self) -> bool {
+        if self.seen.refused.load(Relaxed) == 0 {
+            return false;
+        }
+        let refused = self.seen.refused.swap(0, Relaxed);
+        tokio::time::sleep_until(self.start + Duration::from_millis(refused) + PAUSE).await;
+        refused > 0
+    }
+
     fn progress(&self) {
-        let now = self.start.elapsed().as_millis() as u64;
-        self.seen.last.store(now.max(1), Relaxed);
+        self.seen.last.store(self.now(), Relaxed);
+    }
+
+    /// In milliseconds since the start, at least 1.
+    fn now(&self) -> u64 {
+        (self.start.elapsed().as_millis() as u64).max(1)
     }
 
     /// Whether no request has begun.

@@ -27,7 +27,7 @@ use super::{
     socket::Socket,
     tls::{Stream, Tls},
 };
-use crate::{fault::Cut, limits::ConnectionLimits};
+use crate::{admission::Refused, fault::Cut, limits::ConnectionLimits};
 
 /// How many bytes of a connection are read ahead: the largest head of a request.
 const BUFFER: usize = 64 * 1024;
@@ -134,7 +134,11 @@ async fn answer(
             Body::new(body)
         }
     });
-    let (mut response, sending) = edge.handle(request, peer).await?;
+    let is_after_refusal = activity.pause_after_refusal().await;
+    let (mut response, sending) = edge.handle(request, peer, is_after_refusal).await?;
+    if response.extensions().get::<Refused>().is_some() {
+        activity.refused();
+    }
     let is_unread = is_read.is_some_and(|is_read| !is_read.load(Relaxed));
     if is_unread || is_http_1 && edge.is_draining() {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));

@@ -10,6 +10,7 @@ use std::{
 };
 
 use axum::{
+    Extension,
     body::Body,
     extract::Request,
     response::{IntoResponse, Response},
@@ -24,7 +25,7 @@ use super::{
     traces::RequestTraces,
 };
 use crate::{
-    admission::Admission,
+    admission::{Admission, Refused},
     app::App,
     fault::{Cut, Fault},
     negotiate::{prefers_html, prefers_xml, vary},
@@ -84,6 +85,7 @@ impl Edge {
         &self,
         mut request: Request,
         peer: SocketAddr,
+        is_after_refusal: bool,
     ) -> Result<(Response, Option<Box<ObservedSending>>), Cut> {
         let client = self.proxies.client(peer.ip(), request.headers());
         let accept = accept(request.headers());
@@ -92,15 +94,15 @@ impl Edge {
         if let Some(span) = &span {
             context.set_trace(span.context());
         }
-        let record = Record::new(&request, context.clone(), span);
+        let mut record = Record::new(&request, context.clone(), span);
         request.extensions_mut().insert(context);
 
         let checked = has_one_host(&request).and_then(|()| self.hosts.check(&request));
         let mut response = match checked.and_then(|()| self.check_ready(&request)) {
             Ok(()) => match record.span.as_ref().filter(|span| span.is_recorded()) {
-                None => self.admit(request).await,
+                None => self.admit(request, is_after_refusal).await,
                 // Boxed for the same reason as a fault below.
-                Some(span) => Box::pin(span.scope(self.admit(request))).await,
+                Some(span) => Box::pin(span.scope(self.admit(request, is_after_refusal))).await,
             },
             Err(problem) => problem.into_response(),
         };
@@ -128,18 +130,19 @@ impl Edge {
             }
         }
         let sending = observe_answer(&record.context, record.start, &response, problem.as_ref(), fault);
+        record.is_refused = response.extensions().get::<Refused>().is_some();
         record.answered(response.status(), problem.as_deref(), fault);
         Ok((response, sending))
     }
 
     /// Answers a request when it may run. The questions of monitoring are always answered.
-    async fn admit(&self, request: Request) -> Response {
+    async fn admit(&self, request: Request, is_after_refusal: bool) -> Response {
         if is_probe(request.uri().path()) {
             return self.answer(request).await;
         }
-        match self.admission.admit().await {
+        match self.admission.admit(is_after_refusal).await {
             Ok(admitted) => admitted.scope(self.answer(request)).await,
-            Err(problem) => problem.into_response(),
+            Err(problem) => (Extension(Refused), problem).into_response(),
         }
     }
 

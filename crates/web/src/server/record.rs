@@ -32,6 +32,8 @@ pub(super) struct Record {
     pub(super) start: Instant,
     /// The span of the request, if traces are recorded.
     pub(super) span: Option<Span>,
+    /// Whether it was refused because of too many requests. The log says that in one line for many.
+    pub(super) is_refused: bool,
     answered: bool,
 }
 
@@ -43,6 +45,7 @@ impl Record {
             target: request.uri().path_and_query().cloned(),
             start: Instant::now(),
             span,
+            is_refused: false,
             answered: false,
         }
     }
@@ -99,7 +102,7 @@ impl Record {
         }
         if cause.is_some() {
             line!(error);
-        } else if is_probe(path) && status < 400 {
+        } else if is_probe(path) && status < 400 || self.is_refused {
             line!(debug);
         } else {
             line!(info);
