@@ -45,7 +45,7 @@ fn describe() {
     );
     describe_counter!(
         "triptych_requests_refused_total",
-        "Requests that got 503 at once, because they would have waited too long for others."
+        "Requests that got 503 at once, because there were too many."
     );
     describe_counter!("triptych_security_events_total", "Events of the security log, such as sign-ins.");
     describe_counter!("triptych_password_checks_total", "Passwords that were hashed to be checked.");

@@ -1,28 +1,23 @@
-//! Admission: how many requests of a listener run at the same time, and how long others may wait.
+//! Admission: how many requests of a listener run at the same time.
 //!
-//! A request is admitted before its body is read and before its credentials are checked. Others wait in the order in which they came.
-//! A request whose wait would be too long is refused at once: a refusal is the cheapest answer, and an answer that comes too late has
-//! cost as much as one in time.
+//! A server that starts every request at once answers all of them late when there are too many. So a request is admitted only if it
+//! will be answered in time: as many run as were answered in the last moments, in the time that an answer may take. Other requests are
+//! refused before their bodies are read and their credentials are checked. A refusal is the cheapest answer.
 //!
 //! A client that sends its next request at once, in spite of `Retry-After`, would get a refusal for each of them, and the refusals
-//! would take the time of the answers. So the next request on the connection of a refused one waits before it is considered, and may
-//! then wait longer than others.
+//! would take the time of the answers. So the next request on the connection of a refused one waits before it is considered, and has
+//! some room that others do not have.
 //!
 //! A request that waits for something else than a processor or a database (its body, a password that is hashed, a delay on purpose)
-//! gives its permit back with [`release_admission`] and goes on without one. Otherwise a few slow clients could take all permits.
+//! does not count any more after [`release_admission`]. Otherwise a few slow clients could take the room of all.
 
 use std::{
     cell::Cell,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, Instant},
-};
-
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
 };
 
 use crate::{
@@ -30,21 +25,14 @@ use crate::{
     problem::{Problem, UNAVAILABLE},
 };
 
-/// The weight of the last request in the usual time: one of this many.
-const WEIGHT: u64 = 64;
-
-/// A request may wait this many times longer than was expected, for example because the database stands still.
-const PATIENCE: u32 = 4;
-
 /// How long the next request on a connection waits after a refusal.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
-/// How much longer it may wait then.
-const LONGER: f64 = 1.5;
+/// The rate of answers is measured over at least this time.
+const WINDOW: Duration = Duration::from_millis(50);
 
-/// Marks the answer to a request that was not admitted.
-#[derive(Clone, Copy)]
-pub(crate) struct Refused;
+/// After so many answers it is looked whether the time is over.
+const ANSWERS: usize = 32;
 
 /// How often the log says that requests are refused.
 const REPORT: Duration = Duration::from_secs(10);
@@ -52,16 +40,25 @@ const REPORT: Duration = Duration::from_secs(10);
 /// Admits the requests of a listener.
 pub(crate) struct Admission {
     service: &'static str,
-    permits: Arc<Semaphore>,
-    running: usize,
-    longest_wait: Duration,
-    waiting: AtomicUsize,
-    /// The usual time for which a request has its permit, in nanoseconds.
-    usual: AtomicU64,
+    /// So many can always run.
+    least: usize,
+    /// The time that an answer may take.
+    latency: Duration,
+    running: AtomicUsize,
+    /// How many may run.
+    most: AtomicUsize,
+    answered: AtomicUsize,
+    window: Mutex<Window>,
     start: Instant,
     /// When the log may say again that requests are refused, in milliseconds since the start.
     next_report: AtomicU64,
     refused: metrics::Counter,
+}
+
+/// Since when answers are counted, and how many there were before.
+struct Window {
+    start: Instant,
+    answered: usize,
 }
 
 tokio::task_local! {
@@ -69,88 +66,78 @@ tokio::task_local! {
     static ADMITTED: Cell<Option<Admitted>>;
 }
 
-/// The permit of a request that runs.
-pub(crate) struct Admitted {
-    admission: Arc<Admission>,
-    start: Instant,
-    _permit: OwnedSemaphorePermit,
-}
+/// A request that runs.
+pub(crate) struct Admitted(Arc<Admission>);
 
-/// Counts a request that waits.
-struct Waiting<'a>(&'a AtomicUsize);
+/// Marks the answer to a request that was not admitted.
+#[derive(Clone, Copy)]
+pub(crate) struct Refused;
 
 impl Admission {
     pub(crate) fn new(service: &'static str, limits: ConnectionLimits) -> Self {
         let refused = metrics::counter!("triptych_requests_refused_total", "service" => service);
         // It exists from the start, so that the first refusal is seen as a change.
         refused.increment(0);
+        let start = Instant::now();
         Admission {
             service,
-            permits: Arc::new(Semaphore::new(limits.requests)),
-            running: limits.requests,
-            longest_wait: limits.request_wait,
-            waiting: AtomicUsize::new(0),
-            usual: AtomicU64::new(0),
-            start: Instant::now(),
+            least: limits.requests,
+            latency: limits.latency,
+            running: AtomicUsize::new(0),
+            most: AtomicUsize::new(limits.requests),
+            answered: AtomicUsize::new(0),
+            window: Mutex::new(Window { start, answered: 0 }),
+            start,
             next_report: AtomicU64::new(0),
             refused,
         }
     }
 
-    /// Waits until the request may run, or refuses it. `is_after_refusal` says that the last request of its connection was refused.
-    pub(crate) async fn admit(self: &Arc<Self>, is_after_refusal: bool) -> Result<Admitted, Problem> {
-        let permit = match self.permits.clone().try_acquire_owned() {
-            Ok(permit) => permit,
-            // Boxed: otherwise the future of every request would have room for this.
-            Err(_) => Box::pin(self.wait(is_after_refusal)).await?,
-        };
-        Ok(Admitted { admission: self.clone(), start: Instant::now(), _permit: permit })
-    }
-
-    async fn wait(&self, is_after_refusal: bool) -> Result<OwnedSemaphorePermit, Problem> {
-        let position = self.waiting.fetch_add(1, Relaxed);
-        let _waiting = Waiting(&self.waiting);
-        let longest = if is_after_refusal { self.longest_wait.mul_f64(LONGER) } else { self.longest_wait };
-        if self.expected_wait(position) > longest {
-            return Err(self.refuse());
-        }
-        match timeout(self.longest_wait * PATIENCE, self.permits.clone().acquire_owned()).await {
-            Ok(Ok(permit)) => Ok(permit),
-            _ => Err(self.refuse()),
-        }
-    }
-
-    /// How long a request waits that has this many before it: as many as run give their permits back in the usual time.
-    fn expected_wait(&self, position: usize) -> Duration {
-        let ahead = position as u64 + 1;
-        Duration::from_nanos(self.usual.load(Relaxed).saturating_mul(ahead) / self.running as u64)
+    /// Lets a request run, or refuses it. `is_after_refusal` says that the last request of its connection was refused.
+    pub(crate) fn admit(self: &Arc<Self>, is_after_refusal: bool) -> Result<Admitted, Problem> {
+        let most = self.most.load(Relaxed);
+        let most = if is_after_refusal { most + most / 4 } else { most };
+        let before = self.running.fetch_add(1, Relaxed);
+        let admitted = Admitted(self.clone());
+        if before < most { Ok(admitted) } else { Err(self.refuse()) }
     }
 
     fn refuse(&self) -> Problem {
         self.refused.increment(1);
         let now = self.start.elapsed();
-        let due = self.next_report.load(Relaxed);
-        let next = (now + REPORT).as_millis() as u64;
-        if now.as_millis() as u64 >= due
-            && self.next_report.compare_exchange(due, next, Relaxed, Relaxed).is_ok()
-        {
+        let (due, next) = (self.next_report.load(Relaxed), (now + REPORT).as_millis() as u64);
+        let is_due = now.as_millis() as u64 >= due;
+        if is_due && self.next_report.compare_exchange(due, next, Relaxed, Relaxed).is_ok() {
             tracing::warn!(service = self.service, "overloaded: requests are refused with 503");
         }
         Problem::new(&UNAVAILABLE, "The service has more requests than it can answer. Try again later.")
             .retry_after(1)
     }
 
-    /// Takes over how long a request had its permit.
-    fn measure(&self, took: Duration) {
-        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX) / WEIGHT;
-        let usual = self.usual.load(Relaxed);
-        // Another request may do the same meanwhile: one of many measurements is lost then.
-        self.usual.store(usual - usual / WEIGHT + took, Relaxed);
+    /// Counts a request that does not run any more.
+    fn end(&self) {
+        self.running.fetch_sub(1, Relaxed);
+        let answered = self.answered.fetch_add(1, Relaxed) + 1;
+        if answered.is_multiple_of(ANSWERS)
+            && let Ok(mut window) = self.window.try_lock()
+        {
+            self.measure(&mut window, answered, Instant::now());
+        }
+    }
+
+    /// Allows as many requests as were answered since the start of the window, in the time that an answer may take.
+    fn measure(&self, window: &mut Window, answered: usize, now: Instant) {
+        let took = now.duration_since(window.start);
+        if took >= WINDOW {
+            let rate = answered.wrapping_sub(window.answered) as f64 / took.as_secs_f64();
+            self.most.store(self.least.max((rate * self.latency.as_secs_f64()) as usize), Relaxed);
+            *window = Window { start: now, answered };
+        }
     }
 }
 
 impl Admitted {
-    /// Runs the work of the request, which [`release_admission`] can end.
+    /// Runs the work of the request, during which [`release_admission`] can end the admission.
     pub(crate) async fn scope<F: Future>(self, work: F) -> F::Output {
         ADMITTED.scope(Cell::new(Some(self)), work).await
     }
@@ -158,18 +145,12 @@ impl Admitted {
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        self.admission.measure(self.start.elapsed());
+        self.0.end();
     }
 }
 
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
-    }
-}
-
-/// Lets another request run instead of the one that this task answers, which goes on without a permit: call it before a wait for
-/// something else than a processor or a database.
+/// Lets another request run instead of the one that this task answers, which goes on: call it before a wait for something else than a
+/// processor or a database.
 pub fn release_admission() {
     let _ = ADMITTED.try_with(Cell::take);
 }
@@ -177,73 +158,65 @@ pub fn release_admission() {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use futures_util::{FutureExt, poll};
-
     use super::*;
 
-    fn admission(requests: usize, request_wait: Duration) -> Arc<Admission> {
-        let limits = ConnectionLimits { requests, request_wait, ..ConnectionLimits::default() };
+    fn admission(requests: usize, latency: Duration) -> Arc<Admission> {
+        let limits = ConnectionLimits { requests, latency, ..ConnectionLimits::default() };
         Arc::new(Admission::new("test", limits))
     }
 
-    #[tokio::test]
-    async fn requests_run_in_the_order_in_which_they_came() {
-        let admission = admission(2, Duration::from_secs(60));
-        let first = admission.admit(false).await.unwrap();
-        let _second = admission.admit(false).await.unwrap();
-        let (mut third, mut fourth) = (Box::pin(admission.admit(false)), Box::pin(admission.admit(false)));
-        assert!(poll!(&mut third).is_pending() && poll!(&mut fourth).is_pending());
-        assert_eq!(admission.waiting.load(Relaxed), 2);
+    #[test]
+    fn request_above_the_limit_is_refused_until_another_ends() {
+        let admission = admission(2, Duration::ZERO);
+        let (first, _second) = (admission.admit(false).unwrap(), admission.admit(false).unwrap());
+        let refused = admission.admit(false).err().unwrap();
+        assert_eq!(refused.status(), http::StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(admission.running.load(Relaxed), 2);
         drop(first);
-        assert!(poll!(&mut fourth).is_pending());
-        let third = third.now_or_never().unwrap().unwrap();
-        drop(third);
-        assert!(fourth.now_or_never().unwrap().is_ok());
-        assert_eq!(admission.waiting.load(Relaxed), 0);
+        assert!(admission.admit(false).is_ok());
     }
 
-    #[tokio::test]
-    async fn request_is_refused_when_those_before_it_take_too_long() {
-        let admission = admission(2, Duration::from_millis(100));
-        // Two run at the same time, so the first that waits expects half of this.
-        admission.usual.store(Duration::from_millis(80).as_nanos() as u64, Relaxed);
-        let _running = [admission.admit(false).await.unwrap(), admission.admit(false).await.unwrap()];
-        let mut waiting = [Box::pin(admission.admit(false)), Box::pin(admission.admit(false))];
-        for waiting in &mut waiting {
-            assert!(poll!(waiting).is_pending());
-        }
-        let refused = admission.admit(false).now_or_never().unwrap().err().unwrap();
-        assert_eq!(refused.status(), http::StatusCode::SERVICE_UNAVAILABLE);
-        // A client that disconnects makes room.
-        let [_, left] = waiting;
-        drop(left);
-        let mut next = Box::pin(admission.admit(false));
-        assert!(poll!(&mut next).is_pending());
+    #[test]
+    fn request_after_a_refused_one_has_more_room() {
+        let admission = admission(4, Duration::ZERO);
+        let _running: Vec<_> = (0..4).map(|_| admission.admit(false).unwrap()).collect();
+        assert!(admission.admit(false).is_err());
+        let _more = admission.admit(true).unwrap();
+        assert!(admission.admit(true).is_err());
+    }
+
+    #[test]
+    fn as_many_run_as_are_answered_in_time() {
+        let admission = admission(10, Duration::from_millis(100));
+        let mut window = admission.window.lock().unwrap();
+        let mut now = window.start;
+        let mut most_after = |milliseconds: u64, answered: usize| {
+            now += Duration::from_millis(milliseconds);
+            let total = window.answered + answered;
+            admission.measure(&mut window, total, now);
+            admission.most.load(Relaxed)
+        };
+        // 20,000 a second.
+        assert_eq!(most_after(50, 1000), 2000);
+        // Too early to say.
+        assert_eq!(most_after(10, 10), 2000);
+        assert_eq!(most_after(90, 300), 300);
+        // A slow service may always do some at once.
+        assert_eq!(most_after(10_000, 300), 10);
     }
 
     #[tokio::test]
     async fn released_request_lets_another_run() {
         let admission = admission(1, Duration::ZERO);
-        let first = admission.admit(false).await.unwrap();
         let other = admission.clone();
         let work = async move {
-            assert!(other.admit(false).await.is_err());
+            assert!(other.admit(false).is_err());
             release_admission();
             release_admission();
-            other.admit(false).await.map(|admitted| drop(admitted.admission.clone()))
+            other.admit(false).is_ok()
         };
-        assert!(first.scope(work).await.is_ok());
+        assert!(admission.admit(false).unwrap().scope(work).await);
         release_admission();
-        assert!(admission.admit(false).await.is_ok());
-    }
-
-    #[test]
-    fn usual_time_follows_the_requests() {
-        let admission = admission(1, Duration::ZERO);
-        for _ in 0..1000 {
-            admission.measure(Duration::from_millis(10));
-        }
-        let usual = Duration::from_nanos(admission.usual.load(Relaxed));
-        assert!((Duration::from_micros(9990)..=Duration::from_millis(10)).contains(&usual), "{usual:?}");
+        assert_eq!(admission.running.load(Relaxed), 0);
     }
 }

@@ -11,10 +11,10 @@ pub struct ConnectionLimits {
     pub connections_per_address: usize,
     /// Whether connections from this machine do not count towards that.
     pub loopback_exempt: bool,
-    /// Requests that run at the same time; further ones wait.
+    /// Requests that can always run at the same time.
     pub requests: usize,
-    /// How long a request may have to wait for others; one that would wait longer is refused at once.
-    pub request_wait: Duration,
+    /// How long an answer may take when more requests run: those that would take longer are refused.
+    pub latency: Duration,
     /// How long the head of a request may take to arrive, also the first one on a connection.
     pub header_time: Duration,
     /// How long a connection may stay without progress of a request: a received part of a body or a sent part of an answer.
@@ -30,7 +30,7 @@ impl Default for ConnectionLimits {
             connections_per_address: 1250,
             loopback_exempt: true,
             requests: 256,
-            request_wait: Duration::from_millis(150),
+            latency: Duration::from_millis(150),
             header_time: Duration::from_secs(15),
             stall_time: Duration::from_secs(60),
             grace_time: Duration::from_secs(20),

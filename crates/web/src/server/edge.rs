@@ -135,12 +135,12 @@ impl Edge {
         Ok((response, sending))
     }
 
-    /// Answers a request when it may run. The questions of monitoring are always answered.
+    /// Answers a request if it may run. The questions of monitoring are always answered.
     async fn admit(&self, request: Request, is_after_refusal: bool) -> Response {
         if is_probe(request.uri().path()) {
             return self.answer(request).await;
         }
-        match self.admission.admit(is_after_refusal).await {
+        match self.admission.admit(is_after_refusal) {
             Ok(admitted) => admitted.scope(self.answer(request)).await,
             Err(problem) => (Extension(Refused), problem).into_response(),
         }
