@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_util::StreamExt;
 use testkit::Engine;
 use tokio::{
     runtime::Runtime,
@@ -104,12 +105,15 @@ async fn load(
     pause: Option<Duration>,
     time: Duration,
 ) -> Load {
+    // Connected before: it is the requests that are too many.
+    let open = (0..connections).map(|_| async { Connection::open(address).await.ok() });
+    let open: Vec<_> = futures_util::stream::iter(open).buffered(CONNECTIONS).collect().await;
     let start = Instant::now();
     let mut clients = JoinSet::new();
-    for number in 0..connections {
+    for (number, connection) in open.into_iter().enumerate() {
         // They start one after the other, spread over a pause.
         let first = start + pause.unwrap_or_default().mul_f64(number as f64 / connections as f64);
-        clients.spawn(client(address, request.clone(), first, pause, start + time));
+        clients.spawn(client(address, connection, request.clone(), first, pause, start + time));
     }
     let mut all = Load::default();
     while let Some(load) = clients.join_next().await {
@@ -120,12 +124,13 @@ async fn load(
 
 async fn client(
     address: SocketAddr,
+    mut connection: Option<Connection>,
     request: Arc<[u8]>,
     first: Instant,
     pause: Option<Duration>,
     end: Instant,
 ) -> Load {
-    let (mut load, mut connection) = (Load::default(), None);
+    let mut load = Load::default();
     let mut clock = pause.map(|pause| {
         let mut clock = interval_at(first.into(), pause);
         clock.set_missed_tick_behavior(MissedTickBehavior::Skip);

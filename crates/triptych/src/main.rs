@@ -15,6 +15,7 @@ mod console;
 mod control;
 mod ephemeral;
 mod key;
+mod listen;
 mod log;
 mod manual;
 mod metrics;

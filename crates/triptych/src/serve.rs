@@ -24,6 +24,7 @@ use web::{
 use crate::{
     Failure,
     console::{Console, ConsoleService, Running as ConsoleRunning},
+    listen::bind,
     log, metrics,
     open::{connect_for_services, open},
     print,
@@ -158,7 +159,7 @@ impl<'s> Program<'s> {
             traces,
             exporter,
         };
-        let listener = bind("the console and metrics", "--admin-listen", settings.admin_listen).await?;
+        let listener = bind("the console and metrics", "--admin-listen", settings.admin_listen)?;
         program.admin = listener.local_addr()?;
         let upkeep = program.upkeep.clone();
         let admin = program.console.clone().app(metrics::router(handle.clone(), upkeep.clone()));
@@ -257,7 +258,7 @@ impl<'s> Program<'s> {
     async fn prepare(&mut self, service: &dyn Service) -> Result<(TcpListener, Instance), Failure> {
         let settings = self.settings;
         let Description { name, title_in_a_sentence, .. } = *service.description();
-        let listener = bind(title_in_a_sentence, &format!("--{name}-listen"), service.listen()).await?;
+        let listener = bind(title_in_a_sentence, &format!("--{name}-listen"), service.listen())?;
         let listening = listener.local_addr()?;
         let secret = match service.needs_secret() {
             true => secret::read(settings, &self.random)?,
@@ -462,12 +463,6 @@ async fn free_memory() {
         // which an idle server would not have.
         drop(black_box(Vec::<u8>::with_capacity(LARGE)));
     }
-}
-
-async fn bind(what: &str, flag: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address).await.map_err(|error| {
-        format!("cannot listen on {address} for {what}: {error} (choose another with {flag})").into()
-    })
 }
 
 /// Warns if another process was started on a shared database at another address: the two refuse each other's tokens. Only a
