@@ -1,6 +1,7 @@
 //! The program on a database and at addresses of its own, to be started more than once.
 
 use std::{
+    ffi::OsString,
     fs,
     io::Write,
     net::{Ipv4Addr, SocketAddr, TcpListener},
@@ -47,6 +48,7 @@ pub(crate) struct Installation {
     postgres: Option<DurablePostgres>,
     /// The listeners of the services, and the admin listener.
     addresses: [SocketAddr; 4],
+    environment: Vec<(&'static str, OsString)>,
 }
 
 impl Installation {
@@ -56,7 +58,19 @@ impl Installation {
         let postgres = (engine == Engine::Postgres)
             .then(|| DurablePostgres::start(&folder.join("postgres")).expect("PostgreSQL starts"));
         let addresses = std::array::from_fn(|_| free_address(random));
-        Installation { executable: torture.program.clone(), folder, engine, postgres, addresses }
+        Installation {
+            executable: torture.program.clone(),
+            folder,
+            engine,
+            postgres,
+            addresses,
+            environment: Vec::new(),
+        }
+    }
+
+    /// Sets a variable of every command after this.
+    pub(crate) fn set(&mut self, variable: &'static str, value: impl Into<OsString>) {
+        self.environment.push((variable, value.into()));
     }
 
     /// A command of the program.
@@ -74,6 +88,7 @@ impl Installation {
         for limit in RAISED {
             command.env(format!("TRIPTYCH_{limit}"), u32::MAX.to_string());
         }
+        command.envs(self.environment.iter().map(|(variable, value)| (variable, value)));
         command
     }
 

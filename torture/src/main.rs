@@ -11,8 +11,10 @@ mod disk;
 mod installation;
 mod kills;
 mod overload;
+mod power_cut;
 mod report;
 mod wire;
+mod writes;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -37,6 +39,7 @@ struct Row {
 /// All rows, in the order of the table.
 const ROWS: &[Row] = &[
     Row { name: "kills", run: kills::run },
+    Row { name: "power-cut", run: power_cut::run },
     Row { name: "authorization", run: authorization::run },
     Row { name: "abuse", run: abuse::run },
     Row { name: "overload", run: overload::run },

@@ -1,4 +1,4 @@
-//! SIGKILLs of the program, and of PostgreSQL, while clients write to all services, at the root and in a sandbox.
+//! Clients that write to all services, at the root and in a sandbox, until the program or its database stops, again and again.
 //!
 //! Each client notes what the answers to its writes promise. After each restart everything that was written since the one before
 //! is read again, and at the end everything that was ever written: what is lost once stays lost.
@@ -18,7 +18,6 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 use testkit::{Engine, Program};
 use tokio::{
-    runtime::Runtime,
     sync::mpsc,
     task::JoinSet,
     time::{interval, timeout},
@@ -26,7 +25,7 @@ use tokio::{
 use writer::{Keyed, Kind, Notes, Writer};
 
 use crate::{
-    Add, Torture,
+    Torture,
     installation::{Installation, Service},
     report::Line,
 };
@@ -44,28 +43,9 @@ const PAIRS: [(&str, &str); 2] = [
     ("d06074b1-9927-57ad-8b84-f3d431e09440", "98fc43f4-922c-5b9a-bdfa-9b64b6d2bc3e"),
 ];
 
-pub(crate) fn run(torture: &Torture, add: Add<'_>) {
-    let runtime = Runtime::new().expect("a runtime");
-    runtime.block_on(async {
-        for engine in [Engine::Sqlite, Engine::Postgres] {
-            let (mut run, mut program) = Run::start(torture, engine).await;
-            let deadline = torture.deadline(Duration::from_secs(240));
-            program = run.kill_program(program, torture.size(150, 2), deadline).await;
-            let fault = format!("SIGKILL of the program on {engine:?} under mixed load");
-            add(run.line(torture, &fault).await);
-            if engine == Engine::Postgres {
-                let deadline = torture.deadline(Duration::from_secs(120));
-                run.kill_postgres(torture.size(30, 1), deadline).await;
-                add(run.line(torture, "SIGKILL of the PostgreSQL server under mixed load").await);
-            }
-            assert!(program.terminate().success(), "the program stops after SIGTERM");
-        }
-    });
-}
-
 /// An installation, with all that was written to it.
-struct Run {
-    installation: Installation,
+pub(crate) struct Run {
+    pub(crate) installation: Installation,
     places: [Arc<Place>; 2],
     trips: Arc<Vec<String>>,
     random: StdRng,
@@ -78,9 +58,8 @@ struct Run {
 }
 
 impl Run {
-    async fn start(torture: &Torture, engine: Engine) -> (Self, Program) {
-        let mut random = torture.random("kills");
-        let installation = Installation::new(torture, engine, "kills", &mut random);
+    /// Starts the program, with a sandbox in it.
+    pub(crate) async fn start(installation: Installation, random: StdRng) -> (Self, Program) {
         let (program, _) = installation.start();
         let [petstore, train] =
             [Service::Petstore, Service::Train].map(|service| installation.authorization(service));
@@ -102,14 +81,21 @@ impl Run {
         (run, program)
     }
 
-    /// Kills the program again and again, and gives the one that was started last.
-    async fn kill_program(&mut self, mut program: Program, kills: usize, deadline: Instant) -> Program {
+    /// Kills the program again and again, and gives the one that was started last. `after` runs after each kill.
+    pub(crate) async fn kill_program(
+        &mut self,
+        mut program: Program,
+        kills: usize,
+        deadline: Instant,
+        after: &mut dyn FnMut(&Installation),
+    ) -> Program {
         self.wanted = kills;
         while self.rounds < kills && Instant::now() < deadline {
             let (writers, acknowledged) = self.begin();
             self.wait_for_load(acknowledged).await;
             program.kill();
             let notes = writers.join_all().await;
+            after(&self.installation);
             let (again, ready) = self.installation.start();
             program = again;
             self.ready.push(ready);
@@ -119,7 +105,7 @@ impl Run {
     }
 
     /// Kills PostgreSQL again and again. The program goes on by itself.
-    async fn kill_postgres(&mut self, kills: usize, deadline: Instant) {
+    pub(crate) async fn kill_postgres(&mut self, kills: usize, deadline: Instant) {
         self.wanted = kills;
         while self.rounds < kills && Instant::now() < deadline {
             let (writers, acknowledged) = self.begin();
@@ -228,7 +214,7 @@ impl Run {
     }
 
     /// The line of all rounds so far, after everything was read once more.
-    async fn line(&mut self, torture: &Torture, fault: &str) -> Line {
+    pub(crate) async fn line(&mut self, torture: &Torture, fault: &str) -> Line {
         let mut violations = std::mem::take(&mut self.violations);
         violations.extend(
             broken(&self.installation, &self.promises)

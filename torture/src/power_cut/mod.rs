@@ -1,0 +1,104 @@
+//! Power cuts on SQLite: what was not synced is lost, or half of it is, in any order.
+//!
+//! A library that the program is loaded with notes each change of a file (`torture/preload`). A power cut is a SIGKILL, after which
+//! the data folder is made anew from these notes: what a disk has that did what it was asked to, and no more.
+
+mod disk;
+#[path = "../../preload/record.rs"]
+mod record;
+
+use std::{
+    fs::{self, File, OpenOptions},
+    path::PathBuf,
+    time::Duration,
+};
+
+use disk::Disk;
+use rand::{RngExt, rngs::StdRng};
+use testkit::Engine;
+use tokio::runtime::Runtime;
+
+use crate::{Add, Torture, installation::Installation, writes::Run};
+
+const LIBRARY: &[u8] = include_bytes!(env!("FILE_LOG"));
+
+pub(crate) fn run(torture: &Torture, add: Add<'_>) {
+    let mut random = torture.random("power-cut");
+    let mut installation = Installation::new(torture, Engine::Sqlite, "power-cut", &mut random);
+    let mut power = Power::new(torture, &mut installation, torture.random("disk of power-cut"));
+    let runtime = Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let (mut run, mut program) = Run::start(installation, random).await;
+        let deadline = torture.deadline(Duration::from_secs(180));
+        let cuts = torture.size(30, 2);
+        program =
+            run.kill_program(program, cuts, deadline, &mut |installation| power.cut(installation)).await;
+        let mut line = run.line(torture, "power cut on SQLite under mixed load").await;
+        assert!(program.terminate().success(), "the program stops after SIGTERM");
+        power.replay(usize::MAX);
+        line.violations.extend(power.disk.differs_from(&power.data));
+        let Power { disk, during_start, .. } = power;
+        let (syncs, lost) = (disk.syncs, disk.lost);
+        if syncs == 0 || lost == 0 {
+            line.violations
+                .push(format!("{syncs} syncs were seen, and {lost} changes were lost: it proves nothing"));
+        }
+        line.measured +=
+            &format!("; {during_start} more cuts during a start; {syncs} syncs, {lost} changes lost");
+        add(line);
+    });
+}
+
+/// The power of the disk with the data folder.
+struct Power {
+    disk: Disk,
+    data: PathBuf,
+    log: PathBuf,
+    random: StdRng,
+    during_start: usize,
+}
+
+impl Power {
+    fn new(torture: &Torture, installation: &mut Installation, random: StdRng) -> Self {
+        let [library, log] = ["file_log.so", "file_log"].map(|name| torture.folder.join(name));
+        fs::write(&library, LIBRARY).expect("a file");
+        File::create(&log).expect("a file");
+        let (disk, data) = (Disk::new(), installation.data());
+        disk.write(&data, None);
+        installation.set("LD_PRELOAD", library);
+        installation.set("FILE_LOG", log.clone());
+        installation.set("FILE_LOG_FOLDER", data.clone());
+        Power { disk, data, log, random, during_start: 0 }
+    }
+
+    /// Makes the folder as it is after a power cut, now that the program was killed.
+    fn cut(&mut self, installation: &Installation) {
+        self.lose(usize::MAX);
+        if self.random.random_bool(0.25) {
+            // The next one is during the start, at any of its changes. No client was served in between.
+            let (program, _) = installation.start();
+            program.kill();
+            let length = fs::metadata(&self.log).expect("the log").len();
+            let last = self.random.random_range(0..=length);
+            self.lose(usize::try_from(last).expect("a short log"));
+            self.during_start += 1;
+        }
+    }
+
+    /// Loses what was not synced after this many bytes of the log.
+    fn lose(&mut self, last: usize) {
+        self.replay(last);
+        self.disk.lose(&mut self.random);
+        let before = self.data.with_extension("before");
+        fs::rename(&self.data, &before).expect("the data folder can be renamed");
+        self.disk.write(&self.data, Some((&before, &mut self.random)));
+        fs::remove_dir_all(&before).expect("the folder can be removed");
+    }
+
+    /// Does on the disk what the first bytes of the log say, and empties the log.
+    fn replay(&mut self, last: usize) {
+        let log = fs::read(&self.log).expect("the log");
+        self.disk.replay(&log[..last.min(log.len())]);
+        OpenOptions::new().write(true).truncate(true).open(&self.log).expect("the log");
+    }
+}
