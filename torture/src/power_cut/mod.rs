@@ -36,12 +36,13 @@ pub(crate) fn run(torture: &Torture, add: Add<'_>) {
         let mut line = run.line(torture, "power cut on SQLite under mixed load").await;
         assert!(program.terminate().success(), "the program stops after SIGTERM");
         power.replay(usize::MAX);
-        line.violations.extend(power.disk.differs_from(&power.data));
-        let Power { disk, during_start, .. } = power;
+        let Power { disk, data, during_start, .. } = power;
         let (syncs, lost) = (disk.syncs, disk.lost);
+        // First: without them, the others mean nothing.
+        line.violations.splice(0..0, disk.differs_from(&data));
         if syncs == 0 || lost == 0 {
             line.violations
-                .push(format!("{syncs} syncs were seen, and {lost} changes were lost: it proves nothing"));
+                .insert(0, format!("{syncs} syncs were noted and {lost} changes lost: it proves nothing"));
         }
         line.measured +=
             &format!("; {during_start} more cuts during a start; {syncs} syncs, {lost} changes lost");

@@ -275,14 +275,19 @@ async fn trips(installation: &Installation, authorization: &str) -> Vec<String> 
     trips
 }
 
-/// Passengers with more than one booking: each has asked for one, some of them twice with the same key.
+/// Passengers with more than one booking, as far as they can be read: each has asked for one, some of them twice with the same key.
 async fn doubled_bookings(installation: &Installation, place: &Place) -> Vec<String> {
     let train = installation.client(Service::Train);
     let (mut seen, mut doubled) = (HashSet::new(), Vec::new());
     for page in 1.. {
         let path = format!("{}/bookings?limit=100&page={page}", place.prefix);
         let call = train.get(&path).header("authorization", &place.authorizations[Service::Train as usize]);
-        let found = call.send().await.has_status(200).json();
+        let answer = call.send().await;
+        if answer.status != 200 {
+            doubled.push(format!("GET {path}: {} {}", answer.status, answer.text()));
+            break;
+        }
+        let found = answer.json();
         for booking in found["data"].as_array().into_iter().flatten() {
             let passenger = text(&booking["passenger_name"]);
             if !seen.insert(passenger.clone()) {
