@@ -108,6 +108,11 @@ impl Installation {
         self.postgres.as_mut().expect("it is on PostgreSQL")
     }
 
+    /// The URL of the database in PostgreSQL.
+    pub(crate) fn database(&self) -> String {
+        self.postgres.as_ref().expect("it is on PostgreSQL").url()
+    }
+
     pub(crate) fn client(&self, service: Service) -> Client {
         Client::new(self.addresses[service as usize])
     }

@@ -7,6 +7,7 @@
 mod abuse;
 mod arguments;
 mod authorization;
+mod day;
 mod disk;
 mod installation;
 mod kills;
@@ -44,6 +45,7 @@ const ROWS: &[Row] = &[
     Row { name: "abuse", run: abuse::run },
     Row { name: "overload", run: overload::run },
     Row { name: "disk", run: disk::run },
+    Row { name: "day", run: day::run },
 ];
 
 /// What all rows need.

@@ -38,7 +38,7 @@ const SANDBOX: &str = "torture";
 const BASIC: &str = "Basic ZGVtbzpkZW1v";
 
 /// Pairs of stations with many seats between them: Wien and Budapest, Roma and Milano.
-const PAIRS: [(&str, &str); 2] = [
+pub(crate) const PAIRS: [(&str, &str); 2] = [
     ("4f23b22c-ad1d-5079-a6d0-2e616bd33078", "872adfeb-d6fc-52aa-b3a0-60cb16920c7d"),
     ("d06074b1-9927-57ad-8b84-f3d431e09440", "98fc43f4-922c-5b9a-bdfa-9b64b6d2bc3e"),
 ];
