@@ -16,7 +16,7 @@ use crate::{Add, Torture, installation::Installation, report::Line};
 
 /// How long the program may take to delete what has expired and to free memory.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How much memory may grow: the booked trips and their bookings are in caches, and an allocator keeps parts of pages.
+/// How much memory may grow: caches fill, and the allocator keeps pages that are used in part.
 const MEMORY: u64 = 8 << 20;
 /// How much the files of SQLite may grow for each row that stays, with its indexes.
 const BYTES_PER_ROW: u64 = 1024;
@@ -49,6 +49,7 @@ fn day(torture: &Torture, engine: Engine) -> Line {
         runtime.block_on(steady.step());
         done += 1;
         if done == 1 {
+            runtime.block_on(steady.delete_sandboxes());
             // What is there once, such as the row of a user, is there after the first step.
             watch.first = measure::tables(&installation);
         }

@@ -4,8 +4,11 @@
 //! the data folder is made anew from these notes: what a disk has that did what it was asked to, and no more.
 
 mod disk;
+mod node;
 #[path = "../../preload/record.rs"]
 mod record;
+#[cfg(test)]
+mod tests;
 
 use std::{
     fs::{self, File, OpenOptions},
