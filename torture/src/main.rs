@@ -14,6 +14,7 @@ mod kills;
 mod overload;
 mod power_cut;
 mod report;
+mod tables;
 mod wire;
 mod writes;
 

@@ -7,12 +7,17 @@ mod steady;
 use std::time::{Duration, Instant};
 
 use live::Live;
-use measure::{Measured, Tables};
+use measure::Measured;
 use steady::{STEP, Steady};
 use testkit::{Engine, Program};
 use tokio::{runtime::Runtime, time::interval};
 
-use crate::{Add, Torture, installation::Installation, report::Line};
+use crate::{
+    Add, Torture,
+    installation::Installation,
+    report::Line,
+    tables::{Tables, tables},
+};
 
 /// How long the program may take to delete what has expired and to free memory.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -51,7 +56,7 @@ fn day(torture: &Torture, engine: Engine) -> Line {
         if done == 1 {
             runtime.block_on(steady.delete_sandboxes());
             // What is there once, such as the row of a user, is there after the first step.
-            watch.first = measure::tables(&installation);
+            watch.first = tables(&installation);
         }
         if done == steps / 3 {
             runtime.block_on(steady.delete_sandboxes());

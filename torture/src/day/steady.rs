@@ -15,8 +15,8 @@ use crate::{
 
 /// The minutes of a step.
 pub(super) const STEP: u32 = 30;
-/// There is a new sandbox every hour: on PostgreSQL it takes longer than all other calls of a step.
-const STEPS_PER_SANDBOX: usize = 2;
+/// There is a new sandbox every two hours: on PostgreSQL it takes longer than all other calls of a step.
+const STEPS_PER_SANDBOX: usize = 4;
 /// How many sandboxes are there at a time. Their names are used again: the registry keeps those of deleted sandboxes for two days
 /// by the clock of the machine.
 const SANDBOXES: usize = 2;

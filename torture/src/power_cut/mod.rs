@@ -21,7 +21,13 @@ use rand::{RngExt, rngs::StdRng};
 use testkit::Engine;
 use tokio::runtime::Runtime;
 
-use crate::{Add, Torture, installation::Installation, writes::Run};
+use crate::{
+    Add, Torture,
+    installation::Installation,
+    report::Line,
+    tables::{Tables, tables},
+    writes::Run,
+};
 
 const LIBRARY: &[u8] = include_bytes!(env!("FILE_LOG"));
 
@@ -29,6 +35,7 @@ pub(crate) fn run(torture: &Torture, add: Add<'_>) {
     let mut random = torture.random("power-cut");
     let mut installation = Installation::new(torture, Engine::Sqlite, "power-cut", &mut random);
     let mut power = Power::new(torture, &mut installation, torture.random("disk of power-cut"));
+    add(power.cut_first_starts(&installation, torture.size(10, 1)));
     let runtime = Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let (mut run, mut program) = Run::start(installation, random).await;
@@ -75,18 +82,59 @@ impl Power {
         Power { disk, data, log, random, during_start: 0 }
     }
 
+    /// Cuts the power during the first start, again and again. The next start must have the same result as one without a cut.
+    fn cut_first_starts(&mut self, installation: &Installation, cuts: usize) -> Line {
+        let mut complete = Tables::new();
+        let mut violations = Vec::new();
+        for round in 0..=cuts {
+            if round > 0 {
+                self.cut_start(installation);
+            }
+            let (program, _) = installation.start();
+            let found = tables(installation);
+            if round == 0 {
+                complete = found;
+            } else if found != complete {
+                violations.push(format!(
+                    "round {round}: the tables have {found:?} rows, without a cut {complete:?}"
+                ));
+            }
+            violations.extend(installation.check().map(|found| format!("round {round}: {found}")));
+            program.kill();
+            self.empty();
+        }
+        Line {
+            fault: "power cut during the first start on SQLite".to_owned(),
+            must: "the next start has the same result as one without a cut".to_owned(),
+            measured: format!("{cuts} times"),
+            violations,
+        }
+    }
+
+    /// Starts with an empty disk.
+    fn empty(&mut self) {
+        self.replay(0);
+        self.disk = Disk::new();
+        fs::remove_dir_all(&self.data).expect("the data folder can be removed");
+        self.disk.write(&self.data, None);
+    }
+
     /// Makes the folder as it is after a power cut, now that the program was killed.
     fn cut(&mut self, installation: &Installation) {
         self.lose(usize::MAX);
         if self.random.random_bool(0.25) {
-            // The next one is during the start, at any of its changes. No client was served in between.
-            let (program, _) = installation.start();
-            program.kill();
-            let length = fs::metadata(&self.log).expect("the log").len();
-            let last = self.random.random_range(0..=length);
-            self.lose(usize::try_from(last).expect("a short log"));
+            self.cut_start(installation);
             self.during_start += 1;
         }
+    }
+
+    /// Starts the program, and cuts the power at any of its changes. No client is served.
+    fn cut_start(&mut self, installation: &Installation) {
+        let (program, _) = installation.start();
+        program.kill();
+        let length = fs::metadata(&self.log).expect("the log").len();
+        let last = self.random.random_range(0..=length);
+        self.lose(usize::try_from(last).expect("a short log"));
     }
 
     /// Loses what was not synced after this many bytes of the log.
