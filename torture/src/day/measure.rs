@@ -35,9 +35,10 @@ impl Measured {
         };
         let mut names = BTreeSet::new();
         let mut bytes = 0;
-        for (path, size) in files(&installation.data()) {
+        let data = installation.data();
+        for (path, size) in files(&data) {
             bytes += if is_database(&path) { size } else { 0 };
-            names.insert(path.display().to_string());
+            names.insert(path.strip_prefix(&data).unwrap_or(&path).display().to_string());
         }
         Measured {
             memory: figure("VmRSS") << 10,

@@ -124,8 +124,8 @@ impl Watch<'_> {
             }
         }
         let Some(early) = early else { return grown };
-        let files = early.names.symmetric_difference(&now.names);
-        grown.extend(files.map(|name| format!("{name} is there only before, or only afterwards")));
+        let new_files = now.names.difference(&early.names);
+        grown.extend(new_files.map(|name| format!("{name} is a new file")));
         let rows = |measured: &Measured| measured.tables.values().sum::<u64>();
         let stay = rows(now).saturating_sub(rows(early));
         let figures = [
