@@ -21,8 +21,10 @@ use crate::{
 
 /// How long the program may take to delete what has expired and to free memory.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Longer than the program waits until it frees memory.
+const QUIET: Duration = Duration::from_secs(4);
 /// How much memory may grow: caches fill, and the allocator keeps pages that are used in part.
-const MEMORY: u64 = 8 << 20;
+const MEMORY: u64 = 12 << 20;
 /// How much the files of SQLite may grow for each row that stays, with its indexes.
 const BYTES_PER_ROW: u64 = 1024;
 /// Parts of pages in which rows are deleted and added.
@@ -60,11 +62,11 @@ fn day(torture: &Torture, engine: Engine) -> Line {
         }
         if done == steps / 3 {
             runtime.block_on(steady.delete_sandboxes());
-            early = Some(watch.measure());
+            early = Some(runtime.block_on(watch.quiet()));
         }
     }
     runtime.block_on(steady.delete_sandboxes());
-    let early = early.unwrap_or_else(|| watch.measure());
+    let early = early.expect("a third of the steps");
     let (late, mut violations) = runtime.block_on(watch.settled(&steady.live, Some(&early)));
     // Half a year later all that expires has expired. Some of it is deleted when more of its kind is added, ten rows at a time.
     runtime.block_on(steady.advance(HALF_A_YEAR));
@@ -98,6 +100,18 @@ struct Watch<'a> {
 impl Watch<'_> {
     fn measure(&self) -> Measured {
         Measured::now(self.installation, self.program)
+    }
+
+    /// Measures for some seconds, and takes the smallest memory: the program frees that of password checks a while after them.
+    async fn quiet(&self) -> Measured {
+        let mut pause = interval(QUIET / 10);
+        let mut measured = tokio::task::block_in_place(|| self.measure());
+        for _ in 0..self.torture.size(10, 0) {
+            pause.tick().await;
+            let again = tokio::task::block_in_place(|| self.measure());
+            measured.memory = measured.memory.min(again.memory);
+        }
+        measured
     }
 
     /// Measures until nothing is too large, or until the program has had enough time.
