@@ -1,24 +1,29 @@
-//! Compiles the library that a program is loaded with in the row `power-cut`.
+//! Compiles the libraries that programs are loaded with in the rows `power-cut` and `processes`.
 //!
-//! Not a crate of the workspace: as a dependency it would be linked into this program, whose own calls it would then replace.
+//! Not crates of the workspace: as a dependency such a library would be linked into this program, whose own calls it would then
+//! replace.
 
-use std::{env, path::PathBuf, process::Command};
+use std::{env, ffi::OsString, path::PathBuf, process::Command};
 
 fn main() {
     println!("cargo:rerun-if-changed=preload");
-    let variable = |name: &str| env::var_os(name).unwrap_or_else(|| panic!("Cargo sets {name}"));
-    let library = PathBuf::from(variable("OUT_DIR")).join("file_log.so");
+    for name in ["file_log", "clock"] {
+        compile(name);
+    }
+}
+
+/// Compiles a library, whose path is then in the variable with its name.
+fn compile(name: &str) {
+    let library = PathBuf::from(variable("OUT_DIR")).join(format!("{name}.so"));
     let mut compiler = Command::new(variable("RUSTC"));
-    compiler.args([
-        "--edition=2024",
-        "--crate-type=cdylib",
-        "--crate-name=file_log",
-        "-Copt-level=1",
-        "-Cstrip=symbols",
-    ]);
-    compiler.args(["-Cpanic=abort", "-Dwarnings", "-Dunsafe_op_in_unsafe_fn", "--target"]);
-    compiler.arg(variable("TARGET")).arg("-o").arg(&library).arg("preload/file_log.rs");
-    let status = compiler.status().expect("the compiler runs");
-    assert!(status.success(), "the library compiles");
-    println!("cargo:rustc-env=FILE_LOG={}", library.display());
+    compiler.args(["--edition=2024", "--crate-type=cdylib", "-Copt-level=1", "-Cstrip=symbols"]);
+    compiler.args(["-Cpanic=abort", "-Dwarnings", "-Dunsafe_op_in_unsafe_fn", "--crate-name", name]);
+    compiler.arg("--target").arg(variable("TARGET")).arg("-o").arg(&library);
+    let status = compiler.arg(format!("preload/{name}.rs")).status().expect("the compiler runs");
+    assert!(status.success(), "{name} compiles");
+    println!("cargo:rustc-env={}={}", name.to_uppercase(), library.display());
+}
+
+fn variable(name: &str) -> OsString {
+    env::var_os(name).unwrap_or_else(|| panic!("Cargo sets {name}"))
 }

@@ -6,39 +6,24 @@ use std::{
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::PathBuf,
     process::abort,
-    sync::{OnceLock, atomic::Ordering::Relaxed},
+    sync::atomic::Ordering::Relaxed,
 };
 
 use crate::{
     HERE, LOG, borrowed,
+    real::real,
     record::{Action, Record},
     slot, tracked,
 };
 
 unsafe extern "C" {
-    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
     fn gettid() -> c_int;
     fn __errno_location() -> *mut c_int;
 }
 
-const NEXT: *mut c_void = -1_isize as *mut c_void;
 const REMOVE_FOLDER: c_int = 0x200;
 const INVALID: c_int = 22;
 const TRUNCATE: c_int = 0o1000;
-
-/// The function of the C library with this name.
-macro_rules! real {
-    ($name:ident: $kind:ty) => {{
-        static FOUND: OnceLock<usize> = OnceLock::new();
-        let name = concat!(stringify!($name), "\0").as_ptr().cast();
-        // SAFETY: the name ends with a zero, and the function has this type in the C library.
-        let found = *FOUND.get_or_init(|| unsafe { dlsym(NEXT, name) } as usize);
-        if found == 0 {
-            abort();
-        }
-        unsafe { std::mem::transmute::<usize, $kind>(found) }
-    }};
-}
 
 unsafe fn open_at(at: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
     let real = real!(openat: unsafe extern "C" fn(c_int, *const c_char, c_int, ...) -> c_int);

@@ -4,6 +4,7 @@
 //! function does, and then appends a record to the log. The folder is in `FILE_LOG_FOLDER`, the path of the log in `FILE_LOG`.
 
 mod calls;
+mod real;
 mod record;
 
 use std::{

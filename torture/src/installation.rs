@@ -13,6 +13,7 @@ use std::{
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use rand::{RngExt, rngs::StdRng};
 use testkit::{Client, DurablePostgres, Engine, Program};
+use tokio::time::{interval, timeout};
 
 use crate::Torture;
 
@@ -43,12 +44,15 @@ const RAISED: [&str; 5] = [
 
 pub(crate) struct Installation {
     executable: PathBuf,
-    folder: PathBuf,
+    pub(crate) folder: PathBuf,
     pub(crate) engine: Engine,
     postgres: Option<DurablePostgres>,
+    /// The URL of PostgreSQL, if it is on PostgreSQL.
+    database: Option<String>,
+    /// Further settings.
+    environment: Vec<(OsString, OsString)>,
     /// The listeners of the services, and the admin listener.
     addresses: [SocketAddr; 4],
-    environment: Vec<(&'static str, OsString)>,
 }
 
 impl Installation {
@@ -57,28 +61,44 @@ impl Installation {
         fs::create_dir_all(&folder).expect("a folder");
         let postgres = (engine == Engine::Postgres)
             .then(|| DurablePostgres::start(&folder.join("postgres")).expect("PostgreSQL starts"));
+        let database = postgres.as_ref().map(DurablePostgres::url);
         let addresses = std::array::from_fn(|_| free_address(random));
+        let executable = torture.program.clone();
+        Installation { executable, folder, engine, postgres, database, environment: Vec::new(), addresses }
+    }
+
+    /// Another process of this installation, at addresses of its own, which reaches PostgreSQL at another URL.
+    pub(crate) fn another(&self, database: String, random: &mut StdRng) -> Self {
         Installation {
-            executable: torture.program.clone(),
-            folder,
-            engine,
-            postgres,
-            addresses,
-            environment: Vec::new(),
+            executable: self.executable.clone(),
+            folder: self.folder.clone(),
+            engine: self.engine,
+            postgres: None,
+            database: Some(database),
+            environment: self.environment.clone(),
+            addresses: std::array::from_fn(|_| free_address(random)),
+        }
+    }
+
+    /// Gives all processes the public addresses of this one, so that links and tokens are the same through each of them.
+    pub(crate) fn share_addresses(&mut self) {
+        for service in Service::ALL {
+            let (name, address) = (service.name().to_uppercase(), self.addresses[service as usize]);
+            self.set(format!("TRIPTYCH_{name}_ADDRESS"), format!("http://{address}"));
         }
     }
 
     /// Sets a variable of every command after this.
-    pub(crate) fn set(&mut self, variable: &'static str, value: impl Into<OsString>) {
-        self.environment.push((variable, value.into()));
+    pub(crate) fn set(&mut self, variable: impl Into<OsString>, value: impl Into<OsString>) {
+        self.environment.push((variable.into(), value.into()));
     }
 
     /// A command of the program.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = testkit::command(&self.executable, &self.folder);
         command.args(arguments);
-        match &self.postgres {
-            Some(postgres) => command.args(["--database", &postgres.url()]),
+        match &self.database {
+            Some(database) => command.args(["--database", database]),
             None => command.arg("--data").arg(self.data()),
         };
         let names = Service::ALL.map(Service::name).into_iter().chain(["admin"]);
@@ -109,12 +129,29 @@ impl Installation {
     }
 
     /// The URL of the database in PostgreSQL.
-    pub(crate) fn database(&self) -> String {
-        self.postgres.as_ref().expect("it is on PostgreSQL").url()
+    pub(crate) fn database(&self) -> &str {
+        self.database.as_deref().expect("it is on PostgreSQL")
     }
 
     pub(crate) fn client(&self, service: Service) -> Client {
         Client::new(self.addresses[service as usize])
+    }
+
+    pub(crate) fn clients(&self) -> [Client; 3] {
+        Service::ALL.map(|service| self.client(service))
+    }
+
+    /// Waits until all services are ready; false if they are not within this time.
+    pub(crate) async fn becomes_ready(&self, patience: Duration) -> bool {
+        let mut pause = interval(Duration::from_millis(10));
+        let wait = async {
+            for client in self.clients() {
+                while !client.get("/readyz").try_send().await.is_ok_and(|answer| answer.status == 200) {
+                    pause.tick().await;
+                }
+            }
+        };
+        timeout(patience, wait).await.is_ok()
     }
 
     /// The Authorization header of the demo user.
@@ -129,9 +166,9 @@ impl Installation {
         String::from_utf8(output.stdout).expect("text")
     }
 
-    /// Adds an account of the museum.
-    pub(crate) fn add_museum_user(&self, name: &str, password: &str) {
-        let mut command = self.command(&["user", "add", "museum", name]);
+    /// Adds an account of a service.
+    pub(crate) fn add_user(&self, service: Service, name: &str, password: &str) {
+        let mut command = self.command(&["user", "add", service.name(), name]);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the program runs");
         let mut input = child.stdin.take().expect("its input");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use testkit::Engine;
 use tokio::runtime::Runtime;
 
-use crate::{Add, Torture, installation::Installation, writes::Run};
+use crate::{Add, Torture, installation::Installation, load::Run};
 
 pub(crate) fn run(torture: &Torture, add: Add<'_>) {
     let runtime = Runtime::new().expect("a runtime");

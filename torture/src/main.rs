@@ -11,12 +11,15 @@ mod day;
 mod disk;
 mod installation;
 mod kills;
+mod load;
 mod overload;
 mod power_cut;
+mod preload;
+mod processes;
 mod report;
+mod seats;
 mod tables;
 mod wire;
-mod writes;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -35,18 +38,25 @@ pub(crate) type Add<'a> = &'a mut dyn FnMut(Line);
 /// One kind of fault.
 struct Row {
     name: &'static str,
+    /// How long it may take in a full run. All rows together take less than half an hour.
+    minutes: u64,
     run: fn(&Torture, Add<'_>),
 }
 
+/// How long a full run may take.
+const HALF_AN_HOUR: Duration = Duration::from_secs(30 * 60);
+
 /// All rows, in the order of the table.
 const ROWS: &[Row] = &[
-    Row { name: "kills", run: kills::run },
-    Row { name: "power-cut", run: power_cut::run },
-    Row { name: "authorization", run: authorization::run },
-    Row { name: "abuse", run: abuse::run },
-    Row { name: "overload", run: overload::run },
-    Row { name: "disk", run: disk::run },
-    Row { name: "day", run: day::run },
+    Row { name: "kills", minutes: 6, run: kills::run },
+    Row { name: "power-cut", minutes: 2, run: power_cut::run },
+    Row { name: "disk", minutes: 1, run: disk::run },
+    Row { name: "processes", minutes: 4, run: processes::run },
+    Row { name: "overload", minutes: 3, run: overload::run },
+    Row { name: "abuse", minutes: 3, run: abuse::run },
+    Row { name: "authorization", minutes: 2, run: authorization::run },
+    Row { name: "seats", minutes: 4, run: seats::run },
+    Row { name: "day", minutes: 3, run: day::run },
 ];
 
 /// What all rows need.
@@ -69,7 +79,7 @@ impl Torture {
         if self.short { short } else { full }
     }
 
-    /// When a row must end that may take this long in a full run.
+    /// When a part of a row must end that may take this long in a full run.
     fn deadline(&self, full: Duration) -> Instant {
         Instant::now() + self.size(full, Duration::from_secs(60))
     }
@@ -89,7 +99,7 @@ fn main() -> ExitCode {
         }
     };
     if arguments.list {
-        ROWS.iter().for_each(|row| println!("{}", row.name));
+        ROWS.iter().for_each(|row| println!("{}: at most {} min", row.name, row.minutes));
         return ExitCode::SUCCESS;
     }
     let seed = arguments.seed.unwrap_or_else(rand::random);
@@ -103,7 +113,7 @@ fn main() -> ExitCode {
     };
     println!("seed {seed}");
     report::print_titles();
-    let mut lines = Vec::new();
+    let (mut lines, mut times) = (Vec::new(), Vec::new());
     let wanted = |row: &&Row| arguments.row.is_none_or(|wanted| wanted == row.name);
     for row in ROWS.iter().filter(wanted) {
         let repeat = format!("--row {} --seed {seed}", row.name);
@@ -111,13 +121,36 @@ fn main() -> ExitCode {
             report::print(&line, &repeat);
             lines.push(line);
         };
+        let start = Instant::now();
         run(row, &torture, &mut add);
+        let took = start.elapsed();
+        if !torture.short {
+            eprintln!("{} took {:.0} s of {} min", row.name, took.as_secs_f64(), row.minutes);
+        }
+        times.push((row, took));
     }
     if arguments.row.is_none() && !torture.short {
+        let line = all(&times);
+        report::print(&line, &format!("--seed {seed}"));
+        lines.push(line);
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
         report::write(&docs, &lines, seed).expect("docs/torture.md can be written");
     }
     if lines.iter().all(Line::is_met) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The time of all rows. Only the sum is judged: a machine may be slower in one of them.
+fn all(times: &[(&Row, Duration)]) -> Line {
+    let time = |took: Duration| took.as_secs_f64() / 60.0;
+    let rows = times.iter().map(|(row, took)| format!("{} {:.1} of {}", row.name, time(*took), row.minutes));
+    let rows = rows.collect::<Vec<_>>().join(", ");
+    let took = times.iter().map(|(_, took)| *took).sum();
+    Line {
+        fault: "all rows, one after another".to_owned(),
+        must: format!("at most {} min", time(HALF_AN_HOUR)),
+        measured: format!("{:.1} min: {rows}", time(took)),
+        violations: (took > HALF_AN_HOUR).then(|| "they took longer".to_owned()).into_iter().collect(),
+    }
 }
 
 /// Runs a row. If it panics, this is a violation, and the rows after it still run.

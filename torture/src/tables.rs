@@ -1,12 +1,13 @@
-//! The rows of all tables of an installation.
+//! What the tables of an installation have.
 
 use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
+    thread,
 };
 
-use postgres::NoTls;
+use postgres::{Client, NoTls};
 use rusqlite::{Connection, OpenFlags};
 use testkit::Engine;
 
@@ -44,12 +45,29 @@ pub(crate) fn tables(installation: &Installation) -> Tables {
             .filter(|(path, _)| is_database(path) && path.parent() == Some(&installation.data()))
             .flat_map(|(path, _)| of_file(path).expect("the file can be read"))
             .collect(),
-        Engine::Postgres => of_server(&installation.database()).expect("PostgreSQL answers"),
+        Engine::Postgres => on_server(installation.database(), of_server),
     }
 }
 
+/// The number that a query of the train service's tables gives, in which `{}` stands before their names.
+pub(crate) fn count(installation: &Installation, query: &str) -> i64 {
+    match installation.engine {
+        Engine::Sqlite => {
+            let count = |file: Connection| file.query_row(&query.replace("{}", ""), (), |row| row.get(0));
+            open(&installation.data().join("train.db")).and_then(count).expect("a number")
+        }
+        Engine::Postgres => on_server(installation.database(), |client| {
+            Ok(client.query_one(&query.replace("{}", "train."), &[])?.get(0))
+        }),
+    }
+}
+
+fn open(path: &Path) -> rusqlite::Result<Connection> {
+    Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
 fn of_file(path: &Path) -> rusqlite::Result<Vec<(String, u64)>> {
-    let file = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let file = open(path)?;
     let mut names = file.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")?;
     let names = names.query_map((), |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
     let schema = path.file_stem().unwrap_or_default().display();
@@ -60,8 +78,14 @@ fn of_file(path: &Path) -> rusqlite::Result<Vec<(String, u64)>> {
     names.into_iter().map(count).collect()
 }
 
-fn of_server(url: &str) -> Result<Tables, postgres::Error> {
-    let mut client = postgres::Client::connect(url, NoTls)?;
+/// On a thread of its own: the client has a runtime, which must not be inside of another one.
+fn on_server<T: Send>(url: &str, run: impl FnOnce(&mut Client) -> Result<T, postgres::Error> + Send) -> T {
+    let connect = || run(&mut Client::connect(url, NoTls)?);
+    let done = thread::scope(|scope| scope.spawn(connect).join());
+    done.expect("the client does not panic").expect("PostgreSQL answers")
+}
+
+fn of_server(client: &mut Client) -> Result<Tables, postgres::Error> {
     let names = client.query(
         "SELECT schemaname, tablename FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')",
         &[],

@@ -7,7 +7,7 @@
 use std::{
     fs::{self, File},
     io,
-    net::TcpListener,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
     os::unix::{
         fs::chown,
         process::{CommandExt, parent_id},
@@ -26,6 +26,8 @@ use postgres::{Client, NoTls};
 
 const MISSING: &str = "the tests need PostgreSQL's server: install it (Debian: apt-get install postgresql), or put \
                        initdb and postgres on the PATH";
+
+const STARTS_WITHIN: Duration = Duration::from_secs(60);
 
 /// A database that one test uses at a time.
 pub(crate) struct Database {
@@ -186,11 +188,38 @@ impl DurablePostgres {
         self.server.wait().expect("it ends");
     }
 
-    /// Starts it again at the same address after it was killed, and waits until it has recovered.
+    /// Stops it as an operator does: it ends all sessions, and keeps what was committed.
+    pub fn stop(&mut self) {
+        let asked = Command::new("kill").args(["-INT", &self.server.id().to_string()]).status();
+        assert!(asked.expect("kill runs").success());
+        self.server.wait().expect("it ends");
+    }
+
+    /// The address of the server.
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, self.cluster.port))
+    }
+
+    /// The URL of its database at another address, such as that of a proxy.
+    pub fn url_at(&self, address: SocketAddr) -> String {
+        format!("postgres://postgres@{address}/postgres")
+    }
+
+    /// Starts it again at the same address after it was stopped or killed, and waits until it has recovered.
     pub fn restart(&mut self) -> io::Result<()> {
         let (folder, port) = (self.cluster.folder.clone(), self.cluster.port);
-        self.server = serve_at(port, &folder, std::process::id(), &Self::SETTINGS)?.1;
-        Ok(())
+        let deadline = Instant::now() + STARTS_WITHIN;
+        loop {
+            match serve_at(port, &folder, std::process::id(), &Self::SETTINGS) {
+                Ok((_, server)) => {
+                    self.server = server;
+                    return Ok(());
+                }
+                // A process of the one before has not ended yet.
+                Err(error) if error.to_string().contains("still in use") && Instant::now() < deadline => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 }
 
@@ -242,7 +271,7 @@ fn serve_at(port: u16, folder: &Path, run: u32, settings: &[&str]) -> io::Result
     let owner = Owner::find()?;
     let data = folder.join("data");
     let log = File::create(folder.join("log"))?;
-    let server = owner
+    let mut server = owner
         .command(&binary("postgres"), folder)
         .arg("-D")
         .arg(&data)
@@ -259,9 +288,9 @@ fn serve_at(port: u16, folder: &Path, run: u32, settings: &[&str]) -> io::Result
         .spawn()?;
     watch(run, server.id(), folder)?;
     let cluster = Cluster { port, folder: folder.to_owned() };
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + STARTS_WITHIN;
     while !cluster.answers() {
-        if Instant::now() > deadline {
+        if server.try_wait()?.is_some() || Instant::now() > deadline {
             let log = fs::read_to_string(folder.join("log")).unwrap_or_default();
             return Err(io::Error::other(format!("it does not answer; its log:\n{log}")));
         }

@@ -1,4 +1,4 @@
-//! A TCP proxy that fails on demand: it closes connections at once, or keeps them open and drops all data.
+//! A TCP proxy that fails on demand: it closes connections, keeps them open and drops all data, or forwards data late and slowly.
 
 use std::{
     io::{Read, Write},
@@ -9,6 +9,7 @@ use std::{
         mpsc::{self, Receiver, Sender},
     },
     thread,
+    time::Duration,
 };
 
 /// How connections are handled from now on.
@@ -31,12 +32,33 @@ pub struct Proxy {
 struct State {
     server: SocketAddr,
     mode: Mutex<Mode>,
-    /// For each connection, the port that the server sees and whether data is forwarded.
-    forwards: Mutex<Vec<(u16, Arc<AtomicBool>)>>,
+    connections: Mutex<Vec<Connection>>,
+    slowness: Mutex<Option<Slowness>>,
     ended: AtomicBool,
 }
 
+struct Connection {
+    client: TcpStream,
+    server: TcpStream,
+    /// Whether data is forwarded.
+    forwards: Arc<AtomicBool>,
+}
+
+/// How late and how slowly data is forwarded, in each direction.
+#[derive(Debug, Clone, Copy)]
+struct Slowness {
+    latency: Duration,
+    bytes_per_second: u32,
+}
+
 impl Proxy {
+    /// Starts it in the mode that forwards connections.
+    pub fn forwarding(server: SocketAddr) -> Self {
+        let proxy = Proxy::refusing(server);
+        proxy.forward();
+        proxy
+    }
+
     /// Starts it in the mode that closes all connections.
     pub fn refusing(server: SocketAddr) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
@@ -44,7 +66,8 @@ impl Proxy {
         let state = State {
             server,
             mode: Mutex::new(Mode::Close),
-            forwards: Mutex::default(),
+            connections: Mutex::default(),
+            slowness: Mutex::default(),
             ended: AtomicBool::new(false),
         };
         let state = Arc::new(state);
@@ -73,16 +96,36 @@ impl Proxy {
     /// Drops the data of all connections from now on, and closes none.
     pub fn swallow(&self) {
         *self.state.mode.lock().expect("no panic") = Mode::Drop;
-        for (_, forwards) in self.state.forwards.lock().expect("no panic").iter() {
-            forwards.store(false, Ordering::SeqCst);
+        for connection in self.state.connections.lock().expect("no panic").iter() {
+            connection.forwards.store(false, Ordering::SeqCst);
         }
     }
 
     /// Drops the data of the connection that the server sees at this port.
     pub fn swallow_from(&self, port: u16) {
-        let forwards = self.state.forwards.lock().expect("no panic");
-        let (_, forwards) = forwards.iter().find(|(from, _)| *from == port).expect("a connection from there");
-        forwards.store(false, Ordering::SeqCst);
+        let connections = self.state.connections.lock().expect("no panic");
+        let is_from = |one: &&Connection| one.server.local_addr().is_ok_and(|address| address.port() == port);
+        let connection = connections.iter().find(is_from).expect("a connection from there");
+        connection.forwards.store(false, Ordering::SeqCst);
+    }
+
+    /// Closes all connections, also new ones.
+    pub fn cut(&self) {
+        *self.state.mode.lock().expect("no panic") = Mode::Close;
+        for connection in self.state.connections.lock().expect("no panic").drain(..) {
+            let _ = connection.client.shutdown(Shutdown::Both);
+            let _ = connection.server.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// Forwards the data of all connections later from now on, and at this rate.
+    pub fn slow_down(&self, latency: Duration, bytes_per_second: u32) {
+        *self.state.slowness.lock().expect("no panic") = Some(Slowness { latency, bytes_per_second });
+    }
+
+    /// Forwards data at once again.
+    pub fn speed_up(&self) {
+        *self.state.slowness.lock().expect("no panic") = None;
     }
 }
 
@@ -93,7 +136,7 @@ impl Drop for Proxy {
     }
 }
 
-fn accept(listener: &TcpListener, state: &State, attempt: &Sender<()>) {
+fn accept(listener: &TcpListener, state: &Arc<State>, attempt: &Sender<()>) {
     for client in listener.incoming().map_while(Result::ok) {
         if state.ended.load(Ordering::SeqCst) {
             return;
@@ -103,21 +146,29 @@ fn accept(listener: &TcpListener, state: &State, attempt: &Sender<()>) {
         if mode == Mode::Close {
             continue;
         }
-        let server = TcpStream::connect(state.server).expect("the server takes connections");
+        // The server may be stopped. Then the connection is closed.
+        let Ok(server) = TcpStream::connect(state.server) else { continue };
         let forwards = Arc::new(AtomicBool::new(mode == Mode::Forward));
-        let port = server.local_addr().expect("its address").port();
-        state.forwards.lock().expect("no panic").push((port, Arc::clone(&forwards)));
-        for (from, to) in [(&client, &server), (&server, &client)] {
-            let (from, to) = (from.try_clone().expect("a handle"), to.try_clone().expect("a handle"));
-            let forwards = Arc::clone(&forwards);
-            thread::spawn(move || pass_on(from, to, &forwards));
+        let handle = |stream: &TcpStream| stream.try_clone().expect("a handle");
+        let directions = [(handle(&client), handle(&server)), (handle(&server), handle(&client))];
+        let connection = Connection { client, server, forwards: Arc::clone(&forwards) };
+        // Before the first byte is forwarded: the test that sees it may ask for the connection.
+        state.connections.lock().expect("no panic").push(connection);
+        for (from, to) in directions {
+            let (forwards, state) = (Arc::clone(&forwards), Arc::clone(state));
+            thread::spawn(move || pass_on(from, to, &forwards, &state));
         }
     }
 }
 
-fn pass_on(mut from: TcpStream, mut to: TcpStream, forwards: &AtomicBool) {
+fn pass_on(mut from: TcpStream, mut to: TcpStream, forwards: &AtomicBool, state: &State) {
     let mut buffer = [0; 16 * 1024];
     while let Ok(read @ 1..) = from.read(&mut buffer) {
+        let slowness = *state.slowness.lock().expect("no panic");
+        if let Some(Slowness { latency, bytes_per_second }) = slowness {
+            #[expect(clippy::disallowed_methods, reason = "the network takes this time")]
+            thread::sleep(latency + Duration::from_secs_f64(read as f64 / f64::from(bytes_per_second)));
+        }
         if forwards.load(Ordering::SeqCst) && to.write_all(&buffer[..read]).is_err() {
             break;
         }

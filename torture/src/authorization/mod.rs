@@ -33,7 +33,7 @@ async fn on(torture: &Torture, engine: Engine) -> Line {
     let installation = Installation::new(torture, engine, "authorization", &mut random);
     let (program, _) = installation.start();
     for name in ["owner", "other"] {
-        installation.add_museum_user(name, "12345678");
+        installation.add_user(Service::Museum, name, "12345678");
     }
     let account = |name: &str| Some(basic(name, "12345678"));
     let (root, sandbox) = (Place::root(&installation), Place::sandbox(&installation, "torture").await);

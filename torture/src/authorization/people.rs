@@ -4,7 +4,10 @@ use serde_json::{Value, json};
 use testkit::{Answer, Client};
 
 use super::operation::Scheme;
-use crate::installation::{Installation, Service};
+use crate::{
+    installation::{Installation, Service},
+    load::{card, text},
+};
 
 /// The root services or a sandbox.
 pub(crate) struct Place {
@@ -17,11 +20,11 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn root(installation: &Installation) -> Self {
         let control = format!("Bearer {}", installation.printed(&["sandbox", "token"]).trim_end());
-        Place { prefix: String::new(), control, clients: clients(installation) }
+        Place { prefix: String::new(), control, clients: installation.clients() }
     }
 
     pub(crate) async fn sandbox(installation: &Installation, name: &str) -> Self {
-        let clients = clients(installation);
+        let clients = installation.clients();
         let created = clients[0].post("/sandboxes").json(&json!({"name": name})).send().await;
         let control = format!("Bearer {}", text(&created.has_status(201).json()["control_token"]));
         Place { prefix: format!("/sandbox/{name}"), control, clients }
@@ -46,10 +49,6 @@ impl Place {
         let call = self.client(service).post(&self.at(path));
         call.header(header.0, header.1).json(body).send().await
     }
-}
-
-fn clients(installation: &Installation) -> [Client; 3] {
-    Service::ALL.map(|service| installation.client(service))
 }
 
 /// The Authorization headers of a user.
@@ -147,8 +146,7 @@ impl Belongings {
             let booking = place.post(Service::Train, "/bookings", train, &new("/bookings")).await;
             ids.push(("bookingId", text(&booking.has_status(201).json()["id"])));
         }
-        let source = json!({"object": "card", "name": "Ada", "number": "4242424242424242", "cvc": "123",
-            "exp_month": 12, "exp_year": 2099, "address_country": "gb"});
+        let source = card("4242424242424242");
         let pays = format!("/bookings/{}/payment", ids[1].1);
         let payment = place.post(Service::Train, &pays, train, &json!({"source": source})).await;
         secrets.push(text(&payment.has_status(200).json()["id"]));
@@ -200,8 +198,4 @@ impl Belongings {
         session(place, &self.name).await;
         seen
     }
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
 }

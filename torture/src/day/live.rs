@@ -1,6 +1,6 @@
 //! How many rows a table may have: those that were added and have not expired.
 
-use super::steady::STEP;
+use super::STEP;
 
 const HOUR: i64 = 60;
 const DAY: i64 = 24 * HOUR;

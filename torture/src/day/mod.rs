@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use live::Live;
 use measure::Measured;
-use steady::{STEP, Steady};
+use steady::Steady;
 use testkit::{Engine, Program};
 use tokio::{runtime::Runtime, time::interval};
 
@@ -19,6 +19,8 @@ use crate::{
     tables::{Tables, tables},
 };
 
+/// The minutes of a step.
+const STEP: u32 = 30;
 /// How long the program may take to delete what has expired and to free memory.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Longer than the program waits until it frees memory.

@@ -7,14 +7,12 @@ use rand::{RngExt, rngs::StdRng};
 use serde_json::{Value, json};
 use testkit::{Call, Client, receiver::Receiver, sign_in};
 
-use super::live::Live;
+use super::{STEP, live::Live};
 use crate::{
     installation::{Installation, Service, basic},
-    writes::PAIRS,
+    load::{MANY_SEATS, card, text},
 };
 
-/// The minutes of a step.
-pub(super) const STEP: u32 = 30;
 /// There is a new sandbox every two hours: on PostgreSQL it takes longer than all other calls of a step.
 const STEPS_PER_SANDBOX: usize = 4;
 /// How many sandboxes are there at a time. Their names are used again: the registry keeps those of deleted sandboxes for two days
@@ -46,7 +44,7 @@ struct Tokens {
 
 impl Steady {
     pub(super) async fn start(installation: &Installation, random: StdRng) -> Self {
-        let clients = Service::ALL.map(|service| installation.client(service));
+        let clients = installation.clients();
         let operator = format!("Bearer {}", installation.printed(&["sandbox", "token"]).trim_end());
         let receiver = Receiver::start().await;
         let mut steady = Steady {
@@ -168,29 +166,27 @@ impl Steady {
         let subscription = text(&subscribe.send().await.has_status(201).json()["id"]);
         let trip = self.trip(&tokens).await;
         let arrived = self.receiver.count("day");
-        for (number, card) in
+        for (step, number) in
             ["4242424242424242", "4000000000000002", "4000000000000077", ""].iter().enumerate()
         {
-            let key = format!("{}-{number}", self.number);
+            let key = format!("{}-{step}", self.number);
             let body = json!({"trip_id": trip, "passenger_name": format!("Passenger {key}")});
             let book = tokens.on(train.post("/bookings")).header("idempotency-key", &format!("book {key}"));
             let booking = book.json(&body).send().await.has_status(201).json();
             let path = format!("/bookings/{}", text(&booking["id"]));
             self.live.add("train", "booking", 1);
             self.live.add("train", "idempotency", 1);
-            if card.is_empty() {
+            if number.is_empty() {
                 continue;
             }
-            let source = json!({"object": "card", "name": "Ada", "number": card, "cvc": "123", "exp_month": 12,
-                "exp_year": 2099, "address_country": "gb"});
             let pay = tokens
                 .on(train.post(&format!("{path}/payment")))
                 .header("idempotency-key", &format!("pay {key}"));
-            pay.json(&json!({"source": source})).send().await.has_status(200);
+            pay.json(&json!({"source": card(number)})).send().await.has_status(200);
             for table in ["payment", "sandbox_charge", "idempotency"] {
                 self.live.add("train", table, 1);
             }
-            if number == 1 {
+            if step == 1 {
                 tokens.on(train.delete(&path)).send().await.has_status(204);
             }
         }
@@ -219,7 +215,7 @@ impl Steady {
         let clock = train.get("/_control/clock").header("authorization", &self.operator).send().await;
         let now: Timestamp = text(&clock.has_status(200).json()["time"]).parse().expect("a time");
         let date = now.to_zoned(TimeZone::UTC).date() + self.random.random_range(10..60).days();
-        let (origin, destination) = PAIRS[0];
+        let (origin, destination) = MANY_SEATS[0];
         let path = format!("/trips?origin={origin}&destination={destination}&date={date}&limit=100");
         let found = tokens.on(train.get(&path)).send().await.has_status(200).json();
         let trips = found["data"].as_array().cloned().unwrap_or_default();
@@ -298,8 +294,4 @@ impl Tokens {
     fn on(&self, call: Call) -> Call {
         call.header("authorization", &self.authorization)
     }
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
 }

@@ -24,12 +24,11 @@ use tokio::runtime::Runtime;
 use crate::{
     Add, Torture,
     installation::Installation,
+    load::Run,
+    preload,
     report::Line,
     tables::{Tables, tables},
-    writes::Run,
 };
-
-const LIBRARY: &[u8] = include_bytes!(env!("FILE_LOG"));
 
 pub(crate) fn run(torture: &Torture, add: Add<'_>) {
     let mut random = torture.random("power-cut");
@@ -71,12 +70,11 @@ struct Power {
 
 impl Power {
     fn new(torture: &Torture, installation: &mut Installation, random: StdRng) -> Self {
-        let [library, log] = ["file_log.so", "file_log"].map(|name| torture.folder.join(name));
-        fs::write(&library, LIBRARY).expect("a file");
+        let log = torture.folder.join("file_log");
         File::create(&log).expect("a file");
         let (disk, data) = (Disk::new(), installation.data());
         disk.write(&data, None);
-        installation.set("LD_PRELOAD", library);
+        preload::file_log(installation);
         installation.set("FILE_LOG", log.clone());
         installation.set("FILE_LOG_FOLDER", data.clone());
         Power { disk, data, log, random, during_start: 0 }

@@ -6,7 +6,7 @@ use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use testkit::Client;
 
-use crate::installation::{Installation, Service};
+use crate::installation::Service;
 
 /// The root services or a sandbox, with credentials for them.
 pub(crate) struct Place {
@@ -69,8 +69,7 @@ fn has(found: &State, wanted: &State) -> bool {
 }
 
 /// The promises that are broken.
-pub(crate) async fn broken(installation: &Installation, promises: &[Promise]) -> Vec<String> {
-    let clients = Service::ALL.map(|service| installation.client(service));
-    let checks = promises.iter().map(|promise| promise.is_broken(&clients));
+pub(crate) async fn broken(clients: &[Client; 3], promises: &[Promise]) -> Vec<String> {
+    let checks = promises.iter().map(|promise| promise.is_broken(clients));
     stream::iter(checks).buffer_unordered(16).filter_map(std::future::ready).collect().await
 }
