@@ -7,6 +7,7 @@ use std::{
     net::{Ipv4Addr, SocketAddr, TcpListener},
     path::PathBuf,
     process::{Command, Stdio},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -183,6 +184,16 @@ impl Installation {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (!output.status.success())
             .then(|| format!("triptych check: {}{}", text(&output.stdout), text(&output.stderr)))
+    }
+}
+
+/// Stops processes of one installation at once.
+pub(crate) fn terminate(programs: Vec<Program>) {
+    let stop = |program: Program| thread::spawn(move || program.terminate());
+    let stopping: Vec<_> = programs.into_iter().map(stop).collect();
+    for program in stopping {
+        let status = program.join().expect("it ends");
+        assert!(status.success(), "the program stops after SIGTERM");
     }
 }
 

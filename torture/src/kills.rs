@@ -14,12 +14,12 @@ pub(crate) fn run(torture: &Torture, add: Add<'_>) {
             let mut random = torture.random("kills");
             let installation = Installation::new(torture, engine, "kills", &mut random);
             let (mut run, mut program) = Run::start(installation, random).await;
-            let deadline = torture.deadline(Duration::from_secs(240));
+            let deadline = torture.deadline(Duration::from_secs(140));
             program = run.kill_program(program, torture.size(150, 2), deadline, &mut |_| {}).await;
             let fault = format!("SIGKILL of the program on {engine:?} under mixed load");
             add(run.line(torture, &fault).await);
             if engine == Engine::Postgres {
-                let deadline = torture.deadline(Duration::from_secs(120));
+                let deadline = torture.deadline(Duration::from_secs(60));
                 run.kill_postgres(torture.size(30, 1), deadline).await;
                 add(run.line(torture, "SIGKILL of the PostgreSQL server under mixed load").await);
             }

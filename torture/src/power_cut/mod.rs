@@ -38,7 +38,7 @@ pub(crate) fn run(torture: &Torture, add: Add<'_>) {
     let runtime = Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let (mut run, mut program) = Run::start(installation, random).await;
-        let deadline = torture.deadline(Duration::from_secs(180));
+        let deadline = torture.deadline(Duration::from_secs(80));
         let cuts = torture.size(30, 2);
         program =
             run.kill_program(program, cuts, deadline, &mut |installation| power.cut(installation)).await;

@@ -29,7 +29,7 @@ use tokio::{
 
 use crate::{
     Add, Torture,
-    installation::{Installation, Service},
+    installation::{Installation, Service, terminate},
     load::{
         BASIC, FEW_SEATS, Keyed, MANY_SEATS, PATIENCE, Place, Promise, Round, Target, available, broken,
         repeat, trips, without_sign_in,
@@ -40,14 +40,12 @@ use crate::{
 
 /// How long all processes may take until they are back after a fault.
 const SOON: Duration = Duration::from_secs(10);
-/// How long a process is stopped in a short run.
-const STOPPED: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(torture: &Torture, add: Add<'_>) {
     let runtime = Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let mut run = Run::start(torture).await;
-        let deadline = torture.deadline(Duration::from_secs(180));
+        let deadline = torture.deadline(Duration::from_secs(130));
         for pass in 0..torture.size(2, 1) {
             let faults = if torture.short { Fault::some } else { Fault::all };
             for fault in faults(&mut run.random) {
@@ -73,9 +71,7 @@ pub(crate) fn run(torture: &Torture, add: Add<'_>) {
             });
         }
         add(end);
-        for process in run.processes {
-            assert!(process.program.terminate().success(), "the program stops after SIGTERM");
-        }
+        terminate(run.processes.into_iter().map(|process| process.program).collect());
     });
 }
 
@@ -169,7 +165,6 @@ impl Run {
             Some(time) => _ = timeout(time, std::future::pending::<()>()).await,
             // PostgreSQL is back.
             None if matches!(fault, Fault::RestartPostgres | Fault::CrashPostgres) => {}
-            None if fault == Fault::Stop => _ = timeout(STOPPED, std::future::pending::<()>()).await,
             // The other processes go on meanwhile.
             None => found.extend(round.wait_for(20).await),
         }

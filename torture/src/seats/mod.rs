@@ -20,7 +20,7 @@ use tokio::{runtime::Runtime, task::JoinSet, time::interval};
 
 use crate::{
     Add, Torture,
-    installation::{Installation, Service},
+    installation::{Installation, Service, terminate},
     load::{FEW_SEATS, PATIENCE, Place, available, bookings, charged_twice, text, trips},
     report::Line,
     tables::count,
@@ -68,9 +68,7 @@ async fn on(torture: &Torture, engine: Engine) -> Line {
     }
     let took = start.elapsed();
     race.end(&installations[0]).await;
-    for program in programs {
-        assert!(program.terminate().success(), "the program stops after SIGTERM");
-    }
+    terminate(programs);
     race.line(torture, engine, installations.len(), took)
 }
 
