@@ -286,24 +286,22 @@ async fn flooded(address: SocketAddr, flood: http2::Flood) -> Vec<String> {
 
 /// Each request gets one answer, an error, and the connection is closed.
 async fn smuggled(address: SocketAddr, forms: Vec<(&'static str, Vec<u8>)>) -> Vec<String> {
-    let mut violations = Vec::new();
+    let mut requests = JoinSet::new();
     for (name, request) in forms {
-        let answer = timeout(CLOSED, Client::new(address).raw(&request)).await;
-        let Ok(answer) = answer else {
-            violations
-                .push(format!("{name}: still open after {CLOSED:?}: {}", String::from_utf8_lossy(&request)));
-            continue;
-        };
-        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-        let answers = answer.matches("HTTP/1.1 ").count();
-        if !(400..=501).contains(&status) || answers != 1 {
-            violations.push(format!(
-                "{name}: {answers} answers, {answer:?} to {:?}",
-                String::from_utf8_lossy(&request)
-            ));
-        }
+        requests.spawn(async move {
+            let sent = String::from_utf8_lossy(&request);
+            let answer = timeout(CLOSED, Client::new(address).raw(&request)).await;
+            let answer = answer.map_err(|_| format!("{name}: still open after {CLOSED:?}: {sent:?}"))?;
+            let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+            let answers = answer.matches("HTTP/1.1 ").count();
+            if (400..=501).contains(&status) && answers == 1 {
+                Ok(())
+            } else {
+                Err(format!("{name}: {answers} answers, {answer:?} to {sent:?}"))
+            }
+        });
     }
-    violations
+    first_errors(requests).await
 }
 
 /// Each body gets an error of the client, also when many are sent at once.

@@ -52,7 +52,7 @@ fn day(torture: &Torture, engine: Engine) -> Line {
     let mut watch =
         Watch { torture, installation: &installation, program: &program, first: Tables::default() };
     let steps = torture.size(48, 4);
-    let deadline = torture.deadline(Duration::from_secs(150));
+    let deadline = torture.deadline(Duration::from_secs(80));
     let (mut early, mut done) = (None, 0);
     while done < steps && Instant::now() < deadline {
         runtime.block_on(steady.step());

@@ -34,7 +34,7 @@ const OPERATIONS: usize = 1_000_000;
 /// The requests for the trips of one day. Then the next day begins, so that a request without an answer costs one history.
 const A_DAY: usize = 20_000;
 /// How long the clients race in a short run: longer than a hold.
-const SHORT: Duration = Duration::from_secs(5);
+const SHORT: Duration = Duration::from_secs(3);
 /// The days that the timetable has.
 const DAYS: i32 = 75;
 
@@ -74,7 +74,7 @@ async fn on(torture: &Torture, engine: Engine) -> Line {
 
 /// How long the clients race in a full run.
 fn time(engine: Engine) -> Duration {
-    Duration::from_secs(if engine == Engine::Postgres { 150 } else { 50 })
+    Duration::from_secs(if engine == Engine::Postgres { 140 } else { 50 })
 }
 
 struct Race {
