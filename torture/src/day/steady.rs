@@ -166,10 +166,10 @@ impl Steady {
         let subscription = text(&subscribe.send().await.has_status(201).json()["id"]);
         let trip = self.trip(&tokens).await;
         let arrived = self.receiver.count("day");
-        for (step, number) in
+        for (which, number) in
             ["4242424242424242", "4000000000000002", "4000000000000077", ""].iter().enumerate()
         {
-            let key = format!("{}-{step}", self.number);
+            let key = format!("{}-{which}", self.number);
             let body = json!({"trip_id": trip, "passenger_name": format!("Passenger {key}")});
             let book = tokens.on(train.post("/bookings")).header("idempotency-key", &format!("book {key}"));
             let booking = book.json(&body).send().await.has_status(201).json();
@@ -186,7 +186,7 @@ impl Steady {
             for table in ["payment", "sandbox_charge", "idempotency"] {
                 self.live.add("train", table, 1);
             }
-            if step == 1 {
+            if which == 1 {
                 tokens.on(train.delete(&path)).send().await.has_status(204);
             }
         }
