@@ -24,7 +24,7 @@ pub(super) enum Answer {
     /// The card was declined: the seat is still held.
     Declined(Booking),
     AlreadyPaid(Booking),
-    /// The hold expired, or the booking was cancelled, before the payment went through. What was charged goes back.
+    /// The hold expired, or the booking was cancelled, before the payment went through. What was charged is refunded.
     TooLate(Booking),
     Cancelled(Booking),
     /// The booking was cancelled before.
