@@ -272,6 +272,33 @@ async fn removal_waits_for_a_settlement_before_it_locks_payments() {
     removed.unwrap_or_else(|error: db::Error| panic!("{error}"));
 }
 
+/// The interleaving in which a booking would be confirmed whose payment is refunded: two processes settle the same payment, and for the
+/// clock of one of them the hold has expired.
+#[tokio::test]
+async fn payment_that_another_process_refunds_does_not_confirm_the_booking() {
+    let asked = Asked::start(Engine::Postgres).await;
+    let (db, booking, payment, now) = (&asked.train.db, asked.booking, asked.payment, asked.clock.now());
+    let (locked, mut is_locked) = tokio::sync::mpsc::unbounded_channel();
+    let late = db.write(move |tx| {
+        booking::store::lock(tx, booking)?;
+        locked.send(()).unwrap();
+        let waiting =
+            "SELECT 1 FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid";
+        while tx.row(waiting, &[], |_| Ok(()))?.is_none() {}
+        store::settle(tx, payment, &Outcome::Succeeded, now + SignedDuration::from_hours(1))
+    });
+    let in_time = async {
+        is_locked.recv().await.unwrap();
+        db.write(move |tx| store::settle(tx, payment, &Outcome::Succeeded, now)).await
+    };
+    let (late, in_time) = tokio::join!(late, in_time);
+    for settled in [late, in_time] {
+        let settled = settled.unwrap_or_else(|error: db::Error| panic!("{error}"));
+        assert_eq!(settled.unwrap().stage, Stage::Refunding);
+    }
+    assert_eq!(asked.state().await, (Some(booking::Status::Held), Stage::Refunding, 1));
+}
+
 /// A processor whose library panics while it is broken.
 struct Unsteady {
     broken: Arc<AtomicBool>,

@@ -156,7 +156,10 @@ pub(crate) fn settle(
             )?;
         }
         Outcome::Succeeded => {
-            let confirmed = matches!(payment.stage, Stage::Processing | Stage::Pending)
+            booking::store::lock(tx, payment.booking)?;
+            // Read again: another process may have settled it before this one had the lock, by a clock for which the hold has expired.
+            let stage = by_id(tx, id)?.map(|payment| payment.stage);
+            let confirmed = matches!(stage, Some(Stage::Processing | Stage::Pending))
                 && booking::store::confirm(tx, payment.booking, now)?;
             let (stage, check_at) =
                 if confirmed { (Stage::Succeeded, None) } else { (Stage::Refunding, Some(now)) };
