@@ -1,15 +1,15 @@
-//! Admission: how many requests of a listener run at the same time.
+//! Admission control: an adaptive limit on the number of concurrent requests of a listener.
 //!
-//! A server that starts every request at once answers all of them late when there are too many. So a request is admitted only if it
-//! will be answered in time: as many run as were answered in the last moments, in the time that an answer may take. Other requests are
-//! refused before their bodies are read and their credentials are checked. A refusal is the cheapest answer.
+//! A server that starts every request at once answers all of them late when there are too many. The limit follows Little's law: as many
+//! requests run as the measured rate of answers completes within the target latency. A request above the limit is refused before its
+//! body is read and its credentials are checked, since a refusal is the cheapest answer.
 //!
-//! A client that sends its next request at once, in spite of `Retry-After`, would get a refusal for each of them, and the refusals
-//! would take the time of the answers. So the next request on the connection of a refused one waits before it is considered, and has
-//! some room that others do not have.
+//! A client that ignores `Retry-After` and sends its next request at once would get a refusal for each of them, and the refusals would
+//! use the processor time of the answers. So the next request on a connection is delayed after a refusal, and its limit is a quarter
+//! higher.
 //!
-//! A request that waits for something else than a processor or a database (its body, a password that is hashed, a delay on purpose)
-//! does not count any more after [`release_admission`]. Otherwise a few slow clients could take the room of all.
+//! A request that waits for something else than a processor or a database (its body, a password hash, an injected delay) calls
+//! [`release_admission`], and no longer counts. Otherwise a few slow clients could use up the limit.
 
 use std::{
     cell::Cell,
@@ -25,13 +25,13 @@ use crate::{
     problem::{Problem, UNAVAILABLE},
 };
 
-/// How long the next request on a connection waits after a refusal.
+/// How long the next request on a connection is delayed after a refusal.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
 /// The rate of answers is measured over at least this time.
 const WINDOW: Duration = Duration::from_millis(50);
 
-/// After so many answers it is looked whether the time is over.
+/// The end of the window is checked once for this many answers.
 const ANSWERS: usize = 32;
 
 /// How often the log says that requests are refused.
@@ -40,13 +40,13 @@ const REPORT: Duration = Duration::from_secs(10);
 /// Admits the requests of a listener.
 pub(crate) struct Admission {
     service: &'static str,
-    /// So many can always run.
+    /// The lowest value of the limit.
     least: usize,
-    /// The time that an answer may take.
+    /// The target latency.
     latency: Duration,
     running: AtomicUsize,
-    /// How many may run.
-    most: AtomicUsize,
+    /// How many requests may run.
+    limit: AtomicUsize,
     answered: AtomicUsize,
     window: Mutex<Window>,
     start: Instant,
@@ -84,7 +84,7 @@ impl Admission {
             least: limits.requests,
             latency: limits.latency,
             running: AtomicUsize::new(0),
-            most: AtomicUsize::new(limits.requests),
+            limit: AtomicUsize::new(limits.requests),
             answered: AtomicUsize::new(0),
             window: Mutex::new(Window { start, answered: 0 }),
             start,
@@ -95,11 +95,11 @@ impl Admission {
 
     /// Lets a request run, or refuses it. `is_after_refusal` says that the last request of its connection was refused.
     pub(crate) fn admit(self: &Arc<Self>, is_after_refusal: bool) -> Result<Admitted, Problem> {
-        let most = self.most.load(Relaxed);
-        let most = if is_after_refusal { most + most / 4 } else { most };
+        let limit = self.limit.load(Relaxed);
+        let limit = if is_after_refusal { limit + limit / 4 } else { limit };
         let before = self.running.fetch_add(1, Relaxed);
         let admitted = Admitted(self.clone());
-        if before < most { Ok(admitted) } else { Err(self.refuse()) }
+        if before < limit { Ok(admitted) } else { Err(self.refuse()) }
     }
 
     fn refuse(&self) -> Problem {
@@ -125,12 +125,12 @@ impl Admission {
         }
     }
 
-    /// Allows as many requests as were answered since the start of the window, in the time that an answer may take.
+    /// Sets the limit by the rate of answers since the start of the window.
     fn measure(&self, window: &mut Window, answered: usize, now: Instant) {
         let took = now.duration_since(window.start);
         if took >= WINDOW {
             let rate = answered.wrapping_sub(window.answered) as f64 / took.as_secs_f64();
-            self.most.store(self.least.max((rate * self.latency.as_secs_f64()) as usize), Relaxed);
+            self.limit.store(self.least.max((rate * self.latency.as_secs_f64()) as usize), Relaxed);
             *window = Window { start: now, answered };
         }
     }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn request_after_a_refused_one_has_more_room() {
+    fn request_after_a_refused_one_has_a_higher_limit() {
         let admission = admission(4, Duration::ZERO);
         let _running: Vec<_> = (0..4).map(|_| admission.admit(false).unwrap()).collect();
         assert!(admission.admit(false).is_err());
@@ -190,19 +190,19 @@ mod tests {
         let admission = admission(10, Duration::from_millis(100));
         let mut window = admission.window.lock().unwrap();
         let mut now = window.start;
-        let mut most_after = |milliseconds: u64, answered: usize| {
+        let mut limit_after = |milliseconds: u64, answered: usize| {
             now += Duration::from_millis(milliseconds);
             let total = window.answered + answered;
             admission.measure(&mut window, total, now);
-            admission.most.load(Relaxed)
+            admission.limit.load(Relaxed)
         };
         // 20,000 a second.
-        assert_eq!(most_after(50, 1000), 2000);
+        assert_eq!(limit_after(50, 1000), 2000);
         // Too early to say.
-        assert_eq!(most_after(10, 10), 2000);
-        assert_eq!(most_after(90, 300), 300);
+        assert_eq!(limit_after(10, 10), 2000);
+        assert_eq!(limit_after(90, 300), 300);
         // A slow service may always do some at once.
-        assert_eq!(most_after(10_000, 300), 10);
+        assert_eq!(limit_after(10_000, 300), 10);
     }
 
     #[tokio::test]

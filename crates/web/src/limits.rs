@@ -13,7 +13,7 @@ pub struct ConnectionLimits {
     pub loopback_exempt: bool,
     /// Requests that can always run at the same time.
     pub requests: usize,
-    /// How long an answer may take when more requests run: those that would take longer are refused.
+    /// The target latency under load: as many more requests run as are answered within it.
     pub latency: Duration,
     /// How long the head of a request may take to arrive, also the first one on a connection.
     pub header_time: Duration,
