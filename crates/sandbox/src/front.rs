@@ -45,8 +45,11 @@ impl Answer for Front {
     fn answer(&self, mut request: Request) -> BoxFuture<'_, Response> {
         let path = request.uri().path();
         if let Some(rest) = web::prefixed_part(path).strip_prefix(SANDBOX) {
-            let name = Name::new(rest.split('/').next().unwrap_or_default());
-            return answered(self.in_sandbox(name, request));
+            let name = rest.split('/').next().unwrap_or_default();
+            return match self.sandboxes.find_fresh(name) {
+                Some(sandbox) => answered(self.in_sandbox(sandbox, request)),
+                None => answered(self.in_closed_sandbox(Name::new(name), request)),
+            };
         }
         if web::strip_prefix(&mut request, api::PATH) {
             return self.api.answer(request).boxed();
@@ -66,31 +69,33 @@ fn answered<'a>(call: impl Future<Output = Result<Response>> + Send + 'a) -> Box
 }
 
 impl Front {
-    async fn in_sandbox(&self, name: Option<Name>, request: Request) -> Result<Response> {
-        let name = name.ok_or_else(unknown)?;
-        let sandbox = match self.sandboxes.find_fresh(&name) {
-            Some(sandbox) => sandbox,
-            // Boxed, here and below: otherwise the future of every call would have room for this rare one.
-            None => Box::pin(self.sandboxes.get(&name)).await?,
-        };
-        let closing = sandbox.watch_closing();
-        let answer = self.of_sandbox(sandbox, request).await.unwrap_or_else(IntoResponse::into_response);
-        // A deletion does not wait for long: a call that is still running then has lost its data.
-        let has_lost_data = answer.status() == StatusCode::INTERNAL_SERVER_ERROR && *closing.borrow();
-        if has_lost_data { Err(being_closed()) } else { Ok(answer) }
+    /// A call to a sandbox that this process has not opened yet, or that may have been changed by another process.
+    async fn in_closed_sandbox(&self, name: Option<Name>, request: Request) -> Result<Response> {
+        let sandbox = self.sandboxes.get(&name.ok_or_else(unknown)?).await?;
+        self.in_sandbox(sandbox, request).await
     }
 
-    async fn of_sandbox(&self, sandbox: Arc<OpenSandbox>, request: Request) -> Result<Response> {
+    async fn in_sandbox(&self, sandbox: Arc<OpenSandbox>, request: Request) -> Result<Response> {
         if is_control(&sandbox, &request) {
-            let control = self.control(&sandbox).await;
-            let request = without_prefix(request, &sandbox.name);
-            let _permit = is_waited_for(&request).then(|| sandbox.enter_control()).transpose()?;
-            drop(sandbox);
-            return Ok(Box::pin(control.answer(request)).await);
+            // Boxed, here and below: otherwise the future of every call would have room for this rare one.
+            return Box::pin(self.control_call(sandbox, request)).await;
         }
         let permit = sandbox.enter()?;
-        let response = self.call(&sandbox, request).await?;
-        Ok(with_permit(response, permit))
+        let answer = self.call(&sandbox, request).await.unwrap_or_else(IntoResponse::into_response);
+        if has_lost_data(&answer) && sandbox.is_closing() {
+            return Err(being_closed());
+        }
+        Ok(with_permit(answer, permit))
+    }
+
+    async fn control_call(&self, sandbox: Arc<OpenSandbox>, request: Request) -> Result<Response> {
+        let control = self.control(&sandbox).await;
+        let request = without_prefix(request, &sandbox.name);
+        let _permit = is_waited_for(&request).then(|| sandbox.enter_control()).transpose()?;
+        let closing = sandbox.watch_closing();
+        drop(sandbox);
+        let answer = control.answer(request).await;
+        if has_lost_data(&answer) && *closing.borrow() { Err(being_closed()) } else { Ok(answer) }
     }
 
     async fn at_root(&self, root: &Arc<OpenSandbox>, request: Request) -> Result<Response> {
@@ -146,6 +151,11 @@ impl Front {
         let make = async || control::app(&self.sandboxes, &sandbox.name, self.at);
         sandbox.control.get_or_init(make).await.clone()
     }
+}
+
+/// Whether a call may have lost its data: a deletion does not wait for running calls for long.
+fn has_lost_data(answer: &Response) -> bool {
+    answer.status() == StatusCode::INTERNAL_SERVER_ERROR
 }
 
 fn is_control(sandbox: &OpenSandbox, request: &Request) -> bool {

@@ -1,6 +1,6 @@
 //! The names of sandboxes.
 
-use std::{fmt, sync::Arc};
+use std::{borrow::Borrow, fmt, sync::Arc};
 
 use web::input::rules::{Rule, text};
 
@@ -52,6 +52,13 @@ pub(crate) fn rule() -> impl Rule<Value = String> {
             field.fail("must be 1 to 32 lower-case letters, digits and dashes, without a dash at either end")
         }
     })
+}
+
+/// A set of names is searched by a text.
+impl Borrow<str> for Name {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
 }
 
 impl fmt::Display for Name {

@@ -145,6 +145,11 @@ impl OpenSandbox {
         let _ = self.watch_closing().wait_for(|closing| *closing).await;
     }
 
+    /// Whether the sandbox is being closed, or is closed.
+    pub(crate) fn is_closing(&self) -> bool {
+        *self.closing.borrow()
+    }
+
     /// Becomes true when the sandbox is closed.
     pub(crate) fn watch_closing(&self) -> watch::Receiver<bool> {
         self.closing.subscribe()
@@ -271,7 +276,7 @@ impl Sandboxes {
             return self.0.root.get().cloned().ok_or_else(unknown);
         }
         let opened = &self.0.opened;
-        let sandbox = match opened.find(name) {
+        let sandbox = match opened.find(name.as_str()) {
             Some(sandbox) => sandbox,
             None => self.open_sandbox(name).await?,
         };
@@ -315,11 +320,11 @@ impl Sandboxes {
 
     /// A sandbox that is open, or the root.
     pub(crate) fn find(&self, name: &Name) -> Option<Arc<OpenSandbox>> {
-        if name.is_root() { self.0.root.get().cloned() } else { self.0.opened.find(name) }
+        if name.is_root() { self.0.root.get().cloned() } else { self.0.opened.find(name.as_str()) }
     }
 
     /// A sandbox that is open, if the view of the registry is not too old to use it.
-    pub(crate) fn find_fresh(&self, name: &Name) -> Option<Arc<OpenSandbox>> {
+    pub(crate) fn find_fresh(&self, name: &str) -> Option<Arc<OpenSandbox>> {
         let sandbox = self.0.opened.find(name).filter(|_| self.is_fresh())?;
         self.note_use(&sandbox);
         Some(sandbox)
@@ -328,7 +333,10 @@ impl Sandboxes {
     /// Notes the use of a sandbox, in the registry at most once a minute.
     fn note_use(&self, sandbox: &OpenSandbox) {
         let now = self.0.opened.millis();
-        sandbox.used.store(now, Ordering::Relaxed);
+        // Not stored again within a millisecond: each store takes the cache line from the other processors.
+        if sandbox.used.load(Ordering::Relaxed) != now {
+            sandbox.used.store(now, Ordering::Relaxed);
+        }
         let noted = sandbox.noted.load(Ordering::Relaxed);
         if noted != 0 && now - noted < NOTED.as_millis() as u64 {
             return;

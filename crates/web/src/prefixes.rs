@@ -1,6 +1,6 @@
 //! Several instances of services on one listener, each under its own path prefix.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use axum::{
     extract::Request,
@@ -57,13 +57,13 @@ pub fn prefixed_part(path: &str) -> &str {
 }
 
 /// The path within the instance at a prefix, if the path leads there.
-fn inner_path(path: &str, prefix: &str) -> Option<String> {
+fn inner_path<'p>(path: &'p str, prefix: &str) -> Option<Cow<'p, str>> {
     if let Some(rest) = below(path, prefix) {
         return Some(if rest.is_empty() { "/".into() } else { rest.into() });
     }
     let after = prefixed_part(path);
     let document = &path[..path.len() - after.len()];
-    below(after, prefix).map(|rest| format!("{document}{rest}"))
+    below(after, prefix).map(|rest| format!("{document}{rest}").into())
 }
 
 /// What follows a prefix in a path, if the path has it as whole segments.
@@ -73,12 +73,16 @@ fn below<'p>(path: &'p str, prefix: &str) -> Option<&'p str> {
 
 /// The same target with another path.
 fn with_path(uri: &Uri, path: &str) -> Option<Uri> {
-    let mut parts = uri.clone().into_parts();
     let target = match uri.query() {
         Some(query) => PathAndQuery::try_from(format!("{path}?{query}")),
         None => PathAndQuery::try_from(path),
     };
-    parts.path_and_query = Some(target.ok()?);
+    let target = target.ok()?;
+    if uri.authority().is_none() {
+        return Some(target.into());
+    }
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(target);
     Uri::from_parts(parts).ok()
 }
 

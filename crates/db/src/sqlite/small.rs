@@ -1,8 +1,9 @@
 //! A database of a group: many are open at once, so each has one connection, and none has a thread.
 //!
-//! Reads run on the calling thread, on the database's connection. While that one writes, or reads long, they use a spare connection;
-//! the process keeps a few of these, for the databases that used them last. Writes run on threads that all databases of
-//! groups share, a batch of one database after a batch of another.
+//! Reads run on the calling thread, on the database's connection. While that one is in use, and for long reads, they use a spare
+//! connection. The process keeps a few of these, for the databases that used them last; each thread keeps one, so that threads which
+//! read the same database at the same time do not wait for each other. Writes run on threads that all databases of groups share, a
+//! batch of one database after a batch of another.
 
 use std::{
     collections::VecDeque,
@@ -17,6 +18,7 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, unbounded};
+use thread_local::ThreadLocal;
 
 use super::{
     connection::{Access, Connection, Size},
@@ -27,12 +29,17 @@ use crate::{error::Error, settings::Limits, unit::WriteUnit};
 /// How many threads write. Most of the time they wait for the disk.
 const WRITERS: usize = 4;
 
-/// How many spare connections are kept in all.
+/// How many spare connections are kept, besides those of the threads.
 const SPARES: usize = 16;
+
+/// A connection, with the number of its database.
+type Spare = (usize, Connection);
 
 /// What the databases of groups share.
 pub(crate) struct Shared {
-    spares: Mutex<VecDeque<(usize, Connection)>>,
+    spares: Mutex<VecDeque<Spare>>,
+    /// The one that each thread used last. Only that thread uses the lock, until the database is closed.
+    last: ThreadLocal<Mutex<Option<Spare>>>,
     /// Started when the first of these databases is opened.
     writers: Mutex<Option<Arc<Writers>>>,
     next: AtomicUsize,
@@ -40,7 +47,12 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Shared { spares: Mutex::default(), writers: Mutex::default(), next: AtomicUsize::new(0) })
+        Arc::new(Shared {
+            spares: Mutex::default(),
+            last: ThreadLocal::new(),
+            writers: Mutex::default(),
+            next: AtomicUsize::new(0),
+        })
     }
 
     fn writers(&self, wait: Duration) -> io::Result<Arc<Writers>> {
@@ -52,6 +64,15 @@ impl Shared {
         Ok(Arc::clone(writers.insert(started)))
     }
 
+    /// Closes the spare connections of a database.
+    fn close(&self, number: usize) {
+        let last = self.last.iter().filter_map(|last| lock(last).take_if(|(of, _)| *of == number));
+        last.for_each(drop);
+        while let Some(spare) = self.take(number) {
+            drop(spare);
+        }
+    }
+
     /// A spare connection of this database.
     fn take(&self, number: usize) -> Option<Connection> {
         let mut spares = lock(&self.spares);
@@ -59,10 +80,24 @@ impl Shared {
         spares.remove(found).map(|(_, connection)| connection)
     }
 
+    /// The spare connection of this database that this thread used last.
+    fn take_last(&self, number: usize) -> Option<Connection> {
+        let mut last = lock(self.last.get_or_default());
+        last.take_if(|(of, _)| *of == number).map(|(_, connection)| connection)
+    }
+
+    /// Keeps a connection for this thread.
+    fn keep_last(&self, number: usize, connection: Connection) {
+        let before = lock(self.last.get_or_default()).replace((number, connection));
+        if let Some(before) = before {
+            self.keep(before);
+        }
+    }
+
     /// Keeps a connection, and closes the one that was used least recently if there are too many.
-    fn keep(&self, number: usize, connection: Connection) {
+    fn keep(&self, spare: Spare) {
         let mut spares = lock(&self.spares);
-        spares.push_back((number, connection));
+        spares.push_back(spare);
         let oldest = if spares.len() > SPARES { spares.pop_front() } else { None };
         // Closed without the lock.
         drop(spares);
@@ -112,22 +147,27 @@ impl Small {
         Ok(Small { path, number, shared: Arc::clone(shared), writers, file })
     }
 
-    /// Runs a read on the database's connection, or on a spare one if that is in use. A long read always takes a spare one, so that
-    /// no write waits for it.
+    /// Runs a read on the connection that is free: the one that this thread used last, the database's, or a spare one. A long read
+    /// always takes a spare one, so that no write waits for it.
     pub(super) fn read<R>(&self, long: bool, run: impl FnOnce(&mut Connection) -> R) -> Result<R, Error> {
-        if !long && !self.file.wanted.load(Ordering::Relaxed) {
+        let last = if long { None } else { self.shared.take_last(self.number) };
+        if last.is_none() && !long && !self.file.wanted.load(Ordering::Relaxed) {
             match self.file.connection.try_lock() {
                 Ok(connection) => return read_on(connection, run),
                 Err(TryLockError::Poisoned(poisoned)) => return read_on(poisoned.into_inner(), run),
                 Err(TryLockError::WouldBlock) => {}
             }
         }
-        let mut spare = match self.shared.take(self.number) {
+        let mut spare = match last.or_else(|| self.shared.take(self.number)) {
             Some(connection) => connection,
             None => Connection::open(&self.path, Access::Read, Size::Small)?,
         };
         let answer = run(&mut spare);
-        self.shared.keep(self.number, spare);
+        if long {
+            self.shared.keep((self.number, spare));
+        } else {
+            self.shared.keep_last(self.number, spare);
+        }
         Ok(answer)
     }
 
@@ -151,9 +191,7 @@ fn read_on<R>(
 impl Drop for Small {
     /// The file is closed when this returns, unless it runs in a unit of this database.
     fn drop(&mut self) {
-        while let Some(spare) = self.shared.take(self.number) {
-            drop(spare);
-        }
+        self.shared.close(self.number);
         self.file.closed.store(true, Ordering::Release);
         let writes_here = *lock(&self.file.writer) == Some(thread::current().id());
         if !writes_here {

@@ -44,7 +44,7 @@ impl Opened {
         }
     }
 
-    pub(super) fn find(&self, name: &Name) -> Option<Arc<OpenSandbox>> {
+    pub(super) fn find(&self, name: &str) -> Option<Arc<OpenSandbox>> {
         self.all.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 

@@ -84,7 +84,7 @@ impl Sandboxes {
         if row.status != Status::Ready {
             self.0.journals.remove(&name);
         } else {
-            let Some(sandbox) = self.0.opened.find(&name) else { return };
+            let Some(sandbox) = self.0.opened.find(name.as_str()) else { return };
             // One that was deleted and created again is another sandbox.
             if row.created_at == sandbox.row().created_at {
                 return sandbox.apply(row);

@@ -23,6 +23,8 @@ pub(crate) const DAYS_AHEAD: i32 = 90;
 pub(crate) struct Service {
     /// Its permanent name, in all installations: `ICE 595`.
     pub(crate) number: String,
+    /// Identifies it in the ids of its trips.
+    key: trip_id::Key,
     pub(crate) operator: String,
     pub(crate) origin: usize,
     pub(crate) destination: usize,
@@ -83,8 +85,7 @@ impl Timetable {
                 (a.departs, &a.number).cmp(&(b.departs, &b.number))
             });
         }
-        let by_key =
-            services.iter().enumerate().map(|(at, service)| (trip_id::key(&service.number), at)).collect();
+        let by_key = services.iter().enumerate().map(|(at, service)| (service.key, at)).collect();
         Timetable { stations, services, by_id, by_pair, by_key }
     }
 
@@ -101,6 +102,19 @@ impl Timetable {
     pub(crate) fn on(&self, origin: usize, destination: usize, date: Date) -> impl Iterator<Item = Run<'_>> {
         let services = self.by_pair.get(&(origin, destination)).map(Vec::as_slice).unwrap_or_default();
         services.iter().filter_map(move |at| self.run(&self.services[*at], date))
+    }
+
+    /// The trains from one station to another on a day whose trips can still be found and booked, in order of departure.
+    pub(crate) fn offered(
+        &self,
+        origin: usize,
+        destination: usize,
+        date: Date,
+        now: Timestamp,
+    ) -> impl Iterator<Item = Run<'_>> {
+        let (_, last) = Timetable::days(&self.stations[origin].zone, now);
+        let runs = (date <= last).then(|| self.on(origin, destination, date));
+        runs.into_iter().flatten().filter(move |run| run.departure > now)
     }
 
     /// Whether a train goes from one station to another, on some day.
@@ -135,20 +149,12 @@ impl Timetable {
         let zone = &self.stations[service.origin].zone;
         let departure = date.to_datetime(service.departs).to_zoned(zone.clone()).ok()?.timestamp();
         let arrival = departure.checked_add(service.travel_time).ok()?;
-        Some(Run { id: trip_id::of(&service.number, date), service, date, departure, arrival })
+        Some(Run { id: trip_id::of(&service.key, date), service, date, departure, arrival })
     }
 
     /// The first and the last day on which trips from a station can be booked: the first is today in its zone.
     pub(crate) fn days(zone: &TimeZone, now: Timestamp) -> (Date, Date) {
         let today = zone.to_datetime(now).date();
         (today, today.saturating_add(DAYS_AHEAD.days()))
-    }
-}
-
-impl Run<'_> {
-    /// Whether the time of a trip allows to find and book it.
-    pub(crate) fn is_offered(&self, timetable: &Timetable, now: Timestamp) -> bool {
-        let (_, last) = Timetable::days(&timetable.stations[self.service.origin].zone, now);
-        self.departure > now && self.date <= last
     }
 }

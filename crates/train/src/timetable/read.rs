@@ -58,11 +58,13 @@ pub(super) fn timetable(stations: &str, services: &str) -> Result<Timetable, Tab
         let wrong = |why| TableError { table: "services", line, why };
         let station = |key| by_name.get(key).copied().ok_or_else(|| wrong("there is no such station"));
         let minutes = minutes.parse().map_err(|_| wrong("the minutes are no number"))?;
-        if keys.insert(trip_id::key(number), line).is_some() {
+        let key = trip_id::key(number);
+        if keys.insert(key, line).is_some() {
             return Err(wrong("another service has the same number, or one that looks the same in ids"));
         }
         all_services.push(Service {
             number: number.into(),
+            key,
             operator: operator.into(),
             origin: station(origin)?,
             destination: station(destination)?,

@@ -152,9 +152,7 @@ fn trips_are_offered_for_ninety_days_in_any_year() {
     for now in moments.map(|moment| moment.parse::<Timestamp>().unwrap()) {
         let (today, last) = Timetable::days(&timetable.stations[berlin].zone, now);
         assert_eq!((last - today).get_days(), 90);
-        let offered = |day: Date| {
-            timetable.on(berlin, paris, day).filter(|run| run.is_offered(&timetable, now)).count()
-        };
+        let offered = |day: Date| timetable.offered(berlin, paris, day, now).count();
         let mut day = today.tomorrow().unwrap();
         while day <= last {
             assert!((6..=7).contains(&offered(day)), "{now}: {day}");

@@ -18,8 +18,7 @@ pub(super) fn key(number: &str) -> Key {
 }
 
 /// Six bytes of the key, the version, three bytes of the key after the variant, the day.
-pub(super) fn of(number: &str, date: Date) -> Uuid {
-    let key = key(number);
+pub(super) fn of(key: &Key, date: Date) -> Uuid {
     let days = date.since(EPOCH).map_or(0, |span| span.get_days());
     let mut bytes = [0; 16];
     bytes[..6].copy_from_slice(&key[..6]);
@@ -47,11 +46,11 @@ mod tests {
     #[test]
     fn id_has_the_train_and_the_day() {
         let day = jiff::civil::date(2026, 11, 15);
-        let id = of("ICE 595", day);
+        let id = of(&key("ICE 595"), day);
         assert_eq!(id.to_string(), "ace22aa1-fb2a-8000-80de-b14f00005124");
         assert_eq!(parts(id), Some((key("ICE 595"), day)));
-        assert_ne!(of("ICE 595", day.tomorrow().unwrap()), id);
-        assert_ne!(of("ICE 596", day), id);
+        assert_ne!(of(&key("ICE 595"), day.tomorrow().unwrap()), id);
+        assert_ne!(of(&key("ICE 596"), day), id);
         assert_eq!(parts(Uuid::max()), None);
     }
 }

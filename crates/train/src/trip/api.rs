@@ -17,7 +17,7 @@ use web::{
 };
 
 use super::{
-    TripAnswer, store,
+    StationLinks, TripAnswer, store,
     when::{Day, When, when},
 };
 use crate::{
@@ -123,8 +123,7 @@ pub(crate) async fn list(
     let day = train.day(origin, query.date);
     let (date, from) = day.map_err(|wrong| Problem::invalid_at("?date", wrong))?;
     let runs: Vec<_> = timetable
-        .on(origin, destination, date)
-        .filter(|run| run.is_offered(timetable, now))
+        .offered(origin, destination, date, now)
         .filter(|run| from.is_none_or(|from| run.departure >= from))
         .filter(|run| run.service.bicycles || !query.bicycles)
         .filter(|run| run.service.dogs || !query.dogs)
@@ -142,7 +141,9 @@ pub(crate) async fn list(
     let free = runs.into_iter().filter(|run| taken(run) < run.service.seats).collect();
     let paging = Paging::new(query.page, query.limit);
     let (found, more) = page::cut::<Run<'_>>(free, paging);
-    let data = found.iter().map(|run| TripAnswer::new(run, timetable, taken(run), &train.address)).collect();
+    let stations =
+        StationLinks::new(&train.address, &timetable.stations[origin], &timetable.stations[destination]);
+    let data = found.iter().map(|run| TripAnswer::new(run, taken(run), &train.address, &stations)).collect();
     let links = here.links(&train.address, paging, more);
     Ok(cached(format.reply(&Page { data, links }), CACHED))
 }
@@ -167,7 +168,10 @@ pub(crate) async fn get(
     let now = train.clock.now();
     let run = train.known_trip(id, now).ok_or_else(unknown)?;
     let taken = train.db.read_stale(move |tx| store::taken(tx, id, now)).await?;
-    Ok(cached(format.reply(&TripAnswer::new(&run, &train.timetable, taken, &train.address)), CACHED))
+    let [origin, destination] =
+        [run.service.origin, run.service.destination].map(|at| &train.timetable.stations[at]);
+    let stations = StationLinks::new(&train.address, origin, destination);
+    Ok(cached(format.reply(&TripAnswer::new(&run, taken, &train.address, &stations)), CACHED))
 }
 
 impl Train {

@@ -14,7 +14,8 @@ use uuid::Uuid;
 use crate::{
     link::uri,
     money::{amount, currency_code},
-    timetable::{Run, Timetable},
+    station::Station,
+    timetable::Run,
 };
 
 /// A trip as clients see it.
@@ -40,29 +41,40 @@ pub(crate) struct TripAnswer<'t> {
     /// How many seats can still be booked.
     #[field(rule = integer::<i64>(0..))]
     seats_available: i64,
-    links: TripLinks,
+    links: TripLinks<'t>,
 }
 
 #[derive(Resource)]
 #[resource(xml = "links")]
-pub(crate) struct TripLinks {
+pub(crate) struct TripLinks<'t> {
     #[field(name = "self", rule = uri())]
     this: String,
     #[field(rule = uri())]
-    origin: String,
+    origin: &'t str,
     #[field(rule = uri())]
-    destination: String,
+    destination: &'t str,
+}
+
+/// The stations of a trip and their addresses, made once for all trips between them.
+pub(crate) struct StationLinks {
+    origin: (Uuid, String),
+    destination: (Uuid, String),
+}
+
+impl StationLinks {
+    pub(crate) fn new(address: &str, origin: &Station, destination: &Station) -> Self {
+        let link = |station: &Station| (station.id, format!("{address}/stations/{}", station.id));
+        StationLinks { origin: link(origin), destination: link(destination) }
+    }
 }
 
 impl<'t> TripAnswer<'t> {
-    pub(crate) fn new(run: &Run<'t>, timetable: &Timetable, taken: i64, address: &str) -> Self {
+    pub(crate) fn new(run: &Run<'t>, taken: i64, address: &str, stations: &'t StationLinks) -> Self {
         let service = run.service;
-        let (origin, destination) =
-            (timetable.stations[service.origin].id, timetable.stations[service.destination].id);
         TripAnswer {
             id: run.id,
-            origin,
-            destination,
+            origin: stations.origin.0,
+            destination: stations.destination.0,
             departure_time: run.departure,
             arrival_time: run.arrival,
             operator: &service.operator,
@@ -73,8 +85,8 @@ impl<'t> TripAnswer<'t> {
             seats_available: (service.seats - taken).max(0),
             links: TripLinks {
                 this: format!("{address}/trips/{}", run.id),
-                origin: format!("{address}/stations/{origin}"),
-                destination: format!("{address}/stations/{destination}"),
+                origin: &stations.origin.1,
+                destination: &stations.destination.1,
             },
         }
     }
