@@ -1,7 +1,9 @@
 //! Pages of lists: the items, and links to this page, the previous and the next one.
 
+use std::convert::Infallible;
+
 use axum::extract::{FromRequestParts, OriginalUri};
-use http::request::Parts;
+use http::{Uri, request::Parts};
 use model::Resource;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
@@ -14,9 +16,9 @@ use utoipa::{
     },
 };
 use web::{
-    Paging, Problem, Result,
+    Paging,
     input::{
-        self,
+        self, Pairs,
         rules::{Components, Describe, component},
     },
     xml::{Element, Listed, ToXml, Xml},
@@ -84,38 +86,34 @@ pub(crate) struct PageLinks {
 }
 
 /// The public address of a request, for links.
-pub(crate) struct PageAddress {
-    path: String,
-    parameters: Vec<(String, String)>,
-}
+pub(crate) struct PageAddress(Uri);
 
 impl<S: Sync + Send> FromRequestParts<S> for PageAddress {
-    type Rejection = Problem;
+    type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
-        let Ok(OriginalUri(uri)) = OriginalUri::from_request_parts(parts, state).await;
-        let pairs = input::form_pairs(uri.query().unwrap_or_default())
-            .map_err(|why| Problem::invalid_at("?", why))?;
-        let parameters =
-            pairs.into_iter().map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
-        Ok(PageAddress { path: uri.path().to_owned(), parameters })
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        let OriginalUri(uri) = OriginalUri::from_request_parts(parts, state).await?;
+        Ok(PageAddress(uri))
     }
 }
 
 impl PageAddress {
     /// The links of this page of a list at `address`; `more` is whether another page follows.
     pub(crate) fn links(&self, address: &str, paging: Paging, more: bool) -> PageLinks {
+        // The query was read before: it is valid.
+        let parameters = input::form_pairs(self.0.query().unwrap_or_default()).unwrap_or_default();
+        let link = |page| self.link(address, &parameters, page);
         let page = paging.page();
         PageLinks {
-            this: self.link(address, None),
-            next: page.checked_add(1).filter(|_| more).map(|page| self.link(address, Some(page))),
-            prev: (page > 1).then(|| self.link(address, Some(page - 1))),
+            this: link(None),
+            next: page.checked_add(1).filter(|_| more).map(|page| link(Some(page))),
+            prev: (page > 1).then(|| link(Some(page - 1))),
         }
     }
 
-    fn link(&self, address: &str, page: Option<i64>) -> String {
+    fn link(&self, address: &str, parameters: &Pairs<'_>, page: Option<i64>) -> String {
         let page = page.map(|page| page.to_string());
-        let mut link = format!("{address}{}", self.path);
+        let mut link = [address, self.0.path()].concat();
         let mut separator = '?';
         let mut add = |name: &str, value: &str| {
             link.push(separator);
@@ -125,7 +123,7 @@ impl PageAddress {
             link.extend(utf8_percent_encode(value, ENCODED));
         };
         let mut said = false;
-        for (name, value) in &self.parameters {
+        for (name, value) in parameters {
             match &page {
                 Some(page) if name == "page" => {
                     said = true;

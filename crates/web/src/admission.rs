@@ -1,8 +1,10 @@
 //! Admission control: an adaptive limit on the number of concurrent requests of a listener.
 //!
 //! A server that starts every request at once answers all of them late when there are too many. The limit follows Little's law: as many
-//! requests run as the measured rate of answers completes within the target latency. A request above the limit is refused before its
-//! body is read and its credentials are checked, since a refusal is the cheapest answer.
+//! requests run as the capacity of the service completes within the target latency. The capacity is the highest rate of answers of
+//! the last seconds: refusals use processor time and lower the rate, and a limit that followed the rate down would refuse even more.
+//! A request above the limit is refused before its body is read and its credentials are checked, since a refusal is the cheapest
+//! answer.
 //!
 //! A client that ignores `Retry-After` and sends its next request at once would get a refusal for each of them, and the refusals would
 //! use the processor time of the answers. So the next request on a connection is delayed after a refusal, and its limit is a quarter
@@ -31,6 +33,9 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 /// The rate of answers is measured over at least this time.
 const WINDOW: Duration = Duration::from_millis(50);
 
+/// After this time a capacity that was not reached again counts half.
+const HALF_LIFE: Duration = Duration::from_secs(2);
+
 /// The end of the window is checked once for this many answers.
 const ANSWERS: usize = 32;
 
@@ -55,10 +60,11 @@ pub(crate) struct Admission {
     refused: metrics::Counter,
 }
 
-/// Since when answers are counted, and how many there were before.
+/// Since when answers are counted, how many there were before, and the capacity in answers per second.
 struct Window {
     start: Instant,
     answered: usize,
+    capacity: f64,
 }
 
 tokio::task_local! {
@@ -86,7 +92,7 @@ impl Admission {
             running: AtomicUsize::new(0),
             limit: AtomicUsize::new(limits.requests),
             answered: AtomicUsize::new(0),
-            window: Mutex::new(Window { start, answered: 0 }),
+            window: Mutex::new(Window { start, answered: 0, capacity: 0.0 }),
             start,
             next_report: AtomicU64::new(0),
             refused,
@@ -125,13 +131,15 @@ impl Admission {
         }
     }
 
-    /// Sets the limit by the rate of answers since the start of the window.
+    /// Sets the limit by the capacity, which follows from the rate of answers since the start of the window.
     fn measure(&self, window: &mut Window, answered: usize, now: Instant) {
         let took = now.duration_since(window.start);
         if took >= WINDOW {
             let rate = answered.wrapping_sub(window.answered) as f64 / took.as_secs_f64();
-            self.limit.store(self.least.max((rate * self.latency.as_secs_f64()) as usize), Relaxed);
-            *window = Window { start: now, answered };
+            let decay = 0.5_f64.powf(took.div_duration_f64(HALF_LIFE));
+            let capacity = rate.max(window.capacity * decay);
+            self.limit.store(self.least.max((capacity * self.latency.as_secs_f64()) as usize), Relaxed);
+            *window = Window { start: now, answered, capacity };
         }
     }
 }
@@ -200,9 +208,11 @@ mod tests {
         assert_eq!(limit_after(50, 1000), 2000);
         // Too early to say.
         assert_eq!(limit_after(10, 10), 2000);
-        assert_eq!(limit_after(90, 300), 300);
+        // 3,000 a second: the capacity is still nearly the one of before.
+        assert_eq!(limit_after(90, 300), 1931);
+        assert_eq!(limit_after(2000, 6000), 965);
         // A slow service may always do some at once.
-        assert_eq!(limit_after(10_000, 300), 10);
+        assert_eq!(limit_after(20_000, 300), 10);
     }
 
     #[tokio::test]

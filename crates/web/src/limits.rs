@@ -30,7 +30,7 @@ impl Default for ConnectionLimits {
             connections_per_address: 1250,
             loopback_exempt: true,
             requests: 256,
-            latency: Duration::from_millis(100),
+            latency: Duration::from_millis(150),
             header_time: Duration::from_secs(15),
             stall_time: Duration::from_secs(60),
             grace_time: Duration::from_secs(20),

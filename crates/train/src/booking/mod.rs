@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use web::Random;
 
-use crate::link::uri;
+use crate::link::{link, uri};
 
 /// The name of the event of a new booking.
 pub(crate) const NEW_BOOKING: &str = "newBooking";
@@ -78,10 +78,10 @@ impl Booking {
     pub(crate) fn linked(mut self, address: &str) -> Self {
         let BookingLinks { this, trip } = &mut self.links;
         if this.is_empty() {
-            *this = format!("{address}/bookings/{}", self.id);
+            *this = link(address, "/bookings/", self.id);
         }
         if trip.is_empty() {
-            *trip = format!("{address}/trips/{}", self.trip_id);
+            *trip = link(address, "/trips/", self.trip_id);
         }
         self
     }

@@ -12,7 +12,7 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use crate::{
-    link::uri,
+    link::{link, uri},
     money::{amount, currency_code},
     station::Station,
     timetable::Run,
@@ -63,8 +63,8 @@ pub(crate) struct StationLinks {
 
 impl StationLinks {
     pub(crate) fn new(address: &str, origin: &Station, destination: &Station) -> Self {
-        let link = |station: &Station| (station.id, format!("{address}/stations/{}", station.id));
-        StationLinks { origin: link(origin), destination: link(destination) }
+        let station = |station: &Station| (station.id, link(address, "/stations/", station.id));
+        StationLinks { origin: station(origin), destination: station(destination) }
     }
 }
 
@@ -84,7 +84,7 @@ impl<'t> TripAnswer<'t> {
             dogs_allowed: service.dogs,
             seats_available: (service.seats - taken).max(0),
             links: TripLinks {
-                this: format!("{address}/trips/{}", run.id),
+                this: link(address, "/trips/", run.id),
                 origin: &stations.origin.1,
                 destination: &stations.destination.1,
             },

@@ -16,7 +16,7 @@ use web::input::{
 };
 use webhooks::{Attempt, Disabled, MOST_ATTEMPTS, Subscription};
 
-use crate::link::uri;
+use crate::link::{link, uri};
 
 /// A subscription as its owner sees it.
 #[derive(Resource)]
@@ -98,7 +98,7 @@ impl WebhookAnswer {
             failing_since,
             secret: None,
             deliveries: None,
-            links: WebhookLinks { this: format!("{address}/webhooks/{id}") },
+            links: WebhookLinks { this: link(address, "/webhooks/", id) },
         }
     }
 

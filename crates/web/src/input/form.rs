@@ -26,7 +26,7 @@ pub fn pairs(text: &str) -> Result<Pairs<'_>, &'static str> {
 
 /// One name or value.
 pub fn decode(text: &str) -> Result<Cow<'_, str>, &'static str> {
-    if !text.contains(['%', '+']) {
+    if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
         return Ok(Cow::Borrowed(text));
     }
     let is_code = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
