@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName};
 const MOST: usize = 16 << 10;
 
 /// The usual length of a header with its name, in bytes.
-const USUAL: usize = 40;
+const USUAL: usize = 64;
 
 /// Headers in one allocation: for each header the length of its name and of its value, in two bytes each, then both. A copy of the
 /// map would take several allocations, and keep the buffer of the connection in memory.
