@@ -19,6 +19,7 @@ bench: tools
 # Does to the program what must not hurt it, and fails when something did. At most half an hour. See docs/torture.md.
 torture: tools
 	cargo build --profile dist --locked -p triptych -p torture
+	./tools/fuzz
 	./target/dist/torture
 
 # The long runs of tests that `make test` runs with fewer rounds: a million operations on the last seats of trains on SQLite,

@@ -9,6 +9,7 @@ mod arguments;
 mod authorization;
 mod day;
 mod disk;
+mod fuzz;
 mod installation;
 mod kills;
 mod load;
@@ -57,6 +58,7 @@ const ROWS: &[Row] = &[
     Row { name: "authorization", minutes: 2, run: authorization::run },
     Row { name: "seats", minutes: 4, run: seats::run },
     Row { name: "day", minutes: 3, run: day::run },
+    Row { name: "fuzz", minutes: 13, run: fuzz::run },
 ];
 
 /// What all rows need.

@@ -12,6 +12,7 @@
 //! - [`openapi`] reads OpenAPI documents.
 //! - [`xml`] reads XML answers by the schema of such a document.
 //! - [`Browser`] is a real browser.
+//! - [`Schemathesis`] calls a service by its document.
 
 #![allow(clippy::unwrap_used)]
 
@@ -31,6 +32,7 @@ mod process;
 mod proxy;
 pub mod receiver;
 mod replication;
+mod schemathesis;
 mod server;
 pub mod sign_in;
 mod tls;
@@ -49,5 +51,6 @@ pub use pooler::max_prepared_statements;
 pub use process::{Program, command};
 pub use proxy::Proxy;
 pub use replication::ReplicatedPostgres;
+pub use schemathesis::Schemathesis;
 pub use server::{Address, Server};
 pub use tls::{TlsPostgres, own_address};

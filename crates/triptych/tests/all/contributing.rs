@@ -11,7 +11,8 @@ const MANIFEST: &str = env!("CARGO_MANIFEST_DIR");
 const SOURCES: [&str; 5] = ["Cargo.toml", "Cargo.lock", "crates", "bench", "torture"];
 
 /// The crates that the pet store does not need, with the file of their code.
-const NOT_NEEDED: [(&str, &str); 6] = [
+const NOT_NEEDED: [(&str, &str); 7] = [
+    ("crates/fuzzing", "lib.rs"),
     ("crates/museum", "lib.rs"),
     ("crates/sandbox", "lib.rs"),
     ("crates/train", "lib.rs"),

@@ -1,0 +1,142 @@
+//! Sends the inputs of a target, one after the other.
+
+use std::time::Duration;
+
+use aws_lc_rs::{rand::SystemRandom, rsa::KeyPair, signature::RSA_PKCS1_SHA256};
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use bytes::Bytes;
+use http::{HeaderValue, Request, header};
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::{
+    net::TcpStream,
+    runtime::{Builder, Runtime},
+    time::timeout,
+};
+
+use crate::{
+    answer::Answer,
+    requests::Call,
+    services::{Running, Service},
+    targets::Target,
+};
+
+/// How long an answer may take. libFuzzer has the same limit for an input that keeps the processor busy.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The services that a target calls, and what it sends them.
+pub struct Harness {
+    target: &'static Target,
+    /// One thread serves and sends, so that the same input always takes the same path.
+    runtime: Runtime,
+    /// Started when they are called first.
+    running: [Option<Connected>; 3],
+}
+
+struct Connected {
+    connection: Option<SendRequest<Full<Bytes>>>,
+    service: Running,
+    /// The id of the key that signs access tokens, and the key.
+    signing_key: Option<(String, KeyPair)>,
+}
+
+impl Harness {
+    pub fn new(target: &'static Target) -> Self {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        Harness { target, runtime, running: [const { None }; 3] }
+    }
+
+    /// Sends an input, if a request can have it. Gives the answer.
+    ///
+    /// # Panics
+    /// If something does not hold that must.
+    pub fn send(&mut self, input: &[u8]) -> Option<Answer> {
+        let target = self.target;
+        let call = (target.call)(self, input)?;
+        let Call { service, request } = call;
+        let shown = format!("{} {}", request.method(), request.uri());
+        self.start(service);
+        let connected = self.running[service as usize].as_mut().unwrap();
+        let exchange = timeout(PATIENCE, connected.exchange(request));
+        let answer = self.runtime.block_on(exchange);
+        let answer = answer.unwrap_or_else(|_| panic!("{shown}: no answer within {PATIENCE:?}"));
+        let violation = answer.violation().or_else(|| (target.violation)(input, &answer));
+        if let Some(violation) = violation {
+            let Answer { status, content_type, .. } = &answer;
+            panic!("{shown}: {violation}: {status} {content_type} {}", answer.text());
+        }
+        Some(answer)
+    }
+
+    fn start(&mut self, service: Service) {
+        let running = &mut self.running[service as usize];
+        if running.is_none() {
+            let service = self.runtime.block_on(Running::start(service, self.target.controls));
+            *running = Some(Connected { connection: None, service, signing_key: None });
+        }
+    }
+
+    /// An access token of the pet store with this header and these claims, signed with its own key. `KEY` in the header is replaced by
+    /// the id of the key.
+    pub(crate) fn signed_token(&mut self, token_header: &[u8], claims: &[u8]) -> String {
+        self.start(Service::Petstore);
+        let connected = self.running[Service::Petstore as usize].as_mut().unwrap();
+        let db = &connected.service.db;
+        let (id, pair) = connected.signing_key.get_or_insert_with(|| {
+            let read = db.read(|tx| {
+                let columns = "SELECT id, private_key FROM signing_key";
+                tx.row(columns, &[], |row| Ok((row.get::<String>(0)?, row.get::<Vec<u8>>(1)?)))
+            });
+            let found: Result<_, db::Error> = self.runtime.block_on(read);
+            let (id, key) = found.unwrap().unwrap();
+            (id, KeyPair::from_pkcs8(&key).unwrap())
+        });
+        let token_header = replaced(token_header, b"KEY", id.as_bytes());
+        let mut token = BASE64_URL_SAFE_NO_PAD.encode(token_header);
+        token.push('.');
+        BASE64_URL_SAFE_NO_PAD.encode_string(claims, &mut token);
+        let mut signature = vec![0; pair.public_modulus_len()];
+        pair.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), token.as_bytes(), &mut signature).unwrap();
+        token.push('.');
+        BASE64_URL_SAFE_NO_PAD.encode_string(signature, &mut token);
+        token
+    }
+}
+
+/// The bytes, with one word in place of another where that is first.
+fn replaced(bytes: &[u8], word: &[u8], by: &[u8]) -> Vec<u8> {
+    match bytes.windows(word.len()).position(|window| window == word) {
+        Some(at) => [&bytes[..at], by, &bytes[at + word.len()..]].concat(),
+        None => bytes.to_owned(),
+    }
+}
+
+impl Connected {
+    async fn exchange(&mut self, mut request: Request<Bytes>) -> Answer {
+        request.headers_mut().insert(header::HOST, HeaderValue::from_static("127.0.0.1"));
+        let response = self.connection().await.send_request(request.map(Full::new)).await;
+        let (parts, body) = response.expect("an answer").into_parts();
+        let body = body.collect().await.expect("a whole answer").to_bytes();
+        let content_type = parts.headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+        let content_type = String::from_utf8_lossy(content_type.unwrap_or_default()).into_owned();
+        Answer { status: parts.status, content_type, body }
+    }
+
+    /// The connection to the service; a new one if the service has closed it.
+    async fn connection(&mut self) -> &mut SendRequest<Full<Bytes>> {
+        if let Some(connection) = &mut self.connection
+            && connection.ready().await.is_err()
+        {
+            self.connection = None;
+        }
+        if self.connection.is_none() {
+            let stream = TcpStream::connect(self.service.server.address()).await.expect("it accepts");
+            stream.set_nodelay(true).expect("a socket");
+            let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.expect("a connection");
+            tokio::spawn(connection);
+            self.connection = Some(sender);
+        }
+        self.connection.as_mut().unwrap()
+    }
+}

@@ -1,0 +1,67 @@
+//! Requests that the documents of the services allow, and requests that they forbid, from Schemathesis.
+
+use std::time::{Duration, Instant};
+
+use rand::RngExt;
+use testkit::{Engine, Schemathesis};
+use tokio::runtime::Runtime;
+
+use crate::{
+    Add, Torture,
+    installation::{Installation, Service},
+    report::Line,
+};
+
+/// How long all documents together take, on both engines.
+const TIME: Duration = Duration::from_secs(120);
+
+pub(super) fn run(torture: &Torture, add: Add<'_>) {
+    let engines = torture.size(&[Engine::Sqlite, Engine::Postgres][..], &[Engine::Sqlite]);
+    // `make test` has all of them in a test of the program.
+    let services = torture.size(&Service::ALL[..], &[Service::Museum]);
+    let time = torture.size(TIME / 6, Duration::from_secs(5));
+    let runtime = Runtime::new().expect("a runtime");
+    for engine in engines {
+        add(runtime.block_on(on(torture, *engine, services, time)));
+    }
+}
+
+async fn on(torture: &Torture, engine: Engine, services: &[Service], time: Duration) -> Line {
+    let mut random = torture.random("fuzz");
+    let installation = Installation::new(torture, engine, "fuzz", &mut random);
+    let (program, _) = installation.start();
+    let (start, mut requests, mut violations) = (Instant::now(), 0, Vec::new());
+    for service in services {
+        let name = service.name();
+        let token = match service {
+            Service::Museum => String::new(),
+            _ => installation.authorization(*service).replace("Bearer ", ""),
+        };
+        let address = installation.client(*service).address();
+        let schemathesis = Schemathesis::new(name, address, &token).await;
+        let seed = random.random::<u32>();
+        let flags = [format!("--max-time={}", time.as_secs()), format!("--seed={seed}")];
+        let flags = flags.into_iter().chain(["--no-shrink".to_owned()]).collect::<Vec<_>>();
+        match schemathesis.run(&flags, &installation.folder) {
+            Ok(said) => requests += generated(&said).unwrap_or_default(),
+            Err(found) => violations.push(format!("{name}: {found}")),
+        }
+    }
+    if program.logged().contains("a handler panicked") {
+        violations.push("a handler panicked".to_owned());
+    }
+    let took = start.elapsed();
+    assert!(program.terminate().success(), "the program stops after SIGTERM");
+    Line {
+        fault: format!("requests by and against {} OpenAPI documents on {engine:?}", services.len()),
+        must: "0 server errors; each answer as the document says".to_owned(),
+        measured: format!("{requests} requests in {:.0} s", took.as_secs_f64()),
+        violations,
+    }
+}
+
+/// How many requests it has made, by its summary.
+fn generated(said: &str) -> Option<u64> {
+    let line = said.lines().find(|line| line.contains(" generated"))?;
+    line.split_whitespace().find_map(|word| word.replace(',', "").parse().ok())
+}
