@@ -20,7 +20,8 @@ impl Answer {
             return Some("a server error".to_owned());
         }
         let essence = self.content_type.split(';').next().unwrap_or_default();
-        let is_of = |kind: &str| essence.ends_with(&format!("/{kind}")) || essence.ends_with(&format!("+{kind}"));
+        let is_of =
+            |kind: &str| essence.ends_with(&format!("/{kind}")) || essence.ends_with(&format!("+{kind}"));
         if is_of("json") && !self.body.is_empty() {
             let error = serde_json::from_slice::<Value>(&self.body).err()?;
             return Some(format!("no valid JSON: {error}"));

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use aws_lc_rs::{rand::SystemRandom, rsa::KeyPair, signature::RSA_PKCS1_SHA256};
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use http::{HeaderValue, Request, header};
 use http_body_util::{BodyExt, Full};
@@ -19,6 +17,7 @@ use crate::{
     answer::Answer,
     requests::Call,
     services::{Running, Service},
+    signer::Signer,
     targets::Target,
 };
 
@@ -37,8 +36,7 @@ pub struct Harness {
 struct Connected {
     connection: Option<SendRequest<Full<Bytes>>>,
     service: Running,
-    /// The id of the key that signs access tokens, and the key.
-    signing_key: Option<(String, KeyPair)>,
+    signer: Option<Signer>,
 }
 
 impl Harness {
@@ -58,8 +56,7 @@ impl Harness {
         let shown = format!("{} {}", request.method(), request.uri());
         self.start(service);
         let connected = self.running[service as usize].as_mut().unwrap();
-        let exchange = timeout(PATIENCE, connected.exchange(request));
-        let answer = self.runtime.block_on(exchange);
+        let answer = self.runtime.block_on(async { timeout(PATIENCE, connected.exchange(request)).await });
         let answer = answer.unwrap_or_else(|_| panic!("{shown}: no answer within {PATIENCE:?}"));
         let violation = answer.violation().or_else(|| (target.violation)(input, &answer));
         if let Some(violation) = violation {
@@ -73,46 +70,31 @@ impl Harness {
         let running = &mut self.running[service as usize];
         if running.is_none() {
             let service = self.runtime.block_on(Running::start(service, self.target.controls));
-            *running = Some(Connected { connection: None, service, signing_key: None });
+            *running = Some(Connected { connection: None, service, signer: None });
         }
     }
 
-    /// An access token of the pet store with this header and these claims, signed with its own key. `KEY` in the header is replaced by
-    /// the id of the key.
+    /// An access token of the pet store with this header and these claims, signed with its own key. `KEY` is replaced by the id of the
+    /// key, and `GRANT` by that of a grant.
     pub(crate) fn signed_token(&mut self, token_header: &[u8], claims: &[u8]) -> String {
         self.start(Service::Petstore);
         let connected = self.running[Service::Petstore as usize].as_mut().unwrap();
-        let db = &connected.service.db;
-        let (id, pair) = connected.signing_key.get_or_insert_with(|| {
-            let read = db.read(|tx| {
-                let columns = "SELECT id, private_key FROM signing_key";
-                tx.row(columns, &[], |row| Ok((row.get::<String>(0)?, row.get::<Vec<u8>>(1)?)))
-            });
-            let found: Result<_, db::Error> = self.runtime.block_on(read);
-            let (id, key) = found.unwrap().unwrap();
-            (id, KeyPair::from_pkcs8(&key).unwrap())
-        });
-        let token_header = replaced(token_header, b"KEY", id.as_bytes());
-        let mut token = BASE64_URL_SAFE_NO_PAD.encode(token_header);
-        token.push('.');
-        BASE64_URL_SAFE_NO_PAD.encode_string(claims, &mut token);
-        let mut signature = vec![0; pair.public_modulus_len()];
-        pair.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), token.as_bytes(), &mut signature).unwrap();
-        token.push('.');
-        BASE64_URL_SAFE_NO_PAD.encode_string(signature, &mut token);
-        token
-    }
-}
-
-/// The bytes, with one word in place of another where that is first.
-fn replaced(bytes: &[u8], word: &[u8], by: &[u8]) -> Vec<u8> {
-    match bytes.windows(word.len()).position(|window| window == word) {
-        Some(at) => [&bytes[..at], by, &bytes[at + word.len()..]].concat(),
-        None => bytes.to_owned(),
+        if connected.signer.is_none() {
+            connected.signer = Some(self.runtime.block_on(connected.new_signer()));
+        }
+        connected.signer.as_ref().unwrap().token(token_header, claims)
     }
 }
 
 impl Connected {
+    async fn new_signer(&mut self) -> Signer {
+        let form = "grant_type=client_credentials&client_id=guest&client_secret=guest";
+        let request =
+            Request::post("/oauth/token").header("content-type", "application/x-www-form-urlencoded");
+        let answer = self.exchange(request.body(form.into()).unwrap()).await;
+        Signer::new(&self.service.db, &answer.body).await
+    }
+
     async fn exchange(&mut self, mut request: Request<Bytes>) -> Answer {
         request.headers_mut().insert(header::HOST, HeaderValue::from_static("127.0.0.1"));
         let response = self.connection().await.send_request(request.map(Full::new)).await;

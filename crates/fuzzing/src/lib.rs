@@ -14,6 +14,7 @@ mod harness;
 mod mutation;
 mod requests;
 mod services;
+mod signer;
 mod targets;
 mod webhook_url;
 

@@ -4,8 +4,30 @@ use rand::{RngExt, rngs::StdRng};
 
 /// Bytes and words at which parsers decide.
 const WORDS: [&[u8]; 24] = [
-    b"\"", b"{", b"}", b"[", b"]", b"<", b">", b"&", b"%", b"\\u0000", b"\r\n", b"\n", b"\0", b"--", b"=", b";", b",",
-    b"-9223372036854775808", b"1e999", b"null", b"+", b"%00", b"\xc3\xa9", b"\xff",
+    b"\"",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b"<",
+    b">",
+    b"&",
+    b"%",
+    b"\\u0000",
+    b"\r\n",
+    b"\n",
+    b"\0",
+    b"--",
+    b"=",
+    b";",
+    b",",
+    b"-9223372036854775808",
+    b"1e999",
+    b"null",
+    b"+",
+    b"%00",
+    b"\xc3\xa9",
+    b"\xff",
 ];
 
 /// The most bytes that a mutation has.

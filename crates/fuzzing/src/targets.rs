@@ -142,8 +142,8 @@ const QUERIES: &[Operation] = &[
     Operation::get(Train, "/oauth/authorize?{}"),
 ];
 
-/// The pet does not exist, which is found out after the form is read.
-const UPLOAD: Operation = Operation::post(Petstore, "/v3/pet/999999/uploadImage");
+/// A pet has at most 20 images; that it has more is found out after the form is read.
+const UPLOAD: Operation = Operation::post(Petstore, "/v3/pet/10/uploadImage");
 
 const NEGOTIATED: &[Operation] = &[
     Operation::get(Petstore, "/v3/pet/1"),
@@ -167,7 +167,8 @@ const DATES: &[Operation] = &[
         .with(r#"{"ticketType": "general", "ticketDate": {}, "email": "todd@example.com"}"#),
     Operation::new(Museum, "PATCH", "/v1.1/special-events/dad4bce8-f5cb-4078-a211-995864315e39")
         .with(r#"{"dates": ["2026-05-15", {}]}"#),
-    Operation::post(Train, "/webhooks/019e0000-0000-7000-8000-000000000000/redeliver").with(r#"{"since": {}}"#),
+    Operation::post(Train, "/webhooks/019e0000-0000-7000-8000-000000000000/redeliver")
+        .with(r#"{"since": {}}"#),
 ];
 
 const IDS: &[Operation] = &[

@@ -55,13 +55,24 @@ mod tests {
     fn accepted_address_must_be_outside() {
         let with = |status| Answer { status, content_type: String::new(), body: "".into() };
         let (accepted, rejected) = (with(StatusCode::CREATED), with(StatusCode::BAD_REQUEST));
-        for outside in ["https://app.example.com/hooks", "https://93.184.215.14", "https://[2606:4700::1111]/"] {
+        for outside in
+            ["https://app.example.com/hooks", "https://93.184.215.14", "https://[2606:4700::1111]/"]
+        {
             assert_eq!(violation(outside.as_bytes(), &accepted), None, "{outside}");
         }
         for inside in [
-            "https://127.0.0.1/", "https://10.0.0.1", "https://0x7f.1", "https://localhost", "https://a.localhost.",
-            "https://[::1]", "https://[::ffff:10.0.0.1]", "https://[2002:0a00:0001::]", "https://printer",
-            "http://app.example.com", "https://a@app.example.com", "no address",
+            "https://127.0.0.1/",
+            "https://10.0.0.1",
+            "https://0x7f.1",
+            "https://localhost",
+            "https://a.localhost.",
+            "https://[::1]",
+            "https://[::ffff:10.0.0.1]",
+            "https://[2002:0a00:0001::]",
+            "https://printer",
+            "http://app.example.com",
+            "https://a@app.example.com",
+            "no address",
         ] {
             assert!(violation(inside.as_bytes(), &accepted).is_some(), "{inside}");
             assert_eq!(violation(inside.as_bytes(), &rejected), None, "{inside}");

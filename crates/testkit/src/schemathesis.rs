@@ -16,7 +16,8 @@ impl Schemathesis {
     pub async fn new(service: &str, address: SocketAddr, token: &str) -> Self {
         let session = match service {
             "petstore" => {
-                let login = Client::new(address).get("/v3/user/login?username=demo&password=demo").send().await;
+                let login =
+                    Client::new(address).get("/v3/user/login?username=demo&password=demo").send().await;
                 login.json().as_str().expect("a session").to_owned()
             }
             _ => String::new(),

@@ -36,7 +36,10 @@ impl Parser {
             }
         };
         Line {
-            fault: format!("arbitrary bytes for the parser `{}`, guided by coverage, for {time:?}", self.name),
+            fault: format!(
+                "arbitrary bytes for the parser `{}`, guided by coverage, for {time:?}",
+                self.name
+            ),
             must: format!("0 server errors, 0 panics, each answer within {SECONDS} s and {MEGABYTES} MB"),
             measured,
             violations,
@@ -84,7 +87,9 @@ impl Parser {
         let input = after("Test unit written to ").unwrap_or_default();
         let input = input.strip_prefix(&format!("{}/", self.root.display())).unwrap_or(&input);
         // The message of a panic is in the line after its place.
-        let panic = log.lines().skip_while(|line| !line.contains("' panicked at ") && !line.contains(") panicked at "));
+        let panic = log
+            .lines()
+            .skip_while(|line| !line.contains("' panicked at ") && !line.contains(") panicked at "));
         let panic = panic.take(2).collect::<Vec<_>>().join(" ");
         let error = after("ERROR: ").unwrap_or_else(|| "it ended early".to_owned());
         vec![format!("{error}: {panic}; again with: tools/fuzz run {} {input}", self.name)]
@@ -94,7 +99,8 @@ impl Parser {
 /// How much was sent, and how much of the code it has reached beyond the inputs that are there already.
 fn measured(log: &str, time: Duration) -> String {
     let number = |name: &str| statistic(log, name).unwrap_or_default();
-    let features = |line: &str| -> Option<u64> { line.split_once(" ft: ")?.1.split(' ').next()?.parse().ok() };
+    let features =
+        |line: &str| -> Option<u64> { line.split_once(" ft: ")?.1.split(' ').next()?.parse().ok() };
     let mut reached = log.lines().filter(|line| line.starts_with('#')).filter_map(features);
     let first = log.lines().find(|line| line.contains("\tINITED ")).and_then(features);
     let last = reached.next_back();
@@ -110,7 +116,8 @@ fn measured(log: &str, time: Duration) -> String {
 
 /// A figure that libFuzzer prints at the end.
 fn statistic(log: &str, name: &str) -> Option<u64> {
-    let value = log.lines().find_map(|line| line.strip_prefix("stat::")?.strip_prefix(name)?.strip_prefix(':'));
+    let value =
+        log.lines().find_map(|line| line.strip_prefix("stat::")?.strip_prefix(name)?.strip_prefix(':'));
     value?.trim().parse().ok()
 }
 

@@ -8,7 +8,7 @@ use fuzzing::{Harness, mutate, target};
 use rand::{SeedableRng, rngs::StdRng};
 
 /// How many mutations each target gets. `make torture` has many more.
-const MUTATIONS: usize = 500;
+const MUTATIONS: usize = 1500;
 
 fn fuzz_folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")

@@ -165,6 +165,7 @@ fn scripts_of_packages_have_no_faults() {
         "ops/debian/postinst",
         "tools/action-download",
         "tools/action-start",
+        "tools/fuzz",
         "tools/install",
         "tools/install-cargo-deb",
         "tools/package",
