@@ -43,7 +43,10 @@ async fn on(torture: &Torture, engine: Engine, services: &[Service], time: Durat
         let flags = [format!("--max-time={}", time.as_secs()), format!("--seed={seed}")];
         let flags = flags.into_iter().chain(["--no-shrink".to_owned()]).collect::<Vec<_>>();
         match schemathesis.run(&flags, &installation.folder) {
-            Ok(said) => requests += generated(&said).unwrap_or_default(),
+            Ok(said) => match generated(&said) {
+                Some(number) => requests += number,
+                None => violations.push(format!("{name}: no request was made: {said}")),
+            },
             Err(found) => violations.push(format!("{name}: {found}")),
         }
     }
@@ -53,7 +56,7 @@ async fn on(torture: &Torture, engine: Engine, services: &[Service], time: Durat
     let took = start.elapsed();
     assert!(program.terminate().success(), "the program stops after SIGTERM");
     Line {
-        fault: format!("requests by and against {} OpenAPI documents on {engine:?}", services.len()),
+        fault: format!("requests that {} OpenAPI documents allow and forbid, on {engine:?}", services.len()),
         must: "0 server errors; each answer as the document says".to_owned(),
         measured: format!("{requests} requests in {:.0} s", took.as_secs_f64()),
         violations,
@@ -62,6 +65,19 @@ async fn on(torture: &Torture, engine: Engine, services: &[Service], time: Durat
 
 /// How many requests it has made, by its summary.
 fn generated(said: &str) -> Option<u64> {
-    let line = said.lines().find(|line| line.contains(" generated"))?;
-    line.split_whitespace().find_map(|word| word.replace(',', "").parse().ok())
+    let number = said.lines().find_map(|line| line.trim().split_once(" generated,"))?.0.parse().ok();
+    number.filter(|number| *number > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::generated;
+
+    #[test]
+    fn number_of_requests_is_that_of_the_summary() {
+        let said = "1 error was generated\n\nTest cases:\n  438 generated, 438 passed, 12 skipped\n";
+        assert_eq!(generated(said), Some(438));
+        assert_eq!(generated("Test cases:\n  0 generated, 0 passed\n"), None);
+        assert_eq!(generated(""), None);
+    }
 }
