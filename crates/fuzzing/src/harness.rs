@@ -12,17 +12,28 @@ use tokio::{
     runtime::{Builder, Runtime},
     time::timeout,
 };
+use web::ControlState;
 
 use crate::{
     answer::Answer,
     requests::Call,
     services::{Running, Service},
     signer::Signer,
-    targets::Target,
 };
 
 /// How long an answer may take. libFuzzer has the same limit for an input that keeps the processor busy.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A parser of outside bytes.
+pub struct Target {
+    pub name: &'static str,
+    /// How the services behave that it calls.
+    pub(crate) controls: ControlState,
+    /// The request of an input; `None` if no request can have it.
+    pub(crate) call: fn(&mut Harness, &[u8]) -> Option<Call>,
+    /// What else must hold for the answer to an input.
+    pub(crate) violation: fn(&[u8], &Answer) -> Option<String>,
+}
 
 /// The services that a target calls, and what it sends them.
 pub struct Harness {
@@ -61,7 +72,8 @@ impl Harness {
         let violation = answer.violation().or_else(|| (target.violation)(input, &answer));
         if let Some(violation) = violation {
             let Answer { status, content_type, .. } = &answer;
-            panic!("{shown}: {violation}: {status} {content_type} {}", answer.text());
+            let (text, input) = (answer.text(), input.escape_ascii());
+            panic!("{shown}: {violation}: {status} {content_type} {text}; the input is {input}");
         }
         Some(answer)
     }

@@ -21,9 +21,9 @@ mod webhook_url;
 use std::cell::RefCell;
 
 pub use answer::Answer;
-pub use harness::Harness;
+pub use harness::{Harness, Target};
 pub use mutation::mutate;
-pub use targets::{TARGETS, Target};
+pub use targets::TARGETS;
 
 thread_local! {
     static HARNESS: RefCell<Option<Harness>> = const { RefCell::new(None) };

@@ -7,22 +7,11 @@ use web::{Compat, ControlState, SignInMode};
 
 use crate::{
     answer::Answer,
-    harness::Harness,
+    harness::{Harness, Target},
     requests::{Call, Operation, first_line, selected},
     services::Service::{Museum, Petstore, Train},
     webhook_url,
 };
-
-/// A parser of outside bytes.
-pub struct Target {
-    pub name: &'static str,
-    /// How the services behave that it calls.
-    pub(crate) controls: ControlState,
-    /// The request of an input; `None` if no request can have it.
-    pub(crate) call: fn(&mut Harness, &[u8]) -> Option<Call>,
-    /// What else must hold for the answer to an input.
-    pub(crate) violation: fn(&[u8], &Answer) -> Option<String>,
-}
 
 /// No operation needs credentials.
 const OPEN: ControlState = controls(SignInMode::Off, Compat::Strict);
