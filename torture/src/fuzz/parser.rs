@@ -72,6 +72,8 @@ impl Parser {
         command.arg(new_inputs).arg(fuzz.join("seeds").join(&self.name));
         command.env("TMPDIR", &scratch).current_dir(&scratch).stdin(Stdio::null());
         let output = command.output().expect("libFuzzer runs");
+        // Only if it is empty.
+        let _ = fs::remove_dir(&artifacts);
         let log = String::from_utf8_lossy(&output.stderr);
         let violations = self.violations(&log, output.status.success());
         (measured(&log, time), violations)
