@@ -11,6 +11,7 @@ use super::{
     content_type::{ContentType, FORM, Syntax},
     field::RawValue,
     form::{self, Pairs},
+    large,
     read::read_body,
     repeats,
     unknown::UnknownParameters,
@@ -33,7 +34,8 @@ impl<S: Sync, T: Input> FromRequest<S> for Body<T> {
         let (limits, context) = (RequestContext::limits(extensions), RequestContext::validation(extensions));
         let unknown = UnknownParameters::of(extensions, true).cloned();
         let bytes = collect(request, limits).await?;
-        UnknownParameters::join(unknown.as_ref(), read(&bytes, syntax, context).map(Body))
+        let body = large::parse(&bytes, |bytes| read(bytes, syntax, context)).await;
+        UnknownParameters::join(unknown.as_ref(), body.map(Body))
     }
 }
 
@@ -62,8 +64,11 @@ impl<S: Sync> FromRequest<S> for Form {
         let limits = RequestContext::limits(request.extensions());
         let bytes = collect(request, limits).await?;
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
-        let pairs = pairs(utf8(&bytes)?)?;
-        Ok(Form(pairs.into_iter().map(|(name, value)| (owned(name), owned(value))).collect()))
+        large::parse(&bytes, |bytes| {
+            let pairs = pairs(utf8(bytes)?)?;
+            Ok(Form(pairs.into_iter().map(|(name, value)| (owned(name), owned(value))).collect()))
+        })
+        .await
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) mod context;
 mod field;
 mod fields;
 mod form;
+mod large;
 mod path;
 mod query;
 mod raw;

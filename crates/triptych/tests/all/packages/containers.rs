@@ -44,6 +44,30 @@ fn dockerfile_has_no_faults() {
 }
 
 #[test]
+fn build_of_the_image_gets_every_member_of_the_workspace() {
+    let rules = fs::read_to_string(root().join(".dockerignore")).unwrap();
+    let context = tempfile::tempdir().unwrap();
+    let admitted = rules.lines().filter_map(|rule| rule.strip_prefix('!'));
+    output_of(
+        Command::new("cp").args(["-r", "--parents"]).args(admitted).arg(context.path()).current_dir(root()),
+    );
+    // The only rule that excludes a part of what is admitted.
+    assert!(rules.lines().any(|rule| rule == "crates/*/tests"), "{rules}");
+    for member in fs::read_dir(context.path().join("crates")).unwrap() {
+        let tests = member.unwrap().path().join("tests");
+        if tests.exists() {
+            fs::remove_dir_all(tests).unwrap();
+        }
+    }
+    // Cargo refuses a workspace that lacks a member.
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--offline", "--no-deps", "--format-version=1"]).current_dir(context.path());
+    let found: Value = serde_json::from_str(&output_of(&mut cargo)).unwrap();
+    let names = found["packages"].as_array().unwrap().iter().map(|package| package["name"].as_str().unwrap());
+    assert!(names.clone().any(|name| name == "triptych"), "{:?}", names.collect::<Vec<_>>());
+}
+
+#[test]
 fn image_has_an_unprivileged_user_a_volume_and_a_health_check() {
     assert_eq!(only("USER"), "65532:65532");
     assert_eq!(only("VOLUME"), "/var/lib/triptych");
