@@ -45,7 +45,7 @@ mod tests {
         let (begin, began) = oneshot::channel();
         let (answer, answered) = mpsc::channel();
         let parsing = tokio::spawn(async move {
-            let work = |_: &[u8]| {
+            let work = move |_: &[u8]| {
                 begin.send(()).unwrap();
                 answered.recv_timeout(Duration::from_secs(60))
             };
