@@ -2,7 +2,8 @@
 //!
 //! A server that starts every request at once answers all of them late when there are too many. The limit follows Little's law: as many
 //! requests run as the capacity of the service completes within the target latency. The capacity is the highest rate of answers of
-//! the last seconds: refusals use processor time and lower the rate, and a limit that followed the rate down would refuse even more.
+//! the last seconds in which the service was busy: refusals use processor time and lower the rate, and a limit that followed the rate
+//! down would refuse even more. The rate of a service that is not busy says nothing about its capacity.
 //! A request above the limit is refused before its body is read and its credentials are checked, since a refusal is the cheapest
 //! answer.
 //!
@@ -33,7 +34,10 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 /// The rate of answers is measured over at least this time.
 const WINDOW: Duration = Duration::from_millis(50);
 
-/// After this time a capacity that was not reached again counts half.
+/// The capacity of a service that was not busy yet, in answers per second.
+const INITIAL: f64 = 10_000.0;
+
+/// After this time a capacity that a busy service did not reach again counts half.
 const HALF_LIFE: Duration = Duration::from_secs(2);
 
 /// The end of the window is checked once for this many answers.
@@ -90,9 +94,9 @@ impl Admission {
             least: limits.requests,
             latency: limits.latency,
             running: AtomicUsize::new(0),
-            limit: AtomicUsize::new(limits.requests),
+            limit: AtomicUsize::new(limit(INITIAL, limits.latency, limits.requests)),
             answered: AtomicUsize::new(0),
-            window: Mutex::new(Window { start, answered: 0, capacity: 0.0 }),
+            window: Mutex::new(Window { start, answered: 0, capacity: INITIAL }),
             start,
             next_report: AtomicU64::new(0),
             refused,
@@ -136,12 +140,18 @@ impl Admission {
         let took = now.duration_since(window.start);
         if took >= WINDOW {
             let rate = answered.wrapping_sub(window.answered) as f64 / took.as_secs_f64();
-            let decay = 0.5_f64.powf(took.div_duration_f64(HALF_LIFE));
+            let is_busy = self.running.load(Relaxed) >= self.limit.load(Relaxed) / 2;
+            let decay = if is_busy { 0.5_f64.powf(took.div_duration_f64(HALF_LIFE)) } else { 1.0 };
             let capacity = rate.max(window.capacity * decay);
-            self.limit.store(self.least.max((capacity * self.latency.as_secs_f64()) as usize), Relaxed);
+            self.limit.store(limit(capacity, self.latency, self.least), Relaxed);
             *window = Window { start: now, answered, capacity };
         }
     }
+}
+
+/// As many requests as are answered within the target latency.
+fn limit(capacity: f64, latency: Duration, least: usize) -> usize {
+    least.max((capacity * latency.as_secs_f64()) as usize)
 }
 
 impl Admitted {
@@ -196,6 +206,7 @@ mod tests {
     #[test]
     fn as_many_run_as_are_answered_in_time() {
         let admission = admission(10, Duration::from_millis(100));
+        assert_eq!(admission.limit.load(Relaxed), 1000);
         let mut window = admission.window.lock().unwrap();
         let mut now = window.start;
         let mut limit_after = |milliseconds: u64, answered: usize| {
@@ -208,11 +219,15 @@ mod tests {
         assert_eq!(limit_after(50, 1000), 2000);
         // Too early to say.
         assert_eq!(limit_after(10, 10), 2000);
+        // A service with little to do still has its capacity.
+        assert_eq!(limit_after(60_000, 60), 2000);
+        admission.running.store(1000, Relaxed);
         // 3,000 a second: the capacity is still nearly the one of before.
-        assert_eq!(limit_after(90, 300), 1931);
+        assert_eq!(limit_after(100, 300), 1931);
         assert_eq!(limit_after(2000, 6000), 965);
         // A slow service may always do some at once.
         assert_eq!(limit_after(20_000, 300), 10);
+        admission.running.store(0, Relaxed);
     }
 
     #[tokio::test]
