@@ -61,6 +61,8 @@ async fn visitor_adds_a_pet_with_a_photo_and_orders_it() {
         visit.go("/").await;
         let before = id - 11;
         visit.settles(COUNTS, json!(format!("{},{},2,2", 11 + before, 7 + before))).await;
+        // All calls of the page were answered: a later one would be above the next on the wire.
+        visit.settles("document.querySelectorAll('#pets h3').length > 0", json!(true)).await;
 
         // A pet without a name is refused by the store, at its field and on the wire.
         browser.click("#add").await;
