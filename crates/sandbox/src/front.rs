@@ -48,7 +48,7 @@ impl Answer for Front {
             let name = rest.split('/').next().unwrap_or_default();
             return match self.sandboxes.find_fresh(name) {
                 Some(sandbox) => answered(self.in_sandbox(sandbox, request)),
-                None => answered(self.in_closed_sandbox(Name::new(name), request)),
+                None => answered(self.open_and_answer(Name::new(name), request)),
             };
         }
         if web::strip_prefix(&mut request, api::PATH) {
@@ -70,7 +70,7 @@ fn answered<'a>(call: impl Future<Output = Result<Response>> + Send + 'a) -> Box
 
 impl Front {
     /// A call to a sandbox that this process has not opened yet, or that may have been changed by another process.
-    async fn in_closed_sandbox(&self, name: Option<Name>, request: Request) -> Result<Response> {
+    async fn open_and_answer(&self, name: Option<Name>, request: Request) -> Result<Response> {
         let sandbox = self.sandboxes.get(&name.ok_or_else(unknown)?).await?;
         self.in_sandbox(sandbox, request).await
     }
@@ -82,7 +82,7 @@ impl Front {
         }
         let permit = sandbox.enter()?;
         let answer = self.call(&sandbox, request).await.unwrap_or_else(IntoResponse::into_response);
-        if has_lost_data(&answer) && sandbox.is_closing() {
+        if may_have_lost_data(&answer) && sandbox.is_closing() {
             return Err(being_closed());
         }
         Ok(with_permit(answer, permit))
@@ -95,7 +95,7 @@ impl Front {
         let closing = sandbox.watch_closing();
         drop(sandbox);
         let answer = control.answer(request).await;
-        if has_lost_data(&answer) && *closing.borrow() { Err(being_closed()) } else { Ok(answer) }
+        if may_have_lost_data(&answer) && *closing.borrow() { Err(being_closed()) } else { Ok(answer) }
     }
 
     async fn at_root(&self, root: &Arc<OpenSandbox>, request: Request) -> Result<Response> {
@@ -154,7 +154,7 @@ impl Front {
 }
 
 /// Whether a call may have lost its data: a deletion does not wait for running calls for long.
-fn has_lost_data(answer: &Response) -> bool {
+fn may_have_lost_data(answer: &Response) -> bool {
     answer.status() == StatusCode::INTERNAL_SERVER_ERROR
 }
 

@@ -107,9 +107,12 @@ impl Admission {
     pub(crate) fn admit(self: &Arc<Self>, is_after_refusal: bool) -> Result<Admitted, Problem> {
         let limit = self.limit.load(Relaxed);
         let limit = if is_after_refusal { limit + limit / 4 } else { limit };
-        let before = self.running.fetch_add(1, Relaxed);
-        let admitted = Admitted(self.clone());
-        if before < limit { Ok(admitted) } else { Err(self.refuse()) }
+        if self.running.fetch_add(1, Relaxed) < limit {
+            return Ok(Admitted(self.clone()));
+        }
+        // Not [`Admission::end`]: a refusal is not a part of the capacity.
+        self.running.fetch_sub(1, Relaxed);
+        Err(self.refuse())
     }
 
     fn refuse(&self) -> Problem {
@@ -190,7 +193,9 @@ mod tests {
         let refused = admission.admit(false).err().unwrap();
         assert_eq!(refused.status(), http::StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(admission.running.load(Relaxed), 2);
+        assert_eq!(admission.answered.load(Relaxed), 0);
         drop(first);
+        assert_eq!(admission.answered.load(Relaxed), 1);
         assert!(admission.admit(false).is_ok());
     }
 

@@ -96,7 +96,7 @@ impl Sqlite {
                 let open = || Connection::open(path, Access::Read, Size::Full).map(RefCell::new);
                 read(&mut readers.get_or_try(open)?.borrow_mut(), scope, closure)
             }
-            File::Small(small) => small.read(false, |connection| read(connection, scope, closure))?,
+            File::Small(small) => small.read(|connection| read(connection, scope, closure))?,
         }
     }
 
@@ -108,7 +108,7 @@ impl Sqlite {
         match &self.file {
             File::Own { .. } => self.read(Scope::Transaction, closure),
             File::Small(small) => {
-                small.read(true, |connection| read(connection, Scope::Transaction, closure))?
+                small.read_long(|connection| read(connection, Scope::Transaction, closure))?
             }
         }
     }

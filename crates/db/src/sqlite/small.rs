@@ -147,28 +147,45 @@ impl Small {
         Ok(Small { path, number, shared: Arc::clone(shared), writers, file })
     }
 
-    /// Runs a read on the connection that is free: the one that this thread used last, the database's, or a spare one. A long read
-    /// always takes a spare one, so that no write waits for it.
-    pub(super) fn read<R>(&self, long: bool, run: impl FnOnce(&mut Connection) -> R) -> Result<R, Error> {
-        let last = if long { None } else { self.shared.take_last(self.number) };
-        if last.is_none() && !long && !self.file.wanted.load(Ordering::Relaxed) {
-            match self.file.connection.try_lock() {
-                Ok(connection) => return read_on(connection, run),
-                Err(TryLockError::Poisoned(poisoned)) => return read_on(poisoned.into_inner(), run),
-                Err(TryLockError::WouldBlock) => {}
-            }
-        }
-        let mut spare = match last.or_else(|| self.shared.take(self.number)) {
-            Some(connection) => connection,
-            None => Connection::open(&self.path, Access::Read, Size::Small)?,
+    /// Runs a short read on the connection that this thread used last, on the database's, or on a spare one if that is in use.
+    pub(super) fn read<R>(&self, run: impl FnOnce(&mut Connection) -> R) -> Result<R, Error> {
+        let mut connection = match self.shared.take_last(self.number) {
+            Some(last) => last,
+            None => match self.free_connection() {
+                Some(connection) => return read_on(connection, run),
+                None => self.spare()?,
+            },
         };
-        let answer = run(&mut spare);
-        if long {
-            self.shared.keep((self.number, spare));
-        } else {
-            self.shared.keep_last(self.number, spare);
-        }
+        let answer = run(&mut connection);
+        self.shared.keep_last(self.number, connection);
         Ok(answer)
+    }
+
+    /// Runs a long read on a spare connection, so that no write waits for it.
+    pub(super) fn read_long<R>(&self, run: impl FnOnce(&mut Connection) -> R) -> Result<R, Error> {
+        let mut spare = self.spare()?;
+        let answer = run(&mut spare);
+        self.shared.keep((self.number, spare));
+        Ok(answer)
+    }
+
+    /// The database's connection, unless it is in use or a writer waits for it.
+    fn free_connection(&self) -> Option<MutexGuard<'_, Option<Connection>>> {
+        if self.file.wanted.load(Ordering::Relaxed) {
+            return None;
+        }
+        match self.file.connection.try_lock() {
+            Ok(connection) => Some(connection),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    fn spare(&self) -> Result<Connection, Error> {
+        match self.shared.take(self.number) {
+            Some(connection) => Ok(connection),
+            None => Connection::open(&self.path, Access::Read, Size::Small),
+        }
     }
 
     pub(super) fn write(&self, unit: WriteUnit) -> Result<(), Error> {

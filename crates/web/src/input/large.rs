@@ -20,15 +20,15 @@ static PERMITS: LazyLock<Semaphore> = LazyLock::new(|| {
 });
 
 /// Parses a body. While a large one is parsed, another thread answers the requests of this one.
-pub(super) async fn parse<R>(bytes: &[u8], parse: impl FnOnce(&[u8]) -> R) -> R {
+pub(super) async fn parse<R>(bytes: &[u8], work: impl FnOnce(&[u8]) -> R) -> R {
     let has_threads = || Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
     if bytes.len() < LARGE || !has_threads() {
-        return parse(bytes);
+        return work(bytes);
     }
-    // It waits for other large bodies: their memory is limited, not their number.
+    // A body that waits for its turn must not use up the limit of running requests. The memory of bodies limits how many wait.
     release_admission();
     let _permit = PERMITS.acquire().await;
-    block_in_place(|| parse(bytes))
+    block_in_place(|| work(bytes))
 }
 
 #[cfg(test)]

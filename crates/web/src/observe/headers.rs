@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderName};
 /// How much of the headers of a message is copied, in bytes; further headers are left out.
 const MOST: usize = 16 << 10;
 
-/// The usual length of a header with its name, in bytes.
+/// Room for a usual header with its name and the two lengths, in bytes. Headers that need more are copied once more.
 const USUAL: usize = 64;
 
 /// Headers in one allocation: for each header the length of its name and of its value, in two bytes each, then both. A copy of the
