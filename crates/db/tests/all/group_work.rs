@@ -1,6 +1,6 @@
 //! Units of work in the databases of groups, of which many are open at once.
 
-use std::sync::mpsc;
+use std::{fs, path::PathBuf, sync::mpsc};
 
 use db::{Databases, Db, Error, Limits};
 use futures_util::{FutureExt, future::join_all};
@@ -12,9 +12,18 @@ fn open(databases: &Databases, group: &str) -> Db {
     databases.group(group).unwrap().open("shelf", SCHEMA).unwrap()
 }
 
+/// The files of an embedded database that this process has open.
+fn open_files(store: &Store) -> Vec<PathBuf> {
+    let Some(folder) = store.folder() else { return Vec::new() };
+    let files =
+        fs::read_dir("/proc/self/fd").unwrap().filter_map(|file| fs::read_link(file.ok()?.path()).ok());
+    files.filter(|file| file.starts_with(&folder)).collect()
+}
+
 testkit::on_both_engines! {
     async fn group_reads_and_reads_long_while_it_writes(store: Store) {
-        let db = open(&store.connect(), "ada");
+        let databases = store.connect();
+        let db = open(&databases, "ada");
         add(&db, 1).await;
         let (enter, entered) = mpsc::channel();
         let (release, released) = mpsc::channel::<()>();
@@ -40,6 +49,9 @@ testkit::on_both_engines! {
         drop(release);
         held.await.unwrap().unwrap();
         assert_eq!(books(&db).await, [1, 2]);
+        // The spare connections are closed too, also the one that this thread kept.
+        drop(db);
+        assert_eq!(open_files(&store), [""; 0].map(PathBuf::from));
     }
 
     async fn write_in_a_read_of_a_group_is_rejected(store: Store) {
