@@ -11,6 +11,7 @@ use axum::{
     middleware::Next,
     response::Response,
 };
+use bytes::Bytes;
 use http::{Extensions, HeaderValue};
 use tokio::sync::OwnedSemaphorePermit;
 use trace::TraceContext;
@@ -34,7 +35,7 @@ struct Parts {
     user: OnceLock<String>,
     client: OnceLock<String>,
     rate_limit: OnceLock<HeaderValue>,
-    observer: OnceLock<Arc<dyn EndObserver>>,
+    observer: OnceLock<Arc<dyn CallObserver>>,
     /// Read from the headers only where it is needed, unless traces are recorded.
     trace: OnceLock<Option<Box<TraceContext>>>,
     gate: OnceLock<Arc<dyn Gate>>,
@@ -44,9 +45,16 @@ struct Parts {
     memory: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
-/// Gets the end of a call.
-pub(crate) trait EndObserver: Send + Sync {
-    fn ended(&self, context: &RequestContext, ended: Ended);
+/// Gets the answer to a call.
+pub(crate) trait CallObserver: Send + Sync {
+    /// Gets the answer before it is sent, or that there is none.
+    fn answered(&self, ended: Ended);
+
+    /// Gets a part of the answer's body.
+    fn sent(&self, part: &Bytes, is_last: bool);
+
+    /// The call has ended.
+    fn ended(&self, context: &RequestContext);
 }
 
 /// What all requests to an instance of a service share.
@@ -138,7 +146,7 @@ impl RequestContext {
 
     /// Adds an event that the call caused, for the observer of the request.
     pub fn add_event(&self, event: Uuid) {
-        if self.is_observed() {
+        if self.observer().is_some() {
             self.0.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
         }
     }
@@ -178,18 +186,19 @@ impl RequestContext {
     }
 
     /// Sets the observer of the request; false if it has one.
-    pub(crate) fn set_observer(&self, observer: Arc<dyn EndObserver>) -> bool {
+    pub(crate) fn set_observer(&self, observer: Arc<dyn CallObserver>) -> bool {
         self.0.observer.set(observer).is_ok()
     }
 
-    pub(crate) fn is_observed(&self) -> bool {
-        self.0.observer.get().is_some()
+    pub(crate) fn observer(&self) -> Option<&dyn CallObserver> {
+        self.0.observer.get().map(|observer| &**observer)
     }
 
-    /// Reports the end of the call to the observer of the request, if it has one.
+    /// Reports to the observer of the request, if it has one, that the call ended without an answer.
     pub(crate) fn ended(&self, ended: Ended) {
-        if let Some(observer) = self.0.observer.get() {
-            observer.ended(self, ended);
+        if let Some(observer) = self.observer() {
+            observer.answered(ended);
+            observer.ended(self);
         }
     }
 

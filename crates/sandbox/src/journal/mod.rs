@@ -8,6 +8,7 @@
 //! A journal is bounded by entries and by bytes, and all journals of a process together by [`JournalMemory`]; the oldest entries
 //! are dropped first.
 
+mod batch;
 mod body;
 mod call;
 mod curl;
@@ -25,7 +26,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use packed::{pack, unpack};
+use batch::{Batches, CHUNK};
+use packed::{PackedCall, unpack};
 use ring::Ring;
 
 pub use body::RecordedBody;
@@ -49,6 +51,8 @@ pub const MOST_BODY_BYTES: usize = 16 << 10;
 
 /// The journal of a sandbox.
 pub struct Journal {
+    /// The calls that are not in the ring yet.
+    batches: Batches,
     ring: Mutex<Ring>,
     /// The number of the last entry; changes wake the followers.
     last: watch::Sender<u64>,
@@ -56,24 +60,32 @@ pub struct Journal {
 
 impl Journal {
     pub fn new(memory: &JournalMemory) -> Self {
-        Journal { ring: Mutex::new(Ring::new(memory.clone())), last: watch::Sender::new(0) }
+        Journal {
+            batches: Batches::new(memory.clone()),
+            ring: Mutex::new(Ring::new(memory.clone())),
+            last: watch::Sender::new(0),
+        }
     }
 
-    /// Adds a call, and returns its number. The lock is held while a few kilobytes are copied, here and by readers, so that a call
-    /// does not wait.
-    pub fn record(&self, call: &NewCall<'_>) -> u64 {
-        let packed = pack(call);
+    /// Adds a call. The lock of the ring is held while a few kilobytes are copied, here and by readers, so that a call does not wait.
+    pub fn record(&self, call: &NewCall<'_>) {
+        let packed = PackedCall::new(call);
         let is_error = call.aborted || call.status.is_none_or(|status| status.as_u16() >= 400);
-        let number = self.ring().push(&packed, is_error);
+        while !self.batches.push(&packed, is_error) {
+            drop(self.ring());
+        }
+        if packed.length() > CHUNK {
+            drop(self.ring());
+        }
         // A follower that comes after this check finds the entry in the ring.
         if self.last.receiver_count() > 0 {
+            let number = self.ring().last();
             self.last.send_if_modified(|last| {
                 let is_newer = number > *last;
                 *last = number.max(*last);
                 is_newer
             });
         }
-        number
     }
 
     /// The entries that pass a filter, the newest first.
@@ -126,8 +138,11 @@ impl Journal {
         Follower::new(self, filter)
     }
 
+    /// The ring with all calls. The lock order is: the ring, then the batches.
     fn ring(&self) -> MutexGuard<'_, Ring> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
+        ring.add(self.batches.take());
+        ring
     }
 }
 

@@ -18,63 +18,94 @@ use super::{
     headers::Headers,
 };
 
-/// The bytes of the numbers in front, without the lengths of the parts.
+/// The bytes of the numbers of a call.
 const NUMBERS: usize = 8 + 4 + 8 + 16 + 8 + 8 + 2 + 5;
+
+/// How many parts a call has.
+const PARTS: usize = 14;
+
+/// The bytes in front of the parts: the numbers, and the length of each part.
+const HEAD: usize = NUMBERS + PARTS * size_of_val(&ABSENT);
 
 /// The length of a part that is absent.
 const ABSENT: u32 = u32::MAX;
 
-/// The bytes of a call. Long texts and bodies are cut.
-pub(super) fn pack(call: &NewCall<'_>) -> Vec<u8> {
-    let is_target_cut = call.path.len().max(call.query.map_or(0, str::len)) > MOST_TEXT_BYTES;
-    let parts = [
-        Some(call.service.as_bytes()),
-        call.operation.map(str::as_bytes),
-        Some(call.request_id.as_bytes()),
-        call.user.map(cut),
-        call.client.map(cut),
-        Some(cut(call.method.as_str())),
-        Some(cut(call.path)),
-        call.query.map(cut),
-        call.problem.map(str::as_bytes),
-        call.fault.map(str::as_bytes),
-        Some(call.request.headers.as_bytes()),
-        Some(first(call.request.body)),
-        Some(call.answer.headers.as_bytes()),
-        Some(first(call.answer.body)),
-    ];
-    let events = &call.events[..call.events.len().min(MOST_EVENTS)];
-    let length: usize = parts.iter().map(|part| size_of_val(&ABSENT) + part.map_or(0, <[u8]>::len)).sum();
-    let mut bytes = Vec::with_capacity(NUMBERS + length + size_of_val(events));
-    let (seconds, nanoseconds) = (call.time.as_second(), call.time.subsec_nanosecond());
-    let (address, is_v4) = match call.address {
-        IpAddr::V4(address) => (address.to_ipv6_mapped(), true),
-        IpAddr::V6(address) => (address, false),
-    };
-    bytes.extend_from_slice(&seconds.to_le_bytes());
-    bytes.extend_from_slice(&nanoseconds.to_le_bytes());
-    bytes.extend_from_slice(&u64::try_from(call.duration.as_nanos()).unwrap_or(u64::MAX).to_le_bytes());
-    bytes.extend_from_slice(&address.octets());
-    bytes.extend_from_slice(&call.request.length.to_le_bytes());
-    bytes.extend_from_slice(&call.answer.length.to_le_bytes());
-    bytes.extend_from_slice(&call.status.map_or(0, |status| status.as_u16()).to_le_bytes());
-    let flags = [is_v4, is_target_cut, call.read_to_end, call.aborted].map(u8::from);
-    bytes.extend_from_slice(&flags);
-    bytes.push(version_number(call.version));
-    for part in parts {
-        let length = part.map_or(ABSENT, |part| part.len() as u32);
-        bytes.extend_from_slice(&length.to_le_bytes());
-        bytes.extend_from_slice(part.unwrap_or_default());
+/// A call that can be written as bytes. Long texts and bodies are cut.
+pub(super) struct PackedCall<'c> {
+    head: [u8; HEAD],
+    parts: [&'c [u8]; PARTS],
+    events: &'c [Uuid],
+}
+
+impl<'c> PackedCall<'c> {
+    pub(super) fn new(call: &'c NewCall<'c>) -> Self {
+        let parts = [
+            Some(call.service.as_bytes()),
+            call.operation.map(str::as_bytes),
+            Some(call.request_id.as_bytes()),
+            call.user.map(cut),
+            call.client.map(cut),
+            Some(cut(call.method.as_str())),
+            Some(cut(call.path)),
+            call.query.map(cut),
+            call.problem.map(str::as_bytes),
+            call.fault.map(str::as_bytes),
+            Some(call.request.headers.as_bytes()),
+            Some(first(call.request.body)),
+            Some(call.answer.headers.as_bytes()),
+            Some(first(call.answer.body)),
+        ];
+        let is_target_cut = call.path.len().max(call.query.map_or(0, str::len)) > MOST_TEXT_BYTES;
+        let (address, is_v4) = match call.address {
+            IpAddr::V4(address) => (address.to_ipv6_mapped(), true),
+            IpAddr::V6(address) => (address, false),
+        };
+        let mut head = [0; HEAD];
+        let mut rest = &mut head[..];
+        put(&mut rest, call.time.as_second().to_le_bytes());
+        put(&mut rest, call.time.subsec_nanosecond().to_le_bytes());
+        put(&mut rest, u64::try_from(call.duration.as_nanos()).unwrap_or(u64::MAX).to_le_bytes());
+        put(&mut rest, address.octets());
+        put(&mut rest, call.request.length.to_le_bytes());
+        put(&mut rest, call.answer.length.to_le_bytes());
+        put(&mut rest, call.status.map_or(0, |status| status.as_u16()).to_le_bytes());
+        put(&mut rest, [is_v4, is_target_cut, call.read_to_end, call.aborted].map(u8::from));
+        put(&mut rest, [version_number(call.version)]);
+        for part in parts {
+            put(&mut rest, part.map_or(ABSENT, |part| part.len() as u32).to_le_bytes());
+        }
+        let events = &call.events[..call.events.len().min(MOST_EVENTS)];
+        PackedCall { head, parts: parts.map(Option::unwrap_or_default), events }
     }
-    for event in events {
-        bytes.extend_from_slice(event.as_bytes());
+
+    /// The number of its bytes.
+    pub(super) fn length(&self) -> usize {
+        HEAD + self.parts.iter().map(|part| part.len()).sum::<usize>() + size_of_val(self.events)
     }
-    bytes
+
+    /// Appends its bytes.
+    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.head);
+        for part in self.parts.iter().filter(|part| !part.is_empty()) {
+            bytes.extend_from_slice(part);
+        }
+        for event in self.events {
+            bytes.extend_from_slice(event.as_bytes());
+        }
+    }
+}
+
+fn put<const N: usize>(rest: &mut &mut [u8], number: [u8; N]) {
+    if let Some((place, after)) = std::mem::take(rest).split_first_chunk_mut() {
+        *place = number;
+        *rest = after;
+    }
 }
 
 /// The entry of a call that was packed.
 pub(super) fn unpack(number: u64, packed: &[u8]) -> Option<Entry> {
-    let mut rest = Rest(packed);
+    let (head, parts) = packed.split_at_checked(HEAD)?;
+    let mut rest = Rest { head, parts };
     let (seconds, nanoseconds) = (i64::from_le_bytes(rest.number()?), i32::from_le_bytes(rest.number()?));
     let duration = Duration::from_nanos(u64::from_le_bytes(rest.number()?));
     let address = Ipv6Addr::from(rest.number::<16>()?);
@@ -108,17 +139,20 @@ pub(super) fn unpack(number: u64, packed: &[u8]) -> Option<Entry> {
         body: KeptBody::new(rest.part()??, length),
         answer_headers: rest.headers()?,
         answer_body: KeptBody::new(rest.part()??, answer_length),
-        events: rest.0.chunks_exact(16).filter_map(|event| Uuid::from_slice(event).ok()).collect(),
+        events: rest.parts.chunks_exact(16).filter_map(|event| Uuid::from_slice(event).ok()).collect(),
     })
 }
 
 /// What is left to be read.
-struct Rest<'b>(&'b [u8]);
+struct Rest<'b> {
+    head: &'b [u8],
+    parts: &'b [u8],
+}
 
 impl<'b> Rest<'b> {
     fn number<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (number, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
+        let (number, rest) = self.head.split_first_chunk()?;
+        self.head = rest;
         Some(*number)
     }
 
@@ -128,8 +162,8 @@ impl<'b> Rest<'b> {
         if length == ABSENT {
             return Some(None);
         }
-        let (part, rest) = self.0.split_at_checked(usize::try_from(length).ok()?)?;
-        self.0 = rest;
+        let (part, rest) = self.parts.split_at_checked(usize::try_from(length).ok()?)?;
+        self.parts = rest;
         Some(Some(part))
     }
 

@@ -4,11 +4,9 @@ use std::collections::VecDeque;
 
 use super::{
     MOST_BYTES, MOST_ENTRIES,
+    batch::{Batch, BatchCall},
     memory::{GUARANTEED, JournalMemory},
 };
-
-/// The bytes of a chunk. An entry that does not fit has a chunk of its own.
-const CHUNK: usize = 16 << 10;
 
 /// How many entries are copied at once, and about how many bytes of them, so that no call waits long for the lock.
 const BATCH: usize = 32;
@@ -16,7 +14,7 @@ const BATCH_BYTES: usize = 64 << 10;
 
 /// Packed entries with consecutive numbers, the oldest first.
 pub(super) struct Ring {
-    chunks: VecDeque<Vec<u8>>,
+    chunks: VecDeque<Chunk>,
     /// How many chunks were dropped.
     dropped_chunks: u64,
     slots: VecDeque<Slot>,
@@ -32,6 +30,13 @@ pub(super) struct Ring {
     memory: JournalMemory,
 }
 
+/// The bytes of a batch.
+pub(super) struct Chunk {
+    bytes: Vec<u8>,
+    /// How many of its entries were not dropped.
+    entries: usize,
+}
+
 /// Where an entry is.
 struct Slot {
     /// Counted from the first chunk that the ring ever had.
@@ -44,7 +49,7 @@ struct Slot {
 pub(super) type Packed = (u64, Vec<u8>);
 
 /// Memory that is freed when this is dropped, which must not happen while the ring is locked.
-pub(super) type Dropped = VecDeque<Vec<u8>>;
+pub(super) type Dropped = VecDeque<Chunk>;
 
 /// What a follower finds at its position.
 pub(super) enum Next {
@@ -79,27 +84,26 @@ impl Ring {
         (self.last - self.cleared, self.errors)
     }
 
-    /// Adds an entry, and returns its number.
-    pub(super) fn push(&mut self, packed: &[u8], is_error: bool) -> u64 {
-        self.last += 1;
-        self.errors += u64::from(is_error);
-        if self.closed {
-            return self.last;
+    /// Adds the calls of several threads, in the order in which they were recorded.
+    pub(super) fn add(&mut self, batches: Vec<Batch>) {
+        let mut added = Vec::with_capacity(batches.iter().map(|batch| batch.calls.len()).sum());
+        for Batch { bytes, calls } in batches {
+            self.last += calls.len() as u64;
+            self.errors += calls.iter().filter(|call| call.is_error).count() as u64;
+            if self.closed {
+                self.memory.release(bytes.capacity());
+                continue;
+            }
+            let chunk = self.dropped_chunks + self.chunks.len() as u64;
+            let slot =
+                |BatchCall { start, length, .. }: &BatchCall| Slot { chunk, start: *start, length: *length };
+            added.extend(calls.iter().map(|call| (call.recorded, slot(call))));
+            self.bytes += bytes.capacity();
+            self.chunks.push_back(Chunk { bytes, entries: calls.len() });
         }
-        let has_room = |chunk: &Vec<u8>| chunk.capacity() - chunk.len() >= packed.len();
-        if !self.chunks.back().is_some_and(has_room) {
-            let chunk = Vec::with_capacity(packed.len().max(CHUNK));
-            self.bytes += chunk.capacity();
-            self.memory.add(chunk.capacity());
-            self.chunks.push_back(chunk);
-        }
-        let chunk = self.dropped_chunks + self.chunks.len() as u64 - 1;
-        if let Some(last) = self.chunks.back_mut() {
-            self.slots.push_back(Slot { chunk, start: last.len() as u32, length: packed.len() as u32 });
-            last.extend_from_slice(packed);
-        }
+        added.sort_by_key(|(recorded, _)| *recorded);
+        self.slots.extend(added.into_iter().map(|(_, slot)| slot));
         self.drop_oldest();
-        self.last
     }
 
     fn drop_oldest(&mut self) {
@@ -107,15 +111,16 @@ impl Ring {
             || self.bytes > MOST_BYTES
             || (self.bytes > GUARANTEED && self.memory.is_exceeded())
         {
-            if self.slots.pop_front().is_none() {
-                break;
+            let Some(oldest) = self.slots.pop_front() else { break };
+            let at = usize::try_from(oldest.chunk - self.dropped_chunks).unwrap_or(usize::MAX);
+            if let Some(chunk) = self.chunks.get_mut(at) {
+                chunk.entries -= 1;
             }
-            let oldest = self.slots.front().map(|slot| slot.chunk);
-            while oldest.is_none_or(|oldest| self.dropped_chunks < oldest) {
+            while self.chunks.front().is_some_and(|chunk| chunk.entries == 0) {
                 let Some(chunk) = self.chunks.pop_front() else { break };
                 self.dropped_chunks += 1;
-                self.bytes -= chunk.capacity();
-                self.memory.release(chunk.capacity());
+                self.bytes -= chunk.bytes.capacity();
+                self.memory.release(chunk.bytes.capacity());
             }
         }
     }
@@ -123,7 +128,7 @@ impl Ring {
     pub(super) fn get(&self, number: u64) -> Option<Vec<u8>> {
         let slot = self.slots.get(self.position(number)?)?;
         let chunk = self.chunks.get(usize::try_from(slot.chunk - self.dropped_chunks).ok()?)?;
-        chunk.get(slot.start as usize..)?.get(..slot.length as usize).map(<[u8]>::to_vec)
+        chunk.bytes.get(slot.start as usize..)?.get(..slot.length as usize).map(<[u8]>::to_vec)
     }
 
     /// Some of the entries with numbers between these two, the newest first; none if there are no more.

@@ -10,7 +10,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
-use super::{Observation, call::Ended, capture::CapturedBody};
+use super::{Observation, capture::CapturedBody};
 use crate::request::RequestContext;
 
 type Next = Option<Result<Frame<Bytes>, axum::Error>>;
@@ -65,40 +65,25 @@ impl http_body::Body for RequestBody {
 /// disconnected: then the call has ended.
 pub(crate) struct ObservedSending {
     context: RequestContext,
-    ended: Option<Ended>,
 }
 
 impl ObservedSending {
-    pub(super) fn new(context: RequestContext, ended: Ended) -> Self {
-        ObservedSending { context, ended: Some(ended) }
+    pub(super) fn new(context: RequestContext) -> Self {
+        ObservedSending { context }
     }
 
     /// Captures a part of the body.
-    pub(crate) fn sent(&mut self, part: &Bytes) {
-        if let Some(body) = self.body() {
-            body.add(part);
+    pub(crate) fn sent(&self, part: &Bytes, is_last: bool) {
+        if let Some(observer) = self.context.observer() {
+            observer.sent(part, is_last);
         }
-    }
-
-    /// Notes that there is no further part.
-    pub(crate) fn ended(&mut self) {
-        if let Some(body) = self.body() {
-            body.complete = true;
-        }
-    }
-
-    fn body(&mut self) -> Option<&mut CapturedBody> {
-        Some(&mut self.ended.as_mut()?.answer.as_mut()?.body)
     }
 }
 
 impl Drop for ObservedSending {
     fn drop(&mut self) {
-        let Some(mut ended) = self.ended.take() else { return };
-        if let Some(answer) = &mut ended.answer {
-            answer.body.join();
-            ended.aborted = !answer.body.complete;
+        if let Some(observer) = self.context.observer() {
+            observer.ended(&self.context);
         }
-        self.context.ended(ended);
     }
 }

@@ -26,9 +26,9 @@ pub struct ObservedAnswer {
 
 /// How a call ended.
 pub(crate) struct Ended {
+    /// None if the connection was closed without an answer.
     pub(crate) answer: Option<ObservedAnswer>,
     pub(crate) problem: Option<Arc<Problem>>,
     pub(crate) fault: Option<Fault>,
     pub(crate) start: Instant,
-    pub(crate) aborted: bool,
 }

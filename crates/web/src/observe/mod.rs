@@ -11,7 +11,7 @@ mod headers;
 
 use std::{
     net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -20,6 +20,7 @@ use axum::{
     extract::Request,
     response::Response,
 };
+use bytes::Bytes;
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -33,7 +34,7 @@ pub use headers::CapturedHeaders;
 use crate::{
     fault::Fault,
     problem::Problem,
-    request::{EndObserver, RequestContext, RequestRoute},
+    request::{CallObserver, RequestContext, RequestRoute},
 };
 
 /// Gets the calls that an application has observed.
@@ -109,12 +110,19 @@ impl Observed {
     }
 }
 
-/// The observer of a request, with what is known about the request.
+/// The observer of a request, with what is known about the call.
 pub(crate) struct Observation {
     observer: Arc<dyn Observer>,
     started_at: Timestamp,
     /// Taken when the observer gets it.
-    request: Mutex<Option<ObservedRequest>>,
+    call: Mutex<Option<Call>>,
+}
+
+/// What is known about a call.
+struct Call {
+    request: ObservedRequest,
+    /// Set when the answer is sent.
+    ended: Option<Ended>,
 }
 
 impl RequestContext {
@@ -129,8 +137,8 @@ impl RequestContext {
             headers: CapturedHeaders::new(request.headers()),
             body: CapturedBody::of_length(request.body().size_hint().exact()),
         };
-        let observation =
-            Arc::new(Observation { observer, started_at: now, request: Mutex::new(Some(seen)) });
+        let call = Mutex::new(Some(Call { request: seen, ended: None }));
+        let observation = Arc::new(Observation { observer, started_at: now, call });
         if !context.set_observer(observation.clone()) || request.body().is_end_stream() {
             return;
         }
@@ -140,22 +148,51 @@ impl RequestContext {
 }
 
 impl Observation {
+    fn call(&self) -> MutexGuard<'_, Option<Call>> {
+        self.call.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Adds to the body of the request.
     fn read(&self, add: impl FnOnce(&mut CapturedBody)) {
-        let mut request = self.request.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(request) = request.as_mut() {
-            add(&mut request.body);
+        if let Some(call) = self.call().as_mut() {
+            add(&mut call.request.body);
+        }
+    }
+
+    /// Adds to the body of the answer.
+    fn send(&self, add: impl FnOnce(&mut CapturedBody)) {
+        let mut call = self.call();
+        let ended = call.as_mut().and_then(|call| call.ended.as_mut());
+        if let Some(answer) = ended.and_then(|ended| ended.answer.as_mut()) {
+            add(&mut answer.body);
         }
     }
 }
 
-impl EndObserver for Observation {
+impl CallObserver for Observation {
+    fn answered(&self, ended: Ended) {
+        if let Some(call) = self.call().as_mut() {
+            call.ended = Some(ended);
+        }
+    }
+
+    fn sent(&self, part: &Bytes, is_last: bool) {
+        self.send(|body| {
+            body.add(part);
+            body.complete |= is_last;
+        });
+    }
+
     /// Gives the call to the observer, if it did not get it yet.
-    fn ended(&self, context: &RequestContext, ended: Ended) {
-        let request = self.request.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(mut request) = request else { return };
+    fn ended(&self, context: &RequestContext) {
+        let call = self.call().take();
+        let Some(Call { mut request, ended: Some(ended) }) = call else { return };
         request.body.join();
-        let Ended { answer, problem, fault, start, aborted } = ended;
+        let Ended { mut answer, problem, fault, start } = ended;
+        if let Some(answer) = &mut answer {
+            answer.body.join();
+        }
+        let aborted = answer.as_ref().is_none_or(|answer| !answer.body.complete);
         self.observer.observed(Observed {
             context: context.clone(),
             request,
@@ -176,16 +213,14 @@ pub(crate) fn observe_answer(
     response: &Response,
     problem: Option<&Arc<Problem>>,
     fault: Option<Fault>,
-) -> Option<Box<ObservedSending>> {
-    if !context.is_observed() {
-        return None;
-    }
+) -> Option<ObservedSending> {
+    let observer = context.observer()?;
     // The context is kept until the answer is sent, the memory of the request's body is not.
     context.release_memory();
     let body = CapturedBody::of_answer(response.body());
     let body = if fault.is_some() { body.copied() } else { body };
     let headers = CapturedHeaders::new(response.headers());
     let answer = ObservedAnswer { status: response.status(), headers, body };
-    let ended = Ended { answer: Some(answer), problem: problem.cloned(), fault, start, aborted: false };
-    Some(Box::new(ObservedSending::new(context.clone(), ended)))
+    observer.answered(Ended { answer: Some(answer), problem: problem.cloned(), fault, start });
+    Some(ObservedSending::new(context.clone()))
 }

@@ -117,7 +117,7 @@ pub(super) struct TrackedBody<B> {
     /// Set when the body has been read to its end.
     is_read: Option<Arc<AtomicBool>>,
     /// Observes the parts of the answer to an observed request.
-    sending: Option<Box<ObservedSending>>,
+    sending: Option<ObservedSending>,
 }
 
 impl<B: Body> TrackedBody<B> {
@@ -126,7 +126,7 @@ impl<B: Body> TrackedBody<B> {
     }
 
     /// The same, whose parts are observed.
-    pub(super) fn observed(self, sending: Option<Box<ObservedSending>>) -> Self {
+    pub(super) fn observed(self, sending: Option<ObservedSending>) -> Self {
         TrackedBody { sending, ..self }
     }
 
@@ -159,8 +159,8 @@ impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
                     if let Some(is_read) = &self.is_read {
                         is_read.store(true, Relaxed);
                     }
-                    if let Some(sending) = &mut self.sending {
-                        sending.ended();
+                    if let Some(sending) = &self.sending {
+                        sending.sent(&Bytes::new(), true);
                     }
                     return Poll::Ready(None);
                 }
@@ -171,11 +171,8 @@ impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
         let length = self.rest.len().min(PIECE);
         let piece = self.rest.split_to(length);
         let is_end = self.is_end_stream();
-        if let Some(sending) = &mut self.sending {
-            sending.sent(&piece);
-            if is_end {
-                sending.ended();
-            }
+        if let Some(sending) = &self.sending {
+            sending.sent(&piece, is_end);
         }
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }

@@ -86,7 +86,7 @@ impl Edge {
         mut request: Request,
         peer: SocketAddr,
         is_after_refusal: bool,
-    ) -> Result<(Response, Option<Box<ObservedSending>>), Cut> {
+    ) -> Result<(Response, Option<ObservedSending>), Cut> {
         let client = self.proxies.client(peer.ip(), request.headers());
         let accept = accept(request.headers());
         let context = RequestContext::new(self.request_id(&request), client, self.service);

@@ -64,7 +64,7 @@ impl Record {
     }
 
     fn unanswered(&self, problem: Option<Arc<Problem>>, fault: Option<Fault>) -> Ended {
-        Ended { answer: None, problem, fault, start: self.start, aborted: true }
+        Ended { answer: None, problem, fault, start: self.start }
     }
 
     fn record(&mut self, status: u16, message: &str, problem: Option<&Problem>, fault: Option<Fault>) {

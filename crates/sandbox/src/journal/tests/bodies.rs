@@ -11,7 +11,7 @@ fn shown(body: &[u8], length: u64) -> Option<RecordedBody> {
     let journal = journal();
     let number = with_call(|call| {
         let none = CapturedHeaders::default();
-        journal.record(&NewCall { request: Message { headers: none.clone(), body, length }, ..call })
+        recorded(&journal, &NewCall { request: Message { headers: none.clone(), body, length }, ..call })
     });
     journal.get(number).unwrap().call(vec![]).request.body
 }
@@ -55,7 +55,7 @@ fn headers_are_kept_in_order_with_repeats_and_without_other_bytes() {
     sent.append("x-latin", http::HeaderValue::from_bytes(b"caf\xe9").unwrap());
     let sent = CapturedHeaders::new(&sent);
     let number = with_call(|call| {
-        journal.record(&NewCall { request: Message { headers: sent.clone(), ..call.request }, ..call })
+        recorded(&journal, &NewCall { request: Message { headers: sent.clone(), ..call.request }, ..call })
     });
     let shown = journal.get(number).unwrap().call(vec![]).request.headers;
     let shown: Vec<_> = shown.iter().map(|header| (header.name.as_str(), header.value.as_str())).collect();
@@ -77,7 +77,7 @@ fn shown_with_encoding(encoding: &str, body: &[u8], length: u64) -> RecordedBody
     let journal = journal();
     let number = with_call(|call| {
         let headers = headers(&[("content-type", "application/json"), ("content-encoding", encoding)]);
-        journal.record(&NewCall { answer: Message { headers: headers.clone(), body, length }, ..call })
+        recorded(&journal, &NewCall { answer: Message { headers: headers.clone(), body, length }, ..call })
     });
     journal.get(number).unwrap().call(vec![]).answer.body.unwrap()
 }

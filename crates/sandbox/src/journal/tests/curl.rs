@@ -60,13 +60,16 @@ fn command(request: &Request<Vec<u8>>, base_url: &str) -> String {
     let journal = journal();
     let number = with_call(|call| {
         let (body, length) = (request.body().as_slice(), request.body().len() as u64);
-        journal.record(&NewCall {
-            method: request.method(),
-            path: request.uri().path(),
-            query: request.uri().query(),
-            request: Message { headers: CapturedHeaders::new(request.headers()), body, length },
-            ..call
-        })
+        recorded(
+            &journal,
+            &NewCall {
+                method: request.method(),
+                path: request.uri().path(),
+                query: request.uri().query(),
+                request: Message { headers: CapturedHeaders::new(request.headers()), body, length },
+                ..call
+            },
+        )
     });
     curl(&journal.get(number).unwrap(), base_url)
 }
@@ -147,7 +150,7 @@ async fn command_says_that_a_body_is_cut_and_sends_what_there_is() {
 /// The comments in front of a command.
 fn comments(change: impl for<'a> FnOnce(NewCall<'a>) -> NewCall<'a>) -> Vec<String> {
     let journal = journal();
-    let number = with_call(|call| journal.record(&change(call)));
+    let number = with_call(|call| recorded(&journal, &change(call)));
     let command = curl(&journal.get(number).unwrap(), "http://localhost");
     command.lines().take_while(|line| line.starts_with('#')).map(str::to_owned).collect()
 }
@@ -183,7 +186,7 @@ fn command_says_that_a_compressed_body_is_cut() {
     let headers = headers(&[("content-encoding", "gzip")]);
     let message = Message { headers, body: &body, length: body.len() as u64 };
     let journal = journal();
-    let number = with_call(|call| journal.record(&NewCall { request: message.clone(), ..call }));
+    let number = with_call(|call| recorded(&journal, &NewCall { request: message.clone(), ..call }));
     let command = curl(&journal.get(number).unwrap(), "http://localhost");
     let (comment, _) = command.split_once('\n').unwrap();
     assert_eq!(comment, "# Of the compressed body, this command sends the first 16384 bytes.");
@@ -195,7 +198,7 @@ fn command_says_that_a_path_or_a_query_is_cut() {
     let comment = ["# The path or the query had more than 4096 bytes; this command sends the first 4096."];
     let of = |path: &str, query: &str| {
         let journal = journal();
-        let number = with_call(|call| journal.record(&NewCall { path, query: Some(query), ..call }));
+        let number = with_call(|call| recorded(&journal, &NewCall { path, query: Some(query), ..call }));
         let command = curl(&journal.get(number).unwrap(), "http://localhost");
         command.lines().take_while(|line| line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>()
     };

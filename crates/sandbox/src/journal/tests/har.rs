@@ -227,7 +227,7 @@ fn archive_of_compressed(calls: usize, plain: &[u8]) -> Value {
     let message = Message { headers, body: &body, length: body.len() as u64 };
     for _ in 0..calls {
         with_call(|call| {
-            journal.record(&NewCall { request: message.clone(), answer: message.clone(), ..call })
+            journal.record(&NewCall { request: message.clone(), answer: message.clone(), ..call });
         });
     }
     let entries = journal.list(&Filter::default());

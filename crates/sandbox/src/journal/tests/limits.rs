@@ -8,7 +8,7 @@ fn record_large(journal: &Journal, bytes: usize) -> u64 {
     with_call(|call| {
         let request = Message { body: &body, length: bytes as u64, ..call.request };
         let answer = Message { body: &body, length: bytes as u64, ..call.answer };
-        journal.record(&NewCall { request, answer, ..call })
+        recorded(journal, &NewCall { request, answer, ..call })
     })
 }
 
@@ -54,7 +54,7 @@ fn entry_of_an_extreme_call_is_bounded() {
         let answer = Message { headers: many.clone(), body: long.as_bytes(), length: 0 };
         let (path, query) = (long.as_str(), Some(long.as_str()));
         let (user, client) = (Some(path), Some(path));
-        journal.record(&NewCall { request, answer, path, query, user, client, events: &ids, ..call })
+        recorded(&journal, &NewCall { request, answer, path, query, user, client, events: &ids, ..call })
     });
     let entry = journal.get(number).unwrap();
     assert!(entry.size < 96 << 10, "{}", entry.size);
@@ -97,14 +97,46 @@ fn cleared_journal_has_no_entries_and_its_numbers_go_on() {
 }
 
 #[test]
-fn threads_that_record_at_once_get_different_numbers() {
+fn calls_of_threads_that_record_at_once_get_different_numbers() {
     let journal = journal();
-    let mut all: Vec<u64> = std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            (0..4).map(|_| scope.spawn(|| (0..200).map(|_| record(&journal)).collect::<Vec<_>>())).collect();
-        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    let paths = ["/a", "/b", "/c", "/d", "/e", "/f"];
+    std::thread::scope(|scope| {
+        for path in paths {
+            let journal = &journal;
+            scope.spawn(move || {
+                for time in 0..150 {
+                    let query = time.to_string();
+                    with_call(|call| journal.record(&NewCall { path, query: Some(&query), ..call }));
+                }
+            });
+        }
     });
-    all.sort_unstable();
-    assert_eq!(all, (1..=800).collect::<Vec<_>>());
-    assert_eq!(numbers(&journal.list(&Filter::default())), (1..=800).rev().collect::<Vec<_>>());
+    let entries = journal.list(&Filter::default());
+    assert_eq!(numbers(&entries), (1..=900).rev().collect::<Vec<_>>());
+    for path in paths {
+        let queries =
+            entries.iter().rev().filter(|entry| &*entry.path == path).filter_map(|entry| entry.query());
+        let times: Vec<u32> = queries.map(|query| query.parse().unwrap()).collect();
+        assert_eq!(times, (0..150).collect::<Vec<_>>(), "{path}");
+    }
+}
+
+#[test]
+fn calls_of_several_threads_are_in_the_order_of_their_time() {
+    let memory = JournalMemory::new(64 << 20);
+    let journal = Journal::new(&memory);
+    for number in 0..20 {
+        let path = format!("/{number}");
+        std::thread::scope(|scope| {
+            scope.spawn(|| with_call(|call| journal.record(&NewCall { path: &path, ..call })));
+        });
+    }
+    let paths: Vec<_> =
+        journal.list(&Filter::default()).iter().rev().map(|entry| entry.path.to_string()).collect();
+    assert_eq!(paths, (0..20).map(|number| format!("/{number}")).collect::<Vec<_>>());
+    // What was not listed yet is released with the journal, too.
+    record(&journal);
+    with_call(|call| journal.record(&call));
+    drop(journal);
+    assert_eq!(memory.used(), 0);
 }

@@ -51,9 +51,15 @@ fn with_call<R>(use_call: impl FnOnce(NewCall<'_>) -> R) -> R {
     })
 }
 
-/// Records the call, and returns its number.
+/// Records an example, and returns its number.
 fn record(journal: &Journal) -> u64 {
-    with_call(|call| journal.record(&call))
+    with_call(|call| recorded(journal, &call))
+}
+
+/// Records a call, and returns its number.
+fn recorded(journal: &Journal, call: &NewCall<'_>) -> u64 {
+    journal.record(call);
+    journal.ring().last()
 }
 
 fn numbers(entries: &[Entry]) -> Vec<u64> {

@@ -11,7 +11,7 @@ const SECRET: &str = "tr0ub4dor";
 /// Everything that the journal shows of a call.
 fn shown(call: &NewCall<'_>) -> String {
     let journal = journal();
-    let entry = journal.get(journal.record(call)).unwrap();
+    let entry = journal.get(recorded(&journal, call)).unwrap();
     let call = serde_json::to_string(&entry.call(vec![])).unwrap();
     let archive = serde_json::to_string(&har([&entry], |_| "http://localhost".into())).unwrap();
     let bodies = [entry.plain_body().bytes, entry.plain_answer_body().bytes];
