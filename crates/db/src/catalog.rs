@@ -46,6 +46,19 @@ pub(crate) fn postgres_columns(schema: &str) -> String {
 /// Has a row on a server with Citus.
 pub(crate) const CITUS: &str = "SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'citus'";
 
+/// The host and the port of the worker that has the rows of a schema, on Citus; no row if the schema is not distributed. Not from the view
+/// `citus_shards`: that asks all workers for the sizes of all tables.
+pub(crate) fn worker(schema: &str) -> String {
+    format!(
+        "SELECT n.nodename, n.nodeport::text FROM pg_dist_schema AS d
+         JOIN pg_dist_partition AS t ON t.colocationid = d.colocationid
+         JOIN pg_dist_shard AS s ON s.logicalrelid = t.logicalrelid
+         JOIN pg_dist_placement AS p ON p.shardid = s.shardid
+         JOIN pg_dist_node AS n ON n.groupid = p.groupid AND n.noderole = 'primary'
+         WHERE d.schemaid = '{schema}'::regnamespace LIMIT 1"
+    )
+}
+
 /// Each table with its bytes, on PostgreSQL. On Citus, a table that is distributed is empty here and has its rows on a worker.
 pub(crate) fn postgres_sizes(schema: &str, is_citus: bool) -> String {
     let here = "pg_catalog.pg_table_size(t.oid)";

@@ -35,9 +35,9 @@ impl Db {
         if place.is_postgres() {
             // On its own: two transactions that create a table at the same time can both fail. The next one says if there is none.
             let create = create_registry(place.schema.as_deref());
-            let _ = self.write(move |tx| tx.batch(&create)).await;
+            let _ = self.write_tables(move |tx| tx.batch(&create)).await;
         }
-        self.write(move |tx| place.save(tx, &copy, &tables)).await
+        self.write_tables(move |tx| place.save(tx, &copy, &tables)).await
     }
 
     /// Gives these tables the rows of a copy; `false` if there is no such copy. It is one transaction: no reader sees a part of
@@ -47,7 +47,7 @@ impl Db {
     /// the copy that has been deleted since is left out. Triggers do not run: the tables that they change are restored as well.
     pub async fn restore_copy(&self, copy: &str, tables: &[&str]) -> Result<bool, Error> {
         let (place, copy, tables) = (self.place(), checked(copy)?, owned(tables));
-        self.write(move |tx| place.restore(tx, &copy, &tables)).await
+        self.write_tables(move |tx| place.restore(tx, &copy, &tables)).await
     }
 
     /// Changes the rows of a copy as `change` changes those of the tables; `false` if there is no such copy. The rows of the tables
@@ -60,7 +60,7 @@ impl Db {
         change: impl Fn(&mut WriteTx<'_>) -> Result<(), Error> + Send + 'static,
     ) -> Result<bool, Error> {
         let (place, copy, tables) = (self.place(), checked(copy)?, owned(tables));
-        self.write(move |tx| {
+        self.write_tables(move |tx| {
             place.save(tx, PRESENT, &tables)?;
             let found = place.restore(tx, &copy, &tables)?;
             if found {
@@ -77,7 +77,7 @@ impl Db {
     /// Deletes a copy; `false` if there is no such copy.
     pub async fn delete_copy(&self, copy: &str) -> Result<bool, Error> {
         let (place, copy) = (self.place(), checked(copy)?);
-        self.write(move |tx| place.delete(tx, &copy)).await
+        self.write_tables(move |tx| place.delete(tx, &copy)).await
     }
 
     /// The names of all copies, in alphabetical order.

@@ -12,7 +12,7 @@ use crate::{
     scope::Scope,
     sqlite::Sqlite,
     tx::{Tx, WriteTx},
-    unit,
+    unit::{self, WriteUnit},
 };
 
 /// The database of a service. Cloning is cheap; dropping the last clone closes it.
@@ -138,11 +138,33 @@ impl Db {
         R: Send + 'static,
         E: From<Error> + Send + 'static,
     {
+        self.submit(closure, Postgres::write).await
+    }
+
+    /// Runs a unit that writes, and that may create, change or drop tables.
+    pub(crate) async fn write_tables<R, F>(&self, closure: F) -> Result<R, Error>
+    where
+        F: Fn(&mut WriteTx<'_>) -> Result<R, Error> + Send + 'static,
+        R: Send + 'static,
+    {
+        self.submit(closure, Postgres::write_tables).await
+    }
+
+    async fn submit<R, E, F>(
+        &self,
+        closure: F,
+        to_postgres: impl FnOnce(&Postgres, WriteUnit) -> Result<(), Error>,
+    ) -> Result<R, E>
+    where
+        F: Fn(&mut WriteTx<'_>) -> Result<R, E> + Send + 'static,
+        R: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
         let _span = self.span("write");
         let (unit, reply) = unit::write(closure);
         match &self.0.engine {
             Engine::Sqlite(sqlite) => sqlite.write(unit)?,
-            Engine::Postgres(postgres) => postgres.write(unit)?,
+            Engine::Postgres(postgres) => to_postgres(postgres, unit)?,
         }
         reply.await.unwrap_or_else(|_| Err(Error::closed().into()))
     }

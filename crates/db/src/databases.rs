@@ -81,6 +81,16 @@ impl Databases {
         Ok(Databases { target, ..self })
     }
 
+    /// The same, with the statements of each database sent straight to the worker of Citus that has its schema. Opening a database is an
+    /// error if the server has no Citus.
+    pub fn with_workers(self) -> Result<Self, OpenError> {
+        let target = match self.target {
+            Target::Server(shared) => Target::Server(shared.with_workers(self.limits)),
+            Target::Folder(_) => return Err(OpenError::new("a folder has no workers")),
+        };
+        Ok(Databases { target, ..self })
+    }
+
     /// Logs a warning if the settings of the PostgreSQL server let a crash lose acknowledged writes. Blocks; call it on a blocking
     /// thread.
     pub fn check_durability(&self) -> Result<(), OpenError> {

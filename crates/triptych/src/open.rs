@@ -13,9 +13,12 @@ async fn connect(location: Location, limits: Limits) -> Result<Databases, Failur
     Ok(tokio::task::spawn_blocking(move || Databases::connect(&location, limits)).await??)
 }
 
-/// The same with the replica, if there is one.
+/// The same with the replica, if there is one, and straight to the workers of Citus if that is set.
 pub(crate) async fn connect_for_services(settings: &Settings) -> Result<Databases, Failure> {
-    let databases = connect(settings.location(), settings.limits.database()).await?;
+    let mut databases = connect(settings.location(), settings.limits.database()).await?;
+    if settings.database_workers {
+        databases = databases.with_workers()?;
+    }
     match settings.replica() {
         Some(url) => Ok(databases.with_replica(url).await?),
         None => Ok(databases),

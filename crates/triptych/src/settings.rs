@@ -49,6 +49,7 @@ pub(crate) struct Settings {
     database: String,
     database_file: PathBuf,
     database_replica: String,
+    pub(crate) database_workers: bool,
     /// The URL that the two above result in.
     #[serde(skip)]
     url: String,
@@ -183,6 +184,7 @@ impl Settings {
         settings.check()?;
         settings.url = database::url(&settings)?;
         database::check_replica(&settings)?;
+        database::check_workers(&settings)?;
         Ok(settings)
     }
 

@@ -40,6 +40,7 @@ pub(super) enum Roots {
     File(PathBuf),
 }
 
+#[derive(Clone)]
 pub(super) struct Address {
     /// All settings except the hosts.
     common: Config,
@@ -100,6 +101,11 @@ impl Address {
             self.passfile = Passfile::read(&file)?;
         }
         Ok(self)
+    }
+
+    /// The same with another host.
+    pub(super) fn at(&self, host: &str, port: u16) -> Self {
+        Address { hosts: vec![(Host::Tcp(host.to_owned()), None, port)], ..self.clone() }
     }
 
     fn password(&self, host: &Host, port: u16) -> Option<Vec<u8>> {

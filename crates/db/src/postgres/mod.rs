@@ -18,10 +18,12 @@ mod service;
 mod statements;
 mod tls;
 mod transfer;
+mod workers;
 
 use std::{
     sync::{Arc, atomic::Ordering},
     thread,
+    time::Duration,
 };
 
 use tokio::sync::Semaphore;
@@ -43,6 +45,7 @@ pub(crate) use replica::Replica;
 use replica::ReplicaServer;
 use server::Server;
 use service::Service;
+use workers::{WorkerServer, Workers};
 
 /// A server, and the connections of this process to it.
 #[derive(Clone)]
@@ -55,6 +58,9 @@ pub(crate) struct Shared {
     /// Permits of all groups for reads over shared connections.
     group_reads: Arc<Semaphore>,
     replica: Option<ReplicaServer>,
+    workers: Option<Arc<Workers>>,
+    /// How long a process waits for a server at its start.
+    start: Duration,
 }
 
 /// How many schemas are opened, copied and removed at once.
@@ -74,6 +80,8 @@ impl Shared {
             openings: Arc::new(Semaphore::new(OPENINGS)),
             group_reads: Arc::new(Semaphore::new(service::IN_FLIGHT)),
             replica: None,
+            workers: None,
+            start: limits.start,
         })
     }
 
@@ -88,6 +96,11 @@ impl Shared {
     /// The same with a replica, on which reads that may be stale run.
     pub(crate) async fn with_replica(self, url: &str, limits: Limits) -> Result<Self, OpenError> {
         Ok(Shared { replica: Some(ReplicaServer::open(url, limits).await?), ..self })
+    }
+
+    /// The same, with the statements of each schema sent straight to the worker of Citus that has it.
+    pub(crate) fn with_workers(self, limits: Limits) -> Self {
+        Shared { workers: Some(Arc::new(Workers::new(limits))), ..self }
     }
 
     /// Makes a schema as a copy of another one.
@@ -166,24 +179,49 @@ impl Shared {
         group: Option<&Arc<str>>,
         migrations: &[Migrations],
     ) -> Result<Postgres, OpenError> {
-        let tables = self.with_client(
-            async |client| migrate::migrate(client, &schema, migrations).await,
+        let finds_worker = self.workers.is_some();
+        let (tables, node) = self.with_client(
+            async |client| {
+                let tables = migrate::migrate(client, &schema, migrations).await?;
+                let node = if finds_worker { workers::find(client, &schema).await? } else { None };
+                Ok((tables, node))
+            },
             |why| format!("cannot prepare the schema {schema}: {why}"),
         )?;
+        let worker = match (&self.workers, node) {
+            (Some(workers), Some(node)) => {
+                let max_wait = if group.is_some() { Duration::ZERO } else { self.start };
+                Some(workers.at(&self.server, node, max_wait)?)
+            }
+            _ => None,
+        };
         let mut names: Vec<_> = tables.iter().cloned().collect();
         names.sort_unstable();
         let group_reads = group.map(|_| Arc::clone(&self.group_reads));
         let service = Arc::new(Service::new(schema, tables, group_reads));
         // Clients of a group expect to read what they have just written: most are tests.
         let replica = self.replica.as_ref().filter(|_| group.is_none());
-        Ok(Postgres {
-            replica: replica.map(|replica| Box::new(replica.service(&service))),
-            service,
-            tables: names,
-            queue: self.pool.queue.join(group),
-            pool: Arc::clone(&self.pool),
-            pipelines: Arc::clone(&self.pipelines),
-        })
+        let replica = replica.map(|replica| Box::new(replica.service(&service)));
+        let at = |pool: &Arc<Pool>, pipelines: &Arc<Pipelines>| Postgres {
+            service: Arc::clone(&service),
+            tables: names.clone(),
+            queue: pool.queue.join(group),
+            pool: Arc::clone(pool),
+            pipelines: Arc::clone(pipelines),
+            replica: None,
+            coordinator: None,
+        };
+        let here = at(&self.pool, &self.pipelines);
+        let mut opened = match worker {
+            None => here,
+            Some(WorkerServer { pool, pipelines }) => {
+                let mut there = at(&pool, &pipelines);
+                there.coordinator = Some(Box::new(here));
+                there
+            }
+        };
+        opened.replica = replica;
+        Ok(opened)
     }
 }
 
@@ -209,6 +247,8 @@ pub(crate) struct Postgres {
     pool: Arc<Pool>,
     pipelines: Arc<Pipelines>,
     replica: Option<Box<Replica>>,
+    /// The same schema through the coordinator of Citus, if this is on the worker that has it.
+    coordinator: Option<Box<Postgres>>,
 }
 
 impl Postgres {
@@ -248,6 +288,11 @@ impl Postgres {
 
     pub(crate) fn write(&self, unit: WriteUnit) -> Result<(), Error> {
         self.submit(Unit::Write(unit))
+    }
+
+    /// Runs a unit that may create, change or drop tables, which only a coordinator can.
+    pub(crate) fn write_tables(&self, unit: WriteUnit) -> Result<(), Error> {
+        self.coordinator.as_deref().unwrap_or(self).write(unit)
     }
 
     pub(crate) fn schema(&self) -> &str {

@@ -17,6 +17,7 @@ pub(super) struct Login<'a> {
     pub(super) user: &'a str,
 }
 
+#[derive(Clone)]
 pub(super) struct Passfile(Vec<u8>);
 
 impl Passfile {

@@ -53,6 +53,7 @@ impl ReplicaServer {
             pool,
             pipelines,
             replica: None,
+            coordinator: None,
         };
         let (here, on_primary) = (counter("replica"), counter("primary"));
         here.increment(0);

@@ -80,6 +80,17 @@ impl Server {
         })
     }
 
+    /// Another server of the same cluster, with the same login and the same rules for TLS.
+    pub(super) fn at(&self, (host, port): &(String, u16)) -> Self {
+        Server {
+            address: self.address.at(host, *port),
+            tls: self.tls.clone(),
+            wait: self.wait,
+            keeps_statements: AtomicBool::new(true),
+            timeouts: AtomicU64::new(0),
+        }
+    }
+
     /// The time from which an answer to a statement that is sent now is too late.
     pub(super) fn deadline(&self) -> Instant {
         after(Instant::now(), self.wait)

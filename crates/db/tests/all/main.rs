@@ -19,4 +19,5 @@ mod templates;
 mod tls;
 mod transfer;
 mod values;
+mod workers;
 mod writes;

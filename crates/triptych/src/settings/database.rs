@@ -40,6 +40,17 @@ pub(super) fn check_replica(settings: &Settings) -> Result<(), SettingsError> {
     Ok(())
 }
 
+/// Refuses workers of a folder.
+pub(super) fn check_workers(settings: &Settings) -> Result<(), SettingsError> {
+    if settings.database_workers && settings.has_own_database() {
+        return Err(SettingsError(
+            "database_workers is for a PostgreSQL database with Citus: set database too, or database_workers = false"
+                .into(),
+        ));
+    }
+    Ok(())
+}
+
 fn is_url(text: &str) -> bool {
     text.starts_with("postgres://") || text.starts_with("postgresql://")
 }

@@ -136,13 +136,20 @@ async fn stale_reads_come_from_the_replica_and_go_on_without_it() {
 }
 
 #[test]
-fn settings_of_the_replica_are_checked_and_its_password_is_not_printed() {
+fn settings_of_the_replica_and_the_workers_are_checked_and_no_password_is_printed() {
     let folder = tempfile::tempdir().unwrap();
     let of_folder =
         bare(folder.path(), &["serve", "--database-replica", "postgres://host/base"]).output().unwrap();
     assert_eq!(
         refused(&of_folder),
         "triptych: database_replica is the replica of a PostgreSQL database: set database too, or leave it empty"
+    );
+    let workers_of_folder =
+        bare(folder.path(), &["serve"]).env("TRIPTYCH_DATABASE_WORKERS", "true").output().unwrap();
+    assert_eq!(
+        refused(&workers_of_folder),
+        "triptych: database_workers is for a PostgreSQL database with Citus: set database too, or database_workers = \
+         false"
     );
     let config = |replica: &str| {
         let mut command = bare(folder.path(), &["config", "--database", "postgres://me:hush@host/base"]);
