@@ -17,6 +17,9 @@ use super::{memory::JournalMemory, packed::PackedCall};
 /// The bytes of a batch. A call that is longer has a batch of its own.
 pub(super) const CHUNK: usize = 16 << 10;
 
+/// Room for the calls of a usual batch.
+const USUAL_CALLS: usize = 16;
+
 /// The most batches of a journal: all together have as many bytes as are guaranteed to it.
 const MOST_BATCHES: usize = 4;
 
@@ -27,9 +30,9 @@ pub(super) struct Batch {
     pub(super) calls: Vec<BatchCall>,
 }
 
-/// A call of a batch: where its bytes are, and when it was recorded.
+/// A call of a batch: where its bytes are, and when it ended.
 pub(super) struct BatchCall {
-    pub(super) recorded: Instant,
+    pub(super) ended: Instant,
     pub(super) start: u32,
     pub(super) length: u32,
     pub(super) is_error: bool,
@@ -53,17 +56,18 @@ impl Batches {
     }
 
     /// Adds a call to the batch of this thread; `false` if it has no room, and the batches must be taken before.
-    pub(super) fn push(&self, call: &PackedCall<'_>, is_error: bool) -> bool {
+    pub(super) fn push(&self, call: &PackedCall<'_>) -> bool {
         let length = call.length();
         let mut batch = self.batches[thread_number() % self.batches.len()].lock();
         if batch.calls.is_empty() {
             batch.bytes = Vec::with_capacity(length.max(CHUNK));
+            batch.calls.reserve(USUAL_CALLS);
             self.memory.add(batch.bytes.capacity());
         } else if batch.bytes.capacity() - batch.bytes.len() < length {
             return false;
         }
         let (start, length) = (batch.bytes.len() as u32, length as u32);
-        batch.calls.push(BatchCall { recorded: Instant::now(), start, length, is_error });
+        batch.calls.push(BatchCall { ended: call.ended, start, length, is_error: call.is_error });
         call.write(&mut batch.bytes);
         true
     }

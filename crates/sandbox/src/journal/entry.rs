@@ -1,6 +1,11 @@
 //! A recorded call.
 
-use std::{borrow::Cow, fmt, net::IpAddr, time::Duration};
+use std::{
+    borrow::Cow,
+    fmt,
+    net::IpAddr,
+    time::{Duration, Instant},
+};
 
 use http::{Method, StatusCode, Version};
 use jiff::Timestamp;
@@ -28,6 +33,8 @@ pub struct NewCall<'a> {
     /// When it began, by the clock of the sandbox.
     pub time: Timestamp,
     pub duration: Duration,
+    /// Calls are listed in this order.
+    pub ended: Instant,
     pub user: Option<&'a str>,
     /// The id of the OAuth client, or the name of the API key.
     pub client: Option<&'a str>,

@@ -70,8 +70,7 @@ impl Journal {
     /// Adds a call. The lock of the ring is held while a few kilobytes are copied, here and by readers, so that a call does not wait.
     pub fn record(&self, call: &NewCall<'_>) {
         let packed = PackedCall::new(call);
-        let is_error = call.aborted || call.status.is_none_or(|status| status.as_u16() >= 400);
-        while !self.batches.push(&packed, is_error) {
+        while !self.batches.push(&packed) {
             drop(self.ring());
         }
         if packed.length() > CHUNK {

@@ -41,6 +41,7 @@ impl Observer for Recorder {
             request_id: call.id(),
             time: call.started_at,
             duration: call.duration,
+            ended: call.ended,
             user: call.user(),
             client: call.client(),
             address: call.client_ip(),

@@ -3,7 +3,7 @@
 
 use std::{
     net::{IpAddr, Ipv6Addr},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use http::{Method, StatusCode, Version};
@@ -32,6 +32,8 @@ const ABSENT: u32 = u32::MAX;
 
 /// A call that can be written as bytes. Long texts and bodies are cut.
 pub(super) struct PackedCall<'c> {
+    pub(super) ended: Instant,
+    pub(super) is_error: bool,
     head: [u8; HEAD],
     parts: [&'c [u8]; PARTS],
     events: &'c [Uuid],
@@ -75,7 +77,13 @@ impl<'c> PackedCall<'c> {
             put(&mut rest, part.map_or(ABSENT, |part| part.len() as u32).to_le_bytes());
         }
         let events = &call.events[..call.events.len().min(MOST_EVENTS)];
-        PackedCall { head, parts: parts.map(Option::unwrap_or_default), events }
+        PackedCall {
+            ended: call.ended,
+            is_error: call.aborted || call.status.is_none_or(|status| status.as_u16() >= 400),
+            head,
+            parts: parts.map(Option::unwrap_or_default),
+            events,
+        }
     }
 
     /// The number of its bytes.

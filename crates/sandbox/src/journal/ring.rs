@@ -84,7 +84,7 @@ impl Ring {
         (self.last - self.cleared, self.errors)
     }
 
-    /// Adds the calls of several threads, in the order in which they were recorded.
+    /// Adds the calls of several threads, in the order in which they ended.
     pub(super) fn add(&mut self, batches: Vec<Batch>) {
         let mut added = Vec::with_capacity(batches.iter().map(|batch| batch.calls.len()).sum());
         for Batch { bytes, calls } in batches {
@@ -97,11 +97,11 @@ impl Ring {
             let chunk = self.dropped_chunks + self.chunks.len() as u64;
             let slot =
                 |BatchCall { start, length, .. }: &BatchCall| Slot { chunk, start: *start, length: *length };
-            added.extend(calls.iter().map(|call| (call.recorded, slot(call))));
+            added.extend(calls.iter().map(|call| (call.ended, slot(call))));
             self.bytes += bytes.capacity();
             self.chunks.push_back(Chunk { bytes, entries: calls.len() });
         }
-        added.sort_by_key(|(recorded, _)| *recorded);
+        added.sort_by_key(|(ended, _)| *ended);
         self.slots.extend(added.into_iter().map(|(_, slot)| slot));
         self.drop_oldest();
     }

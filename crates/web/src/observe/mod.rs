@@ -59,6 +59,8 @@ pub struct Observed {
     pub started_at: Timestamp,
     /// The time until the last part of the answer was handed to the connection.
     pub duration: Duration,
+    /// The end of that time.
+    pub ended: Instant,
     /// Whether the answer was not sent, or not to its end.
     pub aborted: bool,
 }
@@ -193,6 +195,7 @@ impl CallObserver for Observation {
             answer.body.join();
         }
         let aborted = answer.as_ref().is_none_or(|answer| !answer.body.complete);
+        let now = Instant::now();
         self.observer.observed(Observed {
             context: context.clone(),
             request,
@@ -200,7 +203,8 @@ impl CallObserver for Observation {
             problem,
             fault: fault.map(Fault::name),
             started_at: self.started_at,
-            duration: start.elapsed(),
+            duration: now.saturating_duration_since(start),
+            ended: now,
             aborted,
         });
     }

@@ -7,7 +7,10 @@ mod list;
 mod observed;
 mod secrets;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use http::{Method, StatusCode, Version};
 use web::observe::CapturedHeaders;
@@ -33,6 +36,7 @@ fn with_call<R>(use_call: impl FnOnce(NewCall<'_>) -> R) -> R {
         request_id: "r-1",
         time: "2026-03-01T12:00:00.5Z".parse().unwrap(),
         duration: Duration::from_micros(3250),
+        ended: Instant::now(),
         user: Some("demo"),
         client: Some("client-1"),
         address: "192.0.2.7".parse().unwrap(),
