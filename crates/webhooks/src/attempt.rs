@@ -14,7 +14,7 @@ use web::{DeliveryFault, DeliveryGate};
 use crate::{
     Attempt, Webhooks,
     destination::Forbidden,
-    store::{Completed, Lease, Message, Next},
+    store::{Completed, Lease, Message, Next, Subscriber},
 };
 
 /// The waits between attempts.
@@ -49,14 +49,14 @@ impl Webhooks {
     /// Makes an attempt; `None` when not enough of the lease is left. An attempt that panics has failed.
     pub(crate) async fn attempt(&self, message: Message) -> Option<Completed> {
         let inner = &self.0;
-        let (lease, at, sent_at) = (message.lease, inner.clock.now(), inner.machine.now());
+        let (lease, at) = (message.lease, inner.clock.now());
         // The claim took so long that another process, whose clock may be ahead, could get the lease before this attempt ends.
-        if lease.until.duration_since(sent_at) < inner.settings.lease / 2 {
+        if lease.until.duration_since(inner.machine.now()) < inner.settings.lease / 2 {
             return None;
         }
         let start = Instant::now();
         let mut span = self.span(&message);
-        let sending = AssertUnwindSafe(self.send(message, sent_at, &mut span)).catch_unwind();
+        let sending = AssertUnwindSafe(self.send(message, &mut span)).catch_unwind();
         let outcome = sending.await.unwrap_or_else(|panic| {
             let (cause, subscription, event) =
                 (web::panic_message(panic.as_ref()), lease.subscription, lease.event);
@@ -112,8 +112,8 @@ impl Webhooks {
         LONGEST_TIMEOUT.min(self.0.settings.lease.unsigned_abs() / 4)
     }
 
-    /// Sends a message. `now` is the time of the machine: a receiver compares it with its own, which a moved clock does not move.
-    async fn send(&self, message: Message, now: Timestamp, span: &mut Option<Span>) -> Outcome {
+    /// Sends a message.
+    async fn send(&self, message: Message, span: &mut Option<Span>) -> Outcome {
         let deadline = Instant::now() + self.timeout();
         let Message { lease, subscriber, kind, payload, trace, .. } = message;
         let address = format!("{}/{kind}", subscriber.url.trim_end_matches('/'));
@@ -136,7 +136,11 @@ impl Webhooks {
         {
             return self.failed_on_purpose(fault);
         }
+        let Ok(token) = timeout_at(deadline, self.token(&subscriber)).await else { return self.timed_out() };
         let id = format!("msg_{}", lease.event.simple());
+        // The time of the machine: a receiver compares it with its own, which a moved clock does not move. Taken after the token, which
+        // must be valid at that time.
+        let now = self.0.machine.now();
         let seconds = now.as_second();
         let signatures: Vec<_> =
             subscriber.secrets.iter().map(|secret| secret.sign(&id, seconds, payload.as_bytes())).collect();
@@ -152,17 +156,13 @@ impl Webhooks {
             };
             headers.insert(name, value);
         }
+        if let Some(token) = token {
+            headers.insert(header::AUTHORIZATION, token);
+        }
         if let Some(trace) = span.as_ref().map(Span::context).or(trace.as_ref()) {
             trace.add_to(&mut headers);
         }
         let answer = async {
-            if let Some(token_for) = &self.0.settings.token_for
-                && let Some(token) = token_for(subscriber.owner.clone(), subscriber.url.clone()).await
-                && let Ok(mut token) = HeaderValue::try_from(format!("Bearer {token}"))
-            {
-                token.set_sensitive(true);
-                headers.insert(header::AUTHORIZATION, token);
-            }
             match self.receiver_of(&url) {
                 Some(receiver) => Ok(Answer::Here(receiver.receive(url, headers, payload).await)),
                 None => self.0.http.post(url).headers(headers).body(payload).send().await.map(Answer::There),
@@ -174,6 +174,15 @@ impl Webhooks {
             Ok(Err(error)) => Outcome::no_answer(explain(&error)),
             Err(_) => self.timed_out(),
         }
+    }
+
+    /// The value of `Authorization` for a delivery, if it has one.
+    async fn token(&self, subscriber: &Subscriber) -> Option<HeaderValue> {
+        let token_for = self.0.settings.token_for.as_ref()?;
+        let token = token_for(subscriber.owner.clone(), subscriber.url.clone()).await?;
+        let mut token = HeaderValue::try_from(format!("Bearer {token}")).ok()?;
+        token.set_sensitive(true);
+        Some(token)
     }
 
     fn timed_out(&self) -> Outcome {
