@@ -174,6 +174,24 @@ testkit::on_both_engines! {
         assert!(secrets.iter().all(|secret| ours(secret, &got, harness.clock.now()).is_ok()));
     }
 
+    async fn timestamp_is_not_before_the_token_is_made(harness: Harness) {
+        let token_for: webhooks::TokenFor = Arc::new({
+            let clock = harness.clock.clone();
+            move |_, _| {
+                clock.advance(SignedDuration::from_secs(1));
+                let token = clock.now().as_second().to_string();
+                Box::pin(async { Some(token) })
+            }
+        });
+        let webhooks = harness.with(Settings { token_for: Some(token_for), ..settings() });
+        harness.subscribe("ada", "a").await;
+        harness.write("ada").await;
+        let _running = Running::new(&webhooks);
+        let got = harness.receiver.wait_for("a", 1).await.remove(0);
+        let made_at = got.header("authorization").strip_prefix("Bearer ").unwrap();
+        assert_eq!(got.header("webhook-timestamp"), made_at);
+    }
+
     async fn token_is_made_for_the_owner_and_the_url(harness: Harness) {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let token_for: webhooks::TokenFor = Arc::new({
