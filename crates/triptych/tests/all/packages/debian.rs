@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::{PACKAGES, architecture, manual_pages};
 use crate::{
-    common::{bare, output_of, with_input},
+    common::{bare, output_of},
     docs::root,
 };
 
@@ -137,21 +137,27 @@ fn settings_of_the_debian_package_are_valid() {
     }
 }
 
-/// The unit runs as the user that the package creates.
+/// The unit runs as the user that the script of the package creates.
 #[test]
 fn user_of_the_unit_is_created() {
     let (package, machine) = (extracted(), tempfile::tempdir().unwrap());
-    fs::create_dir(machine.path().join("etc")).unwrap();
-    let input = fs::read_to_string(package.path().join("usr/lib/sysusers.d/triptych.conf")).unwrap();
-    let mut command = Command::new("systemd-sysusers");
-    command.arg(format!("--root={}", machine.path().display())).arg("-");
-    let output = with_input(&mut command, &input);
+    let folder = "usr/lib/sysusers.d";
+    for folder in ["etc", folder] {
+        fs::create_dir_all(machine.path().join(folder)).unwrap();
+    }
+    let file = format!("{folder}/triptych.conf");
+    fs::copy(package.path().join(&file), machine.path().join(&file)).unwrap();
+    let script = dpkg(&["--info", "postinst"]);
+    let calls = script.lines().map(str::trim).filter(|line| line.starts_with("systemd-sysusers "));
+    let files: Vec<_> = calls.filter_map(|call| call.split(' ').next_back()).collect();
+    // The second call is cargo-deb's. The first one comes before the settings get their group.
+    assert_eq!(files, ["triptych.conf"; 2], "{script}");
+    let root_option = format!("--root={}", machine.path().display());
+    let output = Command::new("systemd-sysusers").args([root_option.as_str(), files[0]]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let users = fs::read_to_string(machine.path().join("etc/passwd")).unwrap();
     let fields: Vec<_> = users.trim_end().split(':').collect();
     assert_eq!((fields[0], fields[4], fields[5]), ("triptych", "Triptych", "/var/lib/triptych"), "{users}");
     let unit = fs::read_to_string(root().join("ops/triptych.service")).unwrap();
     assert!(unit.contains("\nUser=triptych\nGroup=triptych\n"), "{unit}");
-    let script = dpkg(&["--info", "postinst"]);
-    assert!(script.contains("\n    systemd-sysusers triptych.conf\n"), "{script}");
 }
