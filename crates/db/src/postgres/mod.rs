@@ -59,8 +59,6 @@ pub(crate) struct Shared {
     group_reads: Arc<Semaphore>,
     replica: Option<ReplicaServer>,
     workers: Option<Arc<Workers>>,
-    /// How long a process waits for a server at its start.
-    start: Duration,
 }
 
 /// How many schemas are opened, copied and removed at once.
@@ -81,7 +79,6 @@ impl Shared {
             group_reads: Arc::new(Semaphore::new(service::IN_FLIGHT)),
             replica: None,
             workers: None,
-            start: limits.start,
         })
     }
 
@@ -190,7 +187,7 @@ impl Shared {
         )?;
         let worker = match (&self.workers, node) {
             (Some(workers), Some(node)) => {
-                let max_wait = if group.is_some() { Duration::ZERO } else { self.start };
+                let max_wait = if group.is_some() { Duration::ZERO } else { workers.limits.start };
                 Some(workers.at(&self.server, node, max_wait)?)
             }
             _ => None,

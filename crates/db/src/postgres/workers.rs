@@ -23,7 +23,7 @@ pub(super) type Node = (String, u16);
 
 /// The connections of this process to the workers, which all schemas of a worker share.
 pub(super) struct Workers {
-    limits: Limits,
+    pub(super) limits: Limits,
     connections: Mutex<HashMap<Node, WorkerServer>>,
 }
 
@@ -71,7 +71,7 @@ impl Workers {
 pub(super) async fn find(client: &Client, schema: &str) -> Result<Option<Node>, String> {
     let found = client.simple_query(&catalog::worker(schema)).await;
     let found = found.map_err(|error| {
-        format!("database_workers needs Citus, and this server does not have it: {}", with_source(&error))
+        format!("database_workers cannot find the worker in the tables of Citus: {}", with_source(&error))
     })?;
     let mut nodes = texts(&found).into_iter().filter_map(|row| {
         let [host, port] = <[String; 2]>::try_from(row).ok()?;

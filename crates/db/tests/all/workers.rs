@@ -118,7 +118,7 @@ fn server_without_citus_has_no_workers() {
         let refused = store.connect().with_workers().unwrap().open("places", SCHEMA);
         assert_eq!(
             refused.err().unwrap().to_string(),
-            "cannot prepare the schema places: database_workers needs Citus, and this server does not have it: db error: \
+            "cannot prepare the schema places: database_workers cannot find the worker in the tables of Citus: db error: \
              ERROR: relation \"pg_dist_schema\" does not exist"
         );
     });
