@@ -71,10 +71,10 @@ impl Journal {
     pub fn record(&self, call: &NewCall<'_>) {
         let packed = PackedCall::new(call);
         while !self.batches.push(&packed) {
-            drop(self.ring());
+            self.flush();
         }
         if packed.length() > CHUNK {
-            drop(self.ring());
+            self.flush();
         }
         // A follower that comes after this check finds the entry in the ring.
         if self.last.receiver_count() > 0 {
@@ -135,6 +135,11 @@ impl Journal {
     /// `None` when there are [`MOST_FOLLOWERS`] already.
     pub fn follow(self: &Arc<Self>, filter: Filter) -> Option<Follower> {
         Follower::new(self, filter)
+    }
+
+    /// Adds the calls of all threads to the ring.
+    fn flush(&self) {
+        drop(self.ring());
     }
 
     /// The ring with all calls. The lock order is: the ring, then the batches.
