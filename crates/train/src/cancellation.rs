@@ -93,6 +93,6 @@ pub(crate) fn cancel(
     if expired == 1 {
         return Ok(Cancelled::Done);
     }
-    let kept = booking::store::by_id(tx, owner, id, now)?.is_some();
+    let kept = booking::store::by_id(tx, owner, id)?.is_some();
     Ok(if kept { Cancelled::Departed } else { Cancelled::Unknown })
 }

@@ -11,6 +11,7 @@ mod cancellation;
 mod country;
 mod document;
 mod examples;
+mod expiry;
 mod idempotency;
 mod inbox;
 mod link;

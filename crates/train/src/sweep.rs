@@ -73,10 +73,7 @@ impl Train {
             if trips.is_empty() {
                 return Ok(());
             }
-            // One transaction for each trip, so that a booking waits for one trip at most.
-            for trip in trips {
-                self.db.write(move |tx| trip::store::expire(tx, trip, now)).await?;
-            }
+            self.expire(trips, now).await?;
         }
     }
 

@@ -14,6 +14,9 @@ use super::history::{Answer, Booking, Expiry, Operation, Status, with_expiries};
 /// More candidates than a history of a few clients has: the search would take too long.
 const MOST: usize = 10_000;
 
+/// How many of the requests before an impossible answer its explanation shows.
+const SHOWN: usize = 60;
+
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 struct Candidate {
     taken: i64,
@@ -170,13 +173,17 @@ impl Checker<'_> {
             .iter()
             .filter(|open| open.start <= impossible.end && open.end >= impossible.start)
             .collect();
+        let mut before: Vec<_> =
+            self.history.iter().filter(|operation| operation.end < impossible.start).collect();
+        before.sort_by_key(|operation| operation.end);
+        let before = &before[before.len().saturating_sub(SHOWN)..];
         let taken: BTreeSet<_> = candidates.iter().map(|candidate| candidate.taken).collect();
         let about = impossible.answer.booking().map(|booking| {
             candidates.iter().map(|candidate| candidate.bookings.get(&booking)).collect::<BTreeSet<_>>()
         });
         format!(
             "{impossible:?} has no moment in which it is right: {taken:?} of {} seats were taken, the booking was {about:?}; at the \
-             same time: {open:?}",
+             same time: {open:?}; before: {before:?}",
             self.seats
         )
     }

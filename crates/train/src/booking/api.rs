@@ -1,7 +1,7 @@
 //! The operations on bookings.
 
 use axum::{extract::State, response::Response};
-use db::WriteTx;
+use db::{Tx, WriteTx};
 use jiff::{Timestamp, Unit};
 use model::Parameters;
 use uuid::Uuid;
@@ -56,7 +56,8 @@ pub(crate) async fn list(
     let mut found = match paging.skipped() {
         // One more than a page has, to see whether more follow.
         Some(skipped) => {
-            train.db.read(move |tx| store::list(tx, &caller.subject, skipped, limit + 1, now)).await?
+            let page = move |tx: &mut Tx<'_>| store::list(tx, &caller.subject, skipped, limit + 1, now);
+            train.read_holds(now, page).await?
         }
         None => Vec::new(),
     };
@@ -206,7 +207,7 @@ pub(crate) async fn get(
     Path(id): Path<Uuid>,
 ) -> Result<Response> {
     let now = train.clock.now();
-    let booking = train.db.read(move |tx| store::by_id(tx, &caller.subject, id, now)).await?;
+    let booking = train.read_holds(now, move |tx| store::by_id_at(tx, &caller.subject, id, now)).await?;
     let booking = booking.ok_or_else(unknown)?;
     Ok(dated(cached(format.reply(&booking.linked(&train.address)), NOT_CACHED), now))
 }

@@ -62,9 +62,14 @@ pub(crate) struct BookingLinks {
 }
 
 impl Booking {
-    /// The booking at a time: a hold past its time is expired. A confirmed booking does not expire.
+    /// Whether it is a hold past its time. A confirmed booking does not expire.
+    pub(crate) fn is_due(&self, now: Timestamp) -> bool {
+        self.status == Status::Held && self.expires_at.is_none_or(|end| end <= now)
+    }
+
+    /// The booking at a time: a hold past its time is expired.
     pub(crate) fn at(mut self, now: Timestamp) -> Self {
-        if self.status == Status::Held && self.expires_at.is_none_or(|end| end <= now) {
+        if self.is_due(now) {
             self.status = Status::Expired;
         }
         if self.status != Status::Held {

@@ -35,8 +35,7 @@ pub(crate) async fn image(
     State(train): State<Train>,
     Path(id): Path<Uuid>,
 ) -> Result<Response> {
-    let now = train.clock.now();
-    let booking = train.db.read(move |tx| store::by_id(tx, &caller.subject, id, now)).await?;
+    let booking = train.db.read(move |tx| store::by_id(tx, &caller.subject, id)).await?;
     let booking = booking.ok_or_else(unknown)?;
     if booking.status != Status::Confirmed {
         return Err(Problem::new(&CONFLICT, "A booking has a ticket once it is paid for."));

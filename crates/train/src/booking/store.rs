@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::Booking;
 use crate::{
+    expiry::ReadAt,
     payment, traveller,
     trip::store::{SeatRequest, free_seats, lock as lock_trip, take_seat},
 };
@@ -51,18 +52,29 @@ pub(crate) fn hold(
     Ok(true)
 }
 
-/// A booking of this owner, with its status now.
-pub(crate) fn by_id(
+/// A booking of this owner, as it is stored.
+pub(crate) fn by_id(tx: &mut Tx<'_>, owner: &str, id: Uuid) -> Result<Option<Booking>, Error> {
+    tx.record(
+        sql!("SELECT {Booking} FROM booking WHERE id = $1 AND owner = $2 AND status <> 'cancelled'"),
+        &[id.into(), owner.into()],
+    )
+}
+
+/// The same with its status now.
+pub(crate) fn by_id_at(
     tx: &mut Tx<'_>,
     owner: &str,
     id: Uuid,
     now: Timestamp,
-) -> Result<Option<Booking>, Error> {
-    let booking: Option<Booking> = tx.record(
-        sql!("SELECT {Booking} FROM booking WHERE id = $1 AND owner = $2 AND status <> 'cancelled'"),
-        &[id.into(), owner.into()],
-    )?;
-    Ok(booking.map(|booking| booking.at(now)))
+) -> Result<ReadAt<Option<Booking>>, Error> {
+    let booking = by_id(tx, owner, id)?;
+    let due = due_trips(booking.as_slice(), now);
+    Ok(ReadAt { found: booking.map(|booking| booking.at(now)), due })
+}
+
+/// The trips of the holds that are past their time.
+fn due_trips(bookings: &[Booking], now: Timestamp) -> Vec<Uuid> {
+    bookings.iter().filter(|booking| booking.is_due(now)).map(|booking| booking.trip_id).collect()
 }
 
 /// An owner's bookings with their status now, the newest first.
@@ -72,7 +84,7 @@ pub(crate) fn list(
     skipped: i64,
     most: i64,
     now: Timestamp,
-) -> Result<Vec<Booking>, Error> {
+) -> Result<ReadAt<Vec<Booking>>, Error> {
     let bookings: Vec<Booking> = tx.records(
         sql!(
             "SELECT {Booking} FROM booking
@@ -80,7 +92,8 @@ pub(crate) fn list(
         ),
         &[owner.into(), skipped.into(), most.into()],
     )?;
-    Ok(bookings.into_iter().map(|booking| booking.at(now)).collect())
+    let due = due_trips(&bookings, now);
+    Ok(ReadAt { found: bookings.into_iter().map(|booking| booking.at(now)).collect(), due })
 }
 
 /// Locks a booking and its payments until this transaction ends.

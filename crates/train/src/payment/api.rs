@@ -1,5 +1,7 @@
 //! Pays for a booking.
 
+use std::sync::Arc;
+
 use axum::{extract::State, response::Response};
 use db::WriteTx;
 use jiff::Timestamp;
@@ -35,6 +37,8 @@ enum Started {
     Answer(Answer<PaymentAnswer>),
     /// The body does not fit the booking.
     Invalid(Vec<Invalid>),
+    /// The hold is past its time: its expiry must be stored first. This is its trip.
+    Due(Uuid),
 }
 
 /// Pay for a booking
@@ -74,11 +78,14 @@ pub(crate) async fn pay(
     );
     let request = key.request(&train.fingerprint_key, &caller.subject, &operation, &body)?;
     let id = train.random.uuid(now);
-    let asked = PaymentRequest { owner: caller.subject, booking, id, new, request };
-    let asked = std::sync::Arc::new(asked);
-    let (state, work) = (train.clone(), asked.clone());
-    let started = train.db.write(move |tx| state.start_payment(tx, &work, now)).await?;
+    let asked = Arc::new(PaymentRequest { owner: caller.subject, booking, id, new, request });
+    let mut started = train.start(&asked, now).await?;
+    if let Started::Due(trip) = started {
+        train.expire(vec![trip], now).await?;
+        started = train.start(&asked, now).await?;
+    }
     let answer = match started {
+        Started::Due(_) => Answer::Refused(not_paid_in_time()),
         Started::Invalid(errors) => return Err(Problem::invalid(errors)),
         Started::Answer(answer) => answer,
         Started::Ask(payment) => train.ask(&payment, &asked.new.source).await.map_err(unsettled)?,
@@ -99,6 +106,11 @@ struct PaymentRequest {
 }
 
 impl Train {
+    async fn start(&self, asked: &Arc<PaymentRequest>, now: Timestamp) -> Result<Started> {
+        let (train, asked) = (self.clone(), asked.clone());
+        self.db.write(move |tx| train.start_payment(tx, &asked, now)).await
+    }
+
     /// Stores an attempt, if the booking can be paid for.
     fn start_payment(&self, tx: &mut WriteTx<'_>, asked: &PaymentRequest, now: Timestamp) -> Result<Started> {
         if !traveller::enter(tx, &asked.owner)? {
@@ -117,8 +129,8 @@ impl Train {
                 }
             }
             Started::Answer(answer) => idempotency::keep(tx, asked.request.as_ref(), answer)?,
-            // Nothing was done: the key may be used again with a valid body.
-            Started::Invalid(_) => idempotency::forget(tx, asked.request.as_ref())?,
+            // Nothing was done: the key may be used again.
+            Started::Invalid(_) | Started::Due(_) => idempotency::forget(tx, asked.request.as_ref())?,
         }
         Ok(started)
     }
@@ -131,12 +143,15 @@ impl Train {
     ) -> Result<Started, db::Error> {
         let refused = |kind, detail: &str| Ok(Started::Answer(Answer::Refused(Rejection::new(kind, detail))));
         let booking = match booking::store::lock_own(tx, &asked.owner, asked.booking)? {
-            true => booking::store::by_id(tx, &asked.owner, asked.booking, now)?,
+            true => booking::store::by_id(tx, &asked.owner, asked.booking)?,
             false => None,
         };
         let Some(booking) = booking else {
             return refused(&NOT_FOUND, "There is no booking with this id.");
         };
+        if booking.is_due(now) {
+            return Ok(Started::Due(booking.trip_id));
+        }
         let run = self.timetable.trip(booking.trip_id);
         match booking.status {
             Status::Confirmed => return refused(&ALREADY_PAID, "The booking is paid for and confirmed."),
@@ -147,9 +162,7 @@ impl Train {
                 };
                 return refused(&DEPARTED, &detail);
             }
-            Status::Expired => {
-                return refused(&BOOKING_EXPIRED, "The booking was not paid for in time. Book again.");
-            }
+            Status::Expired => return Ok(Started::Answer(Answer::Refused(not_paid_in_time()))),
             Status::Held => {}
         }
         let Some(run) = run else {
@@ -227,6 +240,10 @@ impl NewPayment {
         }
         errors
     }
+}
+
+fn not_paid_in_time() -> Rejection {
+    Rejection::new(&BOOKING_EXPIRED, "The booking was not paid for in time. Book again.")
 }
 
 fn expired(source: &Source, now: Timestamp) -> Option<Invalid> {

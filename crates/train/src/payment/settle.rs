@@ -11,6 +11,7 @@ use crate::{
     Train,
     idempotency::{Answer, Rejection},
     problem::BOOKING_EXPIRED,
+    trip,
 };
 
 /// Why a payment could not be settled yet.
@@ -42,13 +43,21 @@ impl Train {
                 Ok::<_, db::Error>((payment, answer))
             })
             .await?;
-        if payment.stage == Stage::Refunding
-            && let Err(error) = self.give_back(id).await
-        {
-            // The answer to the request does not change, and is stored; the refund follows.
-            tracing::warn!(%error, payment = %id, "a payment could not be given back; trying again");
+        if payment.stage == Stage::Refunding {
+            self.expire_hold(payment.booking).await?;
+            if let Err(error) = self.give_back(id).await {
+                // The answer to the request does not change, and is stored; the refund follows.
+                tracing::warn!(%error, payment = %id, "a payment could not be given back; trying again");
+            }
         }
         Ok(answer)
+    }
+
+    /// Stores the expiry of a hold that is past its time: see [`crate::expiry`].
+    async fn expire_hold(&self, booking: uuid::Uuid) -> Result<(), db::Error> {
+        let now = self.clock.now();
+        let due = self.db.read(move |tx| trip::store::of_due_hold(tx, booking, now)).await?;
+        self.expire(due, now).await
     }
 
     fn payment_answer(&self, payment: Payment) -> Answer<PaymentAnswer> {

@@ -95,9 +95,10 @@ impl Asked {
     async fn state(&self) -> (Option<booking::Status>, Stage, i64) {
         let (booking, payment, now) = (self.booking, self.payment, self.clock.now());
         let read = self.train.db.snapshot(move |tx| {
-            let status = booking::store::by_id(tx, OWNER, booking, now)?.map(|booking| booking.status);
+            let status =
+                booking::store::by_id_at(tx, OWNER, booking, now)?.found.map(|booking| booking.status);
             let stage = store::by_id(tx, payment)?.unwrap().stage;
-            Ok((status, stage, trip::store::taken(tx, TRIP.parse().unwrap(), now)?))
+            Ok((status, stage, trip::store::taken(tx, TRIP.parse().unwrap(), now)?.found))
         });
         read.await.unwrap_or_else(|error: db::Error| panic!("{error}"))
     }

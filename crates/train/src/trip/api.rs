@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use axum::{extract::State, response::Response};
+use db::Tx;
 use http::HeaderValue;
 use jiff::Timestamp;
 use model::Parameters;
@@ -132,9 +133,8 @@ pub(crate) async fn list(
         true => HashMap::new(),
         false => {
             let (origin, destination) = (timetable.stations[origin].id, timetable.stations[destination].id);
-            let taken =
-                train.db.read_stale(move |tx| store::taken_on(tx, origin, destination, date, now)).await?;
-            taken.into_iter().collect()
+            let taken = move |tx: &mut Tx<'_>| store::taken_on(tx, origin, destination, date, now);
+            train.read_holds_stale(now, taken).await?
         }
     };
     let taken = |run: &Run<'_>| taken.get(&run.id).copied().unwrap_or(0);
@@ -167,7 +167,7 @@ pub(crate) async fn get(
 ) -> Result<Response> {
     let now = train.clock.now();
     let run = train.known_trip(id, now).ok_or_else(unknown)?;
-    let taken = train.db.read_stale(move |tx| store::taken(tx, id, now)).await?;
+    let taken = train.read_holds_stale(now, move |tx| store::taken(tx, id, now)).await?;
     let [origin, destination] =
         [run.service.origin, run.service.destination].map(|at| &train.timetable.stations[at]);
     let stations = StationLinks::new(&train.address, origin, destination);

@@ -1,25 +1,29 @@
 //! Seats in the database.
 //!
-//! `trip_seats.taken` counts the bookings that are held or confirmed. An expired hold still counts there until
-//! the sweeper releases it, or a booking that needs the seat does. A query for the number of taken seats leaves expired holds
-//! out.
+//! `trip_seats.taken` counts the bookings that are held or confirmed. A hold that is past its time still counts there until its expiry
+//! is stored: see [`crate::expiry`]. A query for the number of taken seats leaves it out.
 //!
 //! Lock order: trip, booking, payment; of several trips the one with the lower id first.
+
+use std::collections::HashMap;
 
 use db::{Error, Tx, WriteTx};
 use jiff::{Timestamp, civil::Date};
 use uuid::Uuid;
 
+use crate::expiry::ReadAt;
+
 /// How many seats of a trip are taken now.
-pub(crate) fn taken(tx: &mut Tx<'_>, trip: Uuid, now: Timestamp) -> Result<i64, Error> {
+pub(crate) fn taken(tx: &mut Tx<'_>, trip: Uuid, now: Timestamp) -> Result<ReadAt<i64>, Error> {
     let taken = tx.row(
-        "SELECT taken - (SELECT count(*) FROM booking
+        "SELECT taken, (SELECT count(*) FROM booking
              WHERE booking.trip_id = trip_seats.trip_id AND status = 'held' AND expires_at <= $2)
          FROM trip_seats WHERE trip_id = $1",
         &[trip.into(), now.into()],
-        |row| row.get(0),
+        |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    Ok(taken.unwrap_or(0))
+    let (taken, expired): (i64, i64) = taken.unwrap_or_default();
+    Ok(ReadAt { found: taken - expired, due: if expired > 0 { vec![trip] } else { Vec::new() } })
 }
 
 /// The number of taken seats of each trip between two stations on a day, without trips that have none.
@@ -29,14 +33,22 @@ pub(crate) fn taken_on(
     destination: Uuid,
     date: Date,
     now: Timestamp,
-) -> Result<Vec<(Uuid, i64)>, Error> {
-    tx.rows(
-        "SELECT trip_id, taken - (SELECT count(*) FROM booking
+) -> Result<ReadAt<HashMap<Uuid, i64>>, Error> {
+    let mut due = Vec::new();
+    let taken = tx.rows(
+        "SELECT trip_id, taken, (SELECT count(*) FROM booking
              WHERE booking.trip_id = trip_seats.trip_id AND status = 'held' AND expires_at <= $4)
          FROM trip_seats WHERE origin = $1 AND destination = $2 AND date = $3",
         &[origin.into(), destination.into(), date.into(), now.into()],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    )?;
+    let taken = taken.into_iter().map(|(trip, taken, expired): (Uuid, i64, i64)| {
+        if expired > 0 {
+            due.push(trip);
+        }
+        (trip, taken - expired)
+    });
+    Ok(ReadAt { found: taken.collect(), due })
 }
 
 /// A request for a seat on a trip.
@@ -105,14 +117,20 @@ pub(crate) fn expire(tx: &mut WriteTx<'_>, trip: Uuid, now: Timestamp) -> Result
     Ok(expired)
 }
 
-/// Some of the trips with holds past their time.
+/// The trip of a booking, if it is a hold past its time.
+pub(crate) fn of_due_hold(tx: &mut Tx<'_>, booking: Uuid, now: Timestamp) -> Result<Vec<Uuid>, Error> {
+    tx.rows(
+        "SELECT trip_id FROM booking WHERE id = $1 AND status = 'held' AND expires_at <= $2",
+        &[booking.into(), now.into()],
+        |row| row.get(0),
+    )
+}
+
+/// The trips of some holds past their time, which may be the same.
 pub(crate) fn due(tx: &mut Tx<'_>, now: Timestamp, most: i64) -> Result<Vec<Uuid>, Error> {
-    let mut trips: Vec<Uuid> = tx.rows(
+    tx.rows(
         "SELECT trip_id FROM booking WHERE status = 'held' AND expires_at <= $1 ORDER BY expires_at LIMIT $2",
         &[now.into(), most.into()],
         |row| row.get(0),
-    )?;
-    trips.sort_unstable();
-    trips.dedup();
-    Ok(trips)
+    )
 }

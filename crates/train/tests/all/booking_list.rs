@@ -58,6 +58,7 @@ testkit::on_both_engines! {
         open.advance(SignedDuration::from_hours(1)).await;
         let (held, confirmed) = (open.ada.hold(TRIP).await, open.ada.hold(TRIP).await);
         open.ada.pay(&confirmed, &card(GOOD)).await.has_status(200);
+        open.do_due_work().await;
         let before = open.kept().await;
         let said = "There is no booking with this id.";
         // Not even whether its amount would be right.

@@ -63,10 +63,16 @@ testkit::on_both_engines! {
         // The hold ends with the departure, though its hour is not over.
         assert_eq!(made["expires_at"], json!(DEPARTURE));
         open.advance_to(DEPARTURE).await;
-        let before = open.kept().await;
-        let refused = open.ada.pay(&made, &card(GOOD)).await;
-        assert_eq!(refused.is_problem(409, "departed"), "The trip departed at 2026-05-20T03:52:00Z.");
-        assert_eq!(open.kept().await, before, "nothing was charged");
+        for swept in [false, true] {
+            if swept {
+                open.do_due_work().await;
+            }
+            let before = open.rows("payment").await;
+            let refused = open.ada.pay(&made, &card(GOOD)).await;
+            assert_eq!(refused.is_problem(409, "departed"), "The trip departed at 2026-05-20T03:52:00Z.");
+            assert_eq!(open.rows("payment").await, before);
+        }
+        assert!(open.rows("sandbox_charge").await.is_empty(), "nothing was charged");
         assert_eq!(open.ada.status(&made).await, "expired");
         open.ada.cancel(&made).await.has_status(204);
         open.ada.booking(text(&made, "id")).await.is_problem(404, "not-found");
