@@ -55,13 +55,16 @@ pub(crate) fn embedded(runtime: &Runtime, folder: &Path, scale: Scale) -> Vec<Li
     let (petstore, one) = (program.petstore, format!("/sandbox/{}", name(0)));
     let shared = Comparison::measure(scale.rounds, || get(&one, petstore), || get("", petstore));
     lines.push(Line::ratio("GET /v3/pet/{id} in a sandbox, next to the root", &shared, (0.9, 1.0)));
+    program.stop();
+    // Two new servers, which differ in nothing else.
+    let program = Program::start(folder, &["--data", &data("journal")]);
     let plain = Program::start_without_journal(folder, &["--data", &without]);
     for (row, connections, goals) in [
         // The time of a call: each waits for the answer to the one before.
         ("GET /v3/pet/{id} with the journal, one call at a time", 1, (0.95, 1.0)),
         ("GET /v3/pet/{id} with the journal, at full load", CONNECTIONS, (0.95, 1.0)),
     ] {
-        let with = || get_over(connections, "", petstore);
+        let with = || get_over(connections, "", program.petstore);
         let journal = Comparison::measure(scale.rounds, with, || get_over(connections, "", plain.petstore));
         lines.push(Line::ratio(format!("{row}, next to a server without it"), &journal, goals));
     }

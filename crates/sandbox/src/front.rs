@@ -135,7 +135,7 @@ impl Front {
     /// Lets the journal of a sandbox record a call, if there are journals.
     fn observe(&self, sandbox: &OpenSandbox, request: &mut Request) {
         if self.sandboxes.0.setup.limits.journal {
-            RequestContext::observe(request, sandbox.recorders[self.at].clone(), sandbox.clock.now());
+            RequestContext::observe(request, sandbox.recorders[self.at].own().clone(), sandbox.clock.now());
         }
     }
 

@@ -29,7 +29,7 @@ use web::{
 use crate::{
     Sandboxes,
     fault::Rules,
-    journal::{Journal, Recorder},
+    journal::{Journal, PerThread, Recorder},
     name::Name,
     registry::unavailable,
     store::{self, Sandbox},
@@ -64,7 +64,7 @@ pub(crate) struct OpenSandbox {
     faults: Faults,
     pub(crate) journal: Arc<Journal>,
     /// Record the calls of each service in the journal.
-    pub(crate) recorders: Vec<Arc<Recorder>>,
+    pub(crate) recorders: Vec<PerThread<Arc<Recorder>>>,
     /// Set when it is closed.
     closing: watch::Sender<bool>,
     calls: Arc<Semaphore>,
@@ -112,7 +112,8 @@ impl OpenService {
 impl OpenSandbox {
     pub(crate) fn new(name: &Name, row: Sandbox, parts: Parts) -> Self {
         let path: Box<str> = name.path().into();
-        let recorder = |service| Arc::new(Recorder::new(parts.journal.clone(), service, &path));
+        let recorder =
+            |service| PerThread::new(|| Arc::new(Recorder::new(parts.journal.clone(), service, &path)));
         OpenSandbox {
             name: name.clone(),
             clock: parts.clock,

@@ -20,6 +20,7 @@ mod headers;
 mod memory;
 mod observed;
 mod packed;
+mod per_thread;
 mod ring;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,6 +40,7 @@ pub use follow::{Followed, Follower, MOST_FOLLOWERS};
 pub use har::{Har, har};
 pub use memory::JournalMemory;
 pub use observed::Recorder;
+pub(crate) use per_thread::PerThread;
 
 /// The most entries of a journal.
 pub const MOST_ENTRIES: usize = 1000;
@@ -67,14 +69,12 @@ impl Journal {
         }
     }
 
-    /// Adds a call. The lock of the ring is held while a few kilobytes are copied, here and by readers, so that a call does not wait.
+    /// Adds a call. Readers hold the lock of the ring while they copy a few kilobytes, so that a call does not wait.
     pub fn record(&self, call: &NewCall<'_>) {
         let packed = PackedCall::new(call);
-        while !self.batches.push(&packed) {
-            self.flush();
-        }
-        if packed.length() > CHUNK {
-            self.flush();
+        let too_many_bytes = self.batches.push(&packed).is_some_and(|full| self.locked().add_later(full));
+        if too_many_bytes || packed.length() > CHUNK {
+            drop(self.ring());
         }
         // A follower that comes after this check finds the entry in the ring.
         if self.last.receiver_count() > 0 {
@@ -137,16 +137,15 @@ impl Journal {
         Follower::new(self, filter)
     }
 
-    /// Adds the calls of all threads to the ring.
-    fn flush(&self) {
-        drop(self.ring());
-    }
-
     /// The ring with all calls. The lock order is: the ring, then the batches.
     fn ring(&self) -> MutexGuard<'_, Ring> {
-        let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ring = self.locked();
         ring.add(self.batches.take());
         ring
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

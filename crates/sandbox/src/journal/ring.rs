@@ -14,6 +14,11 @@ const BATCH_BYTES: usize = 64 << 10;
 
 /// Packed entries with consecutive numbers, the oldest first.
 pub(super) struct Ring {
+    /// Batches that are full. Their calls get their numbers when the ring is read: only then do calls of other threads matter, which
+    /// ended before and are in batches that are not full.
+    full: VecDeque<Batch>,
+    /// How many calls they have.
+    full_calls: usize,
     chunks: VecDeque<Chunk>,
     /// How many chunks were dropped.
     dropped_chunks: u64,
@@ -24,7 +29,7 @@ pub(super) struct Ring {
     cleared: u64,
     /// How many entries since then were errors.
     errors: u64,
-    /// The memory of all chunks.
+    /// The memory of all chunks and full batches.
     bytes: usize,
     closed: bool,
     memory: JournalMemory,
@@ -63,6 +68,8 @@ pub(super) enum Next {
 impl Ring {
     pub(super) fn new(memory: JournalMemory) -> Self {
         Ring {
+            full: VecDeque::new(),
+            full_calls: 0,
             chunks: VecDeque::new(),
             dropped_chunks: 0,
             slots: VecDeque::new(),
@@ -84,33 +91,76 @@ impl Ring {
         (self.last - self.cleared, self.errors)
     }
 
-    /// Adds the calls of several threads, in the order in which they ended.
+    /// Adds a full batch, to be read later. Gives whether there are too many bytes, so that [`Ring::add`] must drop the oldest entries.
+    pub(super) fn add_later(&mut self, batch: Batch) -> bool {
+        self.bytes += batch.bytes.capacity();
+        self.full_calls += batch.calls.len();
+        self.full.push_back(batch);
+        if self.closed {
+            self.drop_batch();
+        }
+        // All calls of other threads that ended before those of a batch that is dropped here will be dropped too.
+        while let Some(oldest) = self.full.front()
+            && self.full_calls - oldest.calls.len() >= MOST_ENTRIES
+        {
+            self.drop_entries(0);
+            self.drop_batch();
+        }
+        self.drop_entries(MOST_ENTRIES.saturating_sub(self.full_calls));
+        self.has_too_many_bytes()
+    }
+
+    fn drop_batch(&mut self) {
+        let Some(batch) = self.full.pop_front() else { return };
+        self.full_calls -= batch.calls.len();
+        self.count(&batch);
+        self.bytes -= batch.bytes.capacity();
+        self.memory.release(batch.bytes.capacity());
+    }
+
+    fn count(&mut self, batch: &Batch) {
+        self.last += batch.calls.len() as u64;
+        self.errors += batch.calls.iter().filter(|call| call.is_error).count() as u64;
+    }
+
+    /// Adds the calls of full batches and of these, in the order in which they ended.
     pub(super) fn add(&mut self, batches: Vec<Batch>) {
-        let mut added = Vec::with_capacity(batches.iter().map(|batch| batch.calls.len()).sum());
-        for Batch { bytes, calls } in batches {
-            self.last += calls.len() as u64;
-            self.errors += calls.iter().filter(|call| call.is_error).count() as u64;
-            if self.closed {
-                self.memory.release(bytes.capacity());
-                continue;
+        for batch in batches {
+            self.bytes += batch.bytes.capacity();
+            self.full_calls += batch.calls.len();
+            self.full.push_back(batch);
+        }
+        if self.closed {
+            while !self.full.is_empty() {
+                self.drop_batch();
             }
+        }
+        let mut added = Vec::with_capacity(self.full_calls);
+        self.full_calls = 0;
+        for batch in std::mem::take(&mut self.full) {
+            self.count(&batch);
+            let Batch { bytes, calls } = batch;
             let chunk = self.dropped_chunks + self.chunks.len() as u64;
             let slot =
                 |BatchCall { start, length, .. }: &BatchCall| Slot { chunk, start: *start, length: *length };
             added.extend(calls.iter().map(|call| (call.ended, slot(call))));
-            self.bytes += bytes.capacity();
             self.chunks.push_back(Chunk { bytes, entries: calls.len() });
         }
         added.sort_by_key(|(ended, _)| *ended);
         self.slots.extend(added.into_iter().map(|(_, slot)| slot));
-        self.drop_oldest();
+        self.drop_entries(MOST_ENTRIES);
+        while !self.slots.is_empty() && self.has_too_many_bytes() {
+            self.drop_entries(self.slots.len() - 1);
+        }
     }
 
-    fn drop_oldest(&mut self) {
-        while self.slots.len() > MOST_ENTRIES
-            || self.bytes > MOST_BYTES
-            || (self.bytes > GUARANTEED && self.memory.is_exceeded())
-        {
+    fn has_too_many_bytes(&self) -> bool {
+        self.bytes > MOST_BYTES || (self.bytes > GUARANTEED && self.memory.is_exceeded())
+    }
+
+    /// Drops the oldest entries, until no more than these are left.
+    fn drop_entries(&mut self, most: usize) {
+        while self.slots.len() > most {
             let Some(oldest) = self.slots.pop_front() else { break };
             let at = usize::try_from(oldest.chunk - self.dropped_chunks).unwrap_or(usize::MAX);
             if let Some(chunk) = self.chunks.get_mut(at) {
@@ -161,6 +211,7 @@ impl Ring {
         }
     }
 
+    /// Drops all entries; the ring has been read.
     pub(super) fn clear(&mut self) -> Dropped {
         self.cleared = self.last;
         self.errors = 0;

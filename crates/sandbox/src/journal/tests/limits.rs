@@ -140,3 +140,46 @@ fn calls_of_several_threads_are_in_the_order_of_their_time() {
     drop(journal);
     assert_eq!(memory.used(), 0);
 }
+
+#[test]
+fn journal_that_is_not_read_keeps_its_last_calls() {
+    let memory = JournalMemory::new(64 << 20);
+    let journal = Journal::new(&memory);
+    let record_at = |number: u32| {
+        let path = format!("/{number}");
+        with_call(|call| journal.record(&NewCall { path: &path, ..call }));
+    };
+    (0..3).for_each(record_at);
+    assert_eq!(journal.list(&Filter::default()).len(), 3);
+    // Calls of a thread that has few are older than those that are dropped, so they are dropped as well.
+    std::thread::scope(|scope| scope.spawn(|| (3..5).for_each(record_at)).join()).unwrap();
+    (5..5000).for_each(record_at);
+    let unread = memory.used();
+    let kept = journal.list(&Filter::default());
+    assert_eq!(numbers(&kept), (4001..=5000).rev().collect::<Vec<_>>());
+    let paths: Vec<_> = kept.iter().rev().map(|entry| entry.path.to_string()).collect();
+    assert_eq!(paths, (4000..5000).map(|number| format!("/{number}")).collect::<Vec<_>>());
+    let bytes: usize = kept.iter().map(|entry| entry.size).sum();
+    assert!(unread < bytes + bytes / 10 + 4 * CHUNK, "{unread} for {bytes}");
+    assert_eq!(journal.activity().calls, 5000);
+}
+
+#[test]
+fn limit_of_bytes_holds_for_a_journal_that_is_not_read() {
+    let memory = JournalMemory::new(1 << 20);
+    let journal = Journal::new(&memory);
+    let body = [b'x'; 3000];
+    for _ in 0..1000 {
+        with_call(|call| {
+            let request = Message { body: &body, length: 3000, ..call.request };
+            journal.record(&NewCall { request, ..call });
+        });
+        assert!(memory.used() <= (1 << 20) + CHUNK, "{}", memory.used());
+    }
+    assert_eq!(journal.list(&Filter::default())[0].number, 1000);
+    journal.close();
+    for _ in 0..1000 {
+        with_call(|call| journal.record(&call));
+        assert!(memory.used() <= CHUNK, "{}", memory.used());
+    }
+}
