@@ -112,7 +112,7 @@ pub(crate) fn is_invisible(c: char) -> bool {
     )
 }
 
-/// Checks a password by the rule of [`Accounts::hash_any`](crate::Accounts::hash_any).
+/// Checks a password of a service that accepts every one that is not empty.
 pub fn check_any_password(password: &SecretString) -> Result<(), AccountError> {
     let valid = (1..=LONGEST_PASSWORD).contains(&composed(password.expose_secret()).len());
     if valid { Ok(()) } else { Err(AccountError::PasswordEmpty) }

@@ -198,7 +198,7 @@ impl Accounts {
     pub async fn add_demo(&self, name: &str, password: &str) -> Result<(), ChangeError> {
         let name = Name::new(name)?;
         if account::by_name(&self.0.db, name.as_str()).await?.is_none() {
-            let hash = self.hash_any(&password.into()).await?;
+            let hash = self.hash_demo(password).await?;
             self.insert(name, hash, true).await?;
         }
         Ok(())

@@ -19,6 +19,7 @@ mod accounts;
 mod api_key;
 mod authorization;
 mod basic;
+mod demo_password;
 mod error;
 mod hasher;
 mod migrations;

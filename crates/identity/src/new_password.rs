@@ -28,14 +28,7 @@ impl Accounts {
         self.0.hash(&self.0.passwords.permit_to_set(1)?, password).await
     }
 
-    /// The same for a service that accepts every password that is not empty.
-    pub async fn hash_any(&self, password: &SecretString) -> Result<PasswordHash, ChangeError> {
-        let password = composed(password);
-        account::check_any_password(&password)?;
-        self.0.hash(&self.0.passwords.permit_to_set(1)?, password).await
-    }
-
-    /// The same for an account that has a password; `None` if it is the same.
+    /// Hashes a new password, which only must not be empty, of an account that has a password; `None` if it is the same.
     pub async fn hash_if_new(
         &self,
         account: Uuid,

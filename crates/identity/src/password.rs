@@ -28,6 +28,7 @@ const CHANGES_RUNNING: usize = 4;
 #[derive(Clone)]
 pub(crate) struct Passwords {
     hasher: Arc<Hasher>,
+    hashing: Hashing,
     checks_queue: Queue,
     changes_queue: Queue,
     /// The hash for unknown names, so that these take as long as known ones.
@@ -62,6 +63,11 @@ impl Queue {
 pub struct PasswordHash(String);
 
 impl PasswordHash {
+    /// A hash that was computed before.
+    pub(crate) fn stored(hash: &str) -> Self {
+        PasswordHash(hash.to_owned())
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
@@ -87,6 +93,7 @@ impl Passwords {
         let decoy = hasher.decoy(&random)?;
         Ok(Passwords {
             hasher: Arc::new(hasher),
+            hashing,
             checks_queue: Queue::new(checks, hashing.checks_waiting),
             changes_queue: Queue::new(changes, CHANGES_WAITING),
             decoy: decoy.into(),
@@ -94,6 +101,11 @@ impl Passwords {
             realm,
             checks: Arc::default(),
         })
+    }
+
+    /// How new passwords are hashed.
+    pub(crate) fn hashing(&self) -> Hashing {
+        self.hashing
     }
 
     pub(crate) fn checks(&self) -> u64 {

@@ -131,7 +131,7 @@ impl DemoUser {
         user: User,
         accounts: &Accounts,
     ) -> Result<Self, ChangeError> {
-        let hash = accounts.hash_any(&password.into()).await?;
+        let hash = accounts.hash_demo(password).await?;
         Ok(DemoUser { name: Name::new(name)?, hash, user })
     }
 

@@ -76,14 +76,14 @@ testkit::on_both_engines! {
             assert_eq!(sign_in(&world.accounts, "ada", password, HERE).await, Outcome::Wrong);
         }
         // Short, as some services allow.
-        let hash = world.accounts.hash_any(&"12345".into()).await.unwrap();
+        let hash = world.accounts.hash_demo("12345").await.unwrap();
         assert!(write(&world, move |tx| account::set_password(tx, id, &hash, now)).await.unwrap());
         assert_eq!(sign_in(&world.accounts, "ada", "12345", HERE).await, Outcome::In(id));
         let hash = world.accounts.hash(&PASSWORD.into()).await.unwrap();
         assert!(write(&world, move |tx| account::set_password(tx, id, &hash, now)).await.unwrap());
         assert_eq!(sign_in(&world.accounts, "ada", "12345", HERE).await, Outcome::Wrong);
         let stranger = Random::system().uuid(now);
-        let hash = world.accounts.hash_any(&"1".into()).await.unwrap();
+        let hash = world.accounts.hash_demo("1").await.unwrap();
         assert!(!write(&world, move |tx| account::set_password(tx, stranger, &hash, now)).await.unwrap());
         assert!(write(&world, move |tx| account::remove(tx, id)).await.unwrap());
         assert!(!write(&world, move |tx| account::remove(tx, id)).await.unwrap());
@@ -93,7 +93,7 @@ testkit::on_both_engines! {
     async fn demo_account_works_only_in_the_demo(world: World) {
         let now = world.clock.now();
         let id = Random::system().uuid(now);
-        let hash = world.accounts.hash_any(&"demo".into()).await.unwrap();
+        let hash = world.accounts.hash_demo("demo").await.unwrap();
         assert!(write(&world, move |tx| account::insert_demo(tx, id, &name("demo"), Some(&hash), now)).await.unwrap());
         assert_eq!(sign_in(&world.accounts, "demo", "demo", HERE).await, Outcome::In(id));
         assert_eq!(sign_in(&world.without_demo(), "demo", "demo", HERE).await, Outcome::Wrong);
@@ -115,10 +115,10 @@ testkit::on_both_engines! {
                 Err(other) => panic!("{other}"),
             };
             assert_eq!(unfit(world.accounts.hash(&password.into()).await), strict, "{password}");
-            assert_eq!(unfit(world.accounts.hash_any(&password.into()).await), any, "{password}");
+            assert_eq!(unfit(world.accounts.hash_demo(password).await), any, "{password}");
         }
         assert_eq!(Name::new("a:b"), Err(AccountError::NameCharacters));
-        assert_eq!(format!("{:?}", world.accounts.hash_any(&"1".into()).await.unwrap()), "PasswordHash(…)");
+        assert_eq!(format!("{:?}", world.accounts.hash_demo("1").await.unwrap()), "PasswordHash(…)");
     }
 
     async fn account_can_be_renamed(world: World) {

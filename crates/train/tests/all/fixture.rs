@@ -107,7 +107,6 @@ impl Open {
         lend_key(&db, clock.now()).await;
         let instance = instance(&setup, &db, &clock);
         let train = Train::open(setup.settings, instance.clone()).await.unwrap();
-        keep_key(&db).await;
         let router = train.app();
         let server = Server::start(ConnectionLimits::default(), |_| router).await;
         let anyone = Client::new(server.address());
@@ -116,6 +115,7 @@ impl Open {
         let ben = Person::new("ben", &anyone, &db, &clock).await;
         let open = Open { anyone, ada, ben, train, db, clock, sign_in, _server: server, store };
         open.renew().await;
+        keep_key(&open.db).await;
         open
     }
 

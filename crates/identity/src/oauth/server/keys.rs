@@ -1,6 +1,6 @@
 //! The RSA keys that sign access tokens. They are in the database, which all processes share.
 //!
-//! A key signs for 30 days. The next one is made a day before, so that every verifier knows it in time. An old one is
+//! The first key is made when it is first needed: to make one takes longer than to open a service. A key signs for 30 days. The next one is made a day before, so that every verifier knows it in time. An old one is
 //! published until the last token that it signed has expired, and is then deleted: a later copy of the database cannot sign
 //! with it.
 
@@ -21,6 +21,7 @@ use jiff::{SignedDuration, Timestamp};
 use jsonwebtoken::{Algorithm, DecodingKey};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use tokio::sync::Mutex;
 use web::{Clock, Controls};
 
 use crate::oauth::resource::jwk::PublicKey;
@@ -62,6 +63,8 @@ pub(crate) struct Keys {
     clock: Clock,
     controls: Controls,
     held: Arc<RwLock<Held>>,
+    /// Held while a key is made, so that requests at once make one together.
+    making: Arc<Mutex<()>>,
 }
 
 struct Held {
@@ -83,11 +86,13 @@ struct Key {
 }
 
 impl Keys {
-    /// The keys in the database; the first one is made if there is none.
+    /// The keys in the database.
     pub(crate) async fn open(db: Db, clock: Clock, controls: Controls) -> Result<Self, KeyError> {
         let held = Held { keys: Vec::new(), read_at: [Timestamp::MIN; 2], version: 0 };
-        let keys = Keys { db, clock, controls, held: Arc::new(RwLock::new(held)) };
-        keys.refresh().await?;
+        let keys = Keys { db, clock, controls, held: Arc::new(RwLock::new(held)), making: Arc::default() };
+        if keys.db.read(|tx| tx.row("SELECT 1 FROM signing_key LIMIT 1", &[], |_| Ok(()))).await?.is_some() {
+            keys.refresh().await?;
+        }
         Ok(keys)
     }
 
@@ -172,17 +177,13 @@ impl Keys {
         let (read_at, version) = (self.times(), self.controls.version());
         let now = read_at[0];
         let mut keys = self.read().await?;
-        let newest = keys.last().map(|key| (key.number, key.signs_from));
-        let due = match newest {
-            None => Some((1, now)),
-            Some((number, from)) if now >= from + SIGNS_FOR - PUBLISHED_BEFORE => {
-                Some((number + 1, (from + SIGNS_FOR).max(now + PUBLISHED_BEFORE)))
-            }
-            Some(_) => None,
-        };
-        if let Some((number, signs_from)) = due {
-            self.make(number, signs_from).await?;
+        if due(&keys, now).is_some() {
+            let _making = self.making.lock().await;
             keys = self.read().await?;
+            if let Some((number, signs_from)) = due(&keys, now) {
+                self.make(number, signs_from).await?;
+                keys = self.read().await?;
+            }
         }
         let lifetime = self.controls.get().access_token_lifetime().unwrap_or(PUBLISHED_AFTER);
         let published_after = lifetime.max(PUBLISHED_AFTER);
@@ -256,6 +257,17 @@ impl Keys {
             None => Key::new(number, id, &der, signs_from).map(Arc::new),
         });
         keys.collect()
+    }
+}
+
+/// The number of the next key and the time from which it signs, if it must be made now.
+fn due(keys: &[Arc<Key>], now: Timestamp) -> Option<(i64, Timestamp)> {
+    match keys.last() {
+        None => Some((1, now)),
+        Some(newest) if now >= newest.signs_from + SIGNS_FOR - PUBLISHED_BEFORE => {
+            Some((newest.number + 1, (newest.signs_from + SIGNS_FOR).max(now + PUBLISHED_BEFORE)))
+        }
+        Some(_) => None,
     }
 }
 

@@ -185,6 +185,7 @@ testkit::on_both_engines! {
         let other = Service::start(&open(&harness.store), &harness.clock, Some(&service.issuer)).await;
         let (old, _) = service.tokens(&[]).await;
         let first = published(service).await;
+        assert_eq!(published(&other).await, first);
         service.server.rotate_keys(OldKeys::Keep).await.unwrap();
         let both = published(service).await;
         assert_eq!((both.len(), &both[0]), (2, &first[0]));
@@ -226,6 +227,7 @@ testkit::on_both_engines! {
 
     async fn rotated_key_signs_also_after_the_next_key_is_due(harness: Harness) {
         let service = &harness.service;
+        assert_eq!(published(service).await.len(), 1);
         harness.clock.advance(SignedDuration::from_hours(24 * 29));
         assert_eq!(published(service).await.len(), 2);
         service.server.rotate_keys(OldKeys::Keep).await.unwrap();
@@ -238,6 +240,8 @@ testkit::on_both_engines! {
     }
 
     async fn number_of_rotated_keys_is_bounded(harness: Harness) {
+        let service = &harness.service;
+        assert_eq!(published(service).await.len(), 1);
         let copies = harness.db.write(|tx| {
             for number in 2..=20_i64 {
                 tx.execute(
@@ -249,7 +253,6 @@ testkit::on_both_engines! {
             Ok::<_, db::Error>(())
         });
         copies.await.unwrap();
-        let service = &harness.service;
         service.server.rotate_keys(OldKeys::Keep).await.unwrap();
         assert_eq!(stored(&harness).await, (6..=21).collect::<Vec<_>>());
         assert_eq!(published(service).await.len(), 16);

@@ -1,6 +1,7 @@
 //! Signing keys: which are published, which one signs, and when a key is deleted.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -55,6 +56,23 @@ testkit::on_both_engines! {
         assert_eq!(header, json!({"typ": "at+jwt", "alg": "RS256", "kid": thumbprint}));
     }
 
+    async fn first_key_is_made_when_it_is_first_needed(harness: Harness) {
+        let service = &harness.service;
+        let other = Service::start(&open(&harness.store), &harness.clock, Some(&service.issuer)).await;
+        let client = service.register("Own", &[], true).await;
+        service.client.get("/v1/read").send().await.has_status(401);
+        assert_eq!(stored(&harness).await, [""; 0]);
+        // Two processes, and several requests at once in each.
+        let tokens = (0..10).map(|at| own_token(if at % 2 == 0 { service } else { &other }, &client));
+        let tokens = join_all(tokens).await;
+        let stored = stored(&harness).await;
+        assert_eq!(stored.len(), 1);
+        for token in tokens {
+            assert_eq!(signer(&token), stored[0]);
+            service.call("/v1/read", &token).await.has_status(200);
+        }
+    }
+
     async fn key_is_published_before_and_after_it_signs(harness: Harness) {
         let service = &harness.service;
         let other = Service::start(&open(&harness.store), &harness.clock, Some(&service.issuer)).await;
@@ -99,6 +117,7 @@ testkit::on_both_engines! {
         let service = &harness.service;
         let other = Service::start(&open(&harness.store), &harness.clock, Some(&service.issuer)).await;
         let client = service.register("Own", &[], true).await;
+        assert_eq!(published(service).await.len(), 1);
         harness.clock.advance(SignedDuration::from_hours(24 * 29));
         // This one makes the next key; the other has not looked since it was started.
         assert_eq!(published(service).await.len(), 2);

@@ -6,8 +6,9 @@ use jiff::SignedDuration;
 use super::fixture::{Harness, refused, text};
 
 /// A signing key that cannot be read, as after a restore that went wrong.
-async fn break_keys(db: &Db) {
-    let broken = db.write(|tx| {
+async fn break_keys(harness: &Harness) {
+    harness.service.client.get("/oauth/jwks.json").send().await.has_status(200);
+    let broken = harness.db.write(|tx| {
         tx.execute(
             "INSERT INTO signing_key (number, id, private_key, signs_from)
              SELECT number + 1, 'broken', $1, signs_from FROM signing_key",
@@ -25,9 +26,9 @@ async fn mend_keys(db: &Db) {
 testkit::on_both_engines! {
     async fn code_is_not_used_if_its_token_cannot_be_signed(harness: Harness) {
         let service = &harness.service;
+        break_keys(&harness).await;
         harness.clock.advance(SignedDuration::from_secs(30));
         let code = service.code(&[]).await;
-        break_keys(&harness.db).await;
         // The keys are read again once a minute.
         harness.clock.advance(SignedDuration::from_secs(30));
         service.redeem(&code).await.is_problem(500, "internal");
@@ -40,7 +41,7 @@ testkit::on_both_engines! {
     async fn refresh_token_is_not_used_if_its_token_cannot_be_signed(harness: Harness) {
         let service = &harness.service;
         let (access, refresh) = service.tokens(&[]).await;
-        break_keys(&harness.db).await;
+        break_keys(&harness).await;
         harness.clock.advance(SignedDuration::from_secs(60));
         service.refresh(&refresh).await.is_problem(500, "internal");
         mend_keys(&harness.db).await;
@@ -55,7 +56,7 @@ testkit::on_both_engines! {
         let service = &harness.service;
         let (id, secret) = service.register("Program", &[], true).await;
         let form = [("grant_type", "client_credentials"), ("client_id", &id), ("client_secret", &secret)];
-        break_keys(&harness.db).await;
+        break_keys(&harness).await;
         harness.clock.advance(SignedDuration::from_secs(60));
         service.token(&form).await.is_problem(500, "internal");
         let grants = harness.db.read(|tx| tx.row("SELECT count(*) FROM oauth_grant", &[], |row| row.get(0)));
