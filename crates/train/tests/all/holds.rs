@@ -106,7 +106,7 @@ testkit::on_both_engines! {
     }
 
     async fn expiry_that_one_request_has_shown_holds_for_those_with_an_earlier_time(open: Open) {
-        // A clock that goes back is a request that read its time, and waited.
+        // A clock that is set back stands for a request that read its time before, and waited.
         let back = || open.clock.advance(-MICROSECOND);
         let hour = SignedDuration::from_hours(1);
         for show in ["booking", "bookings", "trip", "trips", "payment"] {
