@@ -1,6 +1,11 @@
 //! The data sets.
 
-use std::path::Path;
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use rusqlite::Connection;
 
@@ -18,17 +23,35 @@ pub(crate) const ADD_PETS: &str = r#"
     FROM ids"#;
 
 /// Makes the databases of a demo in a folder, with so many pets. Returns how long the first start took.
-pub(crate) fn create(folder: &Path, pets: i64) -> std::time::Duration {
+pub(crate) fn create(folder: &Path, pets: i64) -> Duration {
     std::fs::create_dir_all(folder).expect("a folder");
     let data = folder.join("data");
     let program = Program::start(folder, &["--data", &data.display().to_string()]);
-    let ready_after = program.ready_after;
+    let ready_after = program.ready_after + make_keys(&program);
     program.stop();
     let mut connection = Connection::open(data.join("petstore.db")).expect("the pet store's database");
     let transaction = connection.transaction().expect("a transaction");
     transaction.execute(ADD_PETS, (FIRST_PET, FIRST_PET + pets - 1)).expect("the pets are added");
     transaction.commit().expect("the pets are committed");
     ready_after
+}
+
+/// The time that the signing keys take, which are made when they are first needed.
+fn make_keys(program: &Program) -> Duration {
+    let start = Instant::now();
+    let requests = [program.petstore, program.train].map(|service| {
+        let mut stream = TcpStream::connect(service).expect("the service accepts");
+        let request =
+            format!("GET /oauth/jwks.json HTTP/1.1\r\nHost: {service}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("the request is sent");
+        stream
+    });
+    for mut stream in requests {
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    start.elapsed()
 }
 
 /// Adds users who book trips.
@@ -48,6 +71,6 @@ pub(crate) fn traveller(number: usize) -> String {
 /// Deletes all bookings, so that each round starts with users who have none.
 pub(crate) fn delete_bookings(data: &Path) {
     let connection = Connection::open(data.join("train.db")).expect("the database of train travel");
-    connection.busy_timeout(std::time::Duration::from_secs(10)).expect("a timeout");
+    connection.busy_timeout(Duration::from_secs(10)).expect("a timeout");
     connection.execute("DELETE FROM booking", ()).expect("the bookings are deleted");
 }

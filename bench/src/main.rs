@@ -151,7 +151,7 @@ impl Bench {
         let later = single::later_start(&folder, &flags);
         if self.wants("ready") {
             self.add(Line::at_most(
-                "ready: first start, with demo data; keys are made when first needed",
+                "ready: first start, with demo data and new keys",
                 first.as_secs_f64(),
                 " s",
                 (0.5, 0.2),
