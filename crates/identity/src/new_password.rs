@@ -28,7 +28,7 @@ impl Accounts {
         self.0.hash(&self.0.passwords.permit_to_set(1)?, password).await
     }
 
-    /// Hashes a new password, which only must not be empty, of an account that has a password; `None` if it is the same.
+    /// Hashes a new password of an account that has one; `None` if it is the same. Any password that is not empty is valid.
     pub async fn hash_if_new(
         &self,
         account: Uuid,

@@ -17,32 +17,30 @@ pub(crate) struct ReadAt<R> {
     pub(crate) due: Vec<Uuid>,
 }
 
+/// Which data a read needs.
+#[derive(Clone, Copy)]
+pub(crate) enum Freshness {
+    Current,
+    /// That of a replica, if there is one, which may lag: see [`db::Db::read_stale`].
+    MayBeStale,
+}
+
 impl Train {
     /// Reads what depends on the holds of trips, after the expiry of holds that are past their time is stored.
-    pub(crate) async fn read_holds<R, F>(&self, now: Timestamp, query: F) -> Result<R, Error>
+    pub(crate) async fn read_holds<R, F>(
+        &self,
+        freshness: Freshness,
+        now: Timestamp,
+        query: F,
+    ) -> Result<R, Error>
     where
         F: Fn(&mut Tx<'_>) -> Result<ReadAt<R>, Error> + Clone + Send + Sync + 'static,
         R: Send + 'static,
     {
-        let ReadAt { found, due } = self.db.read(query.clone()).await?;
-        self.found_at(now, found, due, query).await
-    }
-
-    /// The same from a replica if there is one, which may lag: see [`db::Db::read_stale`].
-    pub(crate) async fn read_holds_stale<R, F>(&self, now: Timestamp, query: F) -> Result<R, Error>
-    where
-        F: Fn(&mut Tx<'_>) -> Result<ReadAt<R>, Error> + Clone + Send + Sync + 'static,
-        R: Send + 'static,
-    {
-        let ReadAt { found, due } = self.db.read_stale(query.clone()).await?;
-        self.found_at(now, found, due, query).await
-    }
-
-    async fn found_at<R, F>(&self, now: Timestamp, found: R, due: Vec<Uuid>, query: F) -> Result<R, Error>
-    where
-        F: Fn(&mut Tx<'_>) -> Result<ReadAt<R>, Error> + Send + Sync + 'static,
-        R: Send + 'static,
-    {
+        let ReadAt { found, due } = match freshness {
+            Freshness::Current => self.db.read(query.clone()).await?,
+            Freshness::MayBeStale => self.db.read_stale(query.clone()).await?,
+        };
         if due.is_empty() {
             return Ok(found);
         }

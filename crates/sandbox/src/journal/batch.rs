@@ -46,12 +46,12 @@ impl Batches {
         let length = call.length();
         let mut batch = lock(self.batches.own());
         let has_room = batch.bytes.capacity() - batch.bytes.len() >= length;
-        let full = if has_room { None } else { Some(std::mem::take(&mut *batch)) };
-        if full.is_some() {
-            batch.bytes = Vec::with_capacity(length.max(CHUNK));
-            batch.calls.reserve(USUAL_CALLS);
-            self.memory.add(batch.bytes.capacity());
-        }
+        let full = (!has_room).then(|| {
+            let bytes = Vec::with_capacity(length.max(CHUNK));
+            self.memory.add(bytes.capacity());
+            let calls = Vec::with_capacity(USUAL_CALLS);
+            std::mem::replace(&mut *batch, Batch { bytes, calls })
+        });
         let (start, length) = (batch.bytes.len() as u32, length as u32);
         batch.calls.push(BatchCall { ended: call.ended, start, length, is_error: call.is_error });
         call.write(&mut batch.bytes);

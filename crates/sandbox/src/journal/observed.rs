@@ -6,7 +6,7 @@ use web::observe::{CapturedBody, CapturedHeaders, Observed, Observer};
 
 use super::{Journal, Message, NewCall};
 
-/// Records the calls to an instance in a journal. Aligned, since each call counts its references.
+/// Records the calls to an instance in a journal. Each call changes its reference count, so it shares no cache line with other data.
 #[repr(align(128))]
 pub struct Recorder {
     journal: Arc<Journal>,

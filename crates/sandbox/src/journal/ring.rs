@@ -93,23 +93,28 @@ impl Ring {
 
     /// Adds a full batch, to be read later. Gives whether there are too many bytes, so that [`Ring::add`] must drop the oldest entries.
     pub(super) fn add_later(&mut self, batch: Batch) -> bool {
+        self.push(batch);
+        self.drop_entries(MOST_ENTRIES.saturating_sub(self.full_calls));
+        // Calls of other threads that ended before those of a batch that is dropped here will be dropped too.
+        while let Some(oldest) = self.full.front()
+            && self.full_calls - oldest.calls.len() >= MOST_ENTRIES
+        {
+            self.drop_batch();
+        }
+        self.has_too_many_bytes()
+    }
+
+    /// Adds a batch, unless the ring is closed: then its calls are only counted.
+    fn push(&mut self, batch: Batch) {
         self.bytes += batch.bytes.capacity();
         self.full_calls += batch.calls.len();
         self.full.push_back(batch);
         if self.closed {
             self.drop_batch();
         }
-        // All calls of other threads that ended before those of a batch that is dropped here will be dropped too.
-        while let Some(oldest) = self.full.front()
-            && self.full_calls - oldest.calls.len() >= MOST_ENTRIES
-        {
-            self.drop_entries(0);
-            self.drop_batch();
-        }
-        self.drop_entries(MOST_ENTRIES.saturating_sub(self.full_calls));
-        self.has_too_many_bytes()
     }
 
+    /// Drops the oldest batch. There must be no entries, since those are older.
     fn drop_batch(&mut self) {
         let Some(batch) = self.full.pop_front() else { return };
         self.full_calls -= batch.calls.len();
@@ -126,14 +131,7 @@ impl Ring {
     /// Adds the calls of full batches and of these, in the order in which they ended.
     pub(super) fn add(&mut self, batches: Vec<Batch>) {
         for batch in batches {
-            self.bytes += batch.bytes.capacity();
-            self.full_calls += batch.calls.len();
-            self.full.push_back(batch);
-        }
-        if self.closed {
-            while !self.full.is_empty() {
-                self.drop_batch();
-            }
+            self.push(batch);
         }
         let mut added = Vec::with_capacity(self.full_calls);
         self.full_calls = 0;

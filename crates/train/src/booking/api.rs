@@ -15,6 +15,7 @@ use crate::{
     Train,
     cache::{NOT_CACHED, cached, dated},
     caller::{Caller, Read, Write},
+    expiry::Freshness,
     idempotency::{self, Answer, Key, Known, Rejection},
     page::{MOST, Page, PageAddress, USUAL},
     problem::{DEPARTED, NO_BICYCLES, NO_DOGS, SOLD_OUT, TOO_MANY_HOLDS},
@@ -57,7 +58,7 @@ pub(crate) async fn list(
         // One more than a page has, to see whether more follow.
         Some(skipped) => {
             let page = move |tx: &mut Tx<'_>| store::list(tx, &caller.subject, skipped, limit + 1, now);
-            train.read_holds(now, page).await?
+            train.read_holds(Freshness::Current, now, page).await?
         }
         None => Vec::new(),
     };
@@ -207,7 +208,8 @@ pub(crate) async fn get(
     Path(id): Path<Uuid>,
 ) -> Result<Response> {
     let now = train.clock.now();
-    let booking = train.read_holds(now, move |tx| store::by_id_at(tx, &caller.subject, id, now)).await?;
+    let booking = move |tx: &mut Tx<'_>| store::by_id_at(tx, &caller.subject, id, now);
+    let booking = train.read_holds(Freshness::Current, now, booking).await?;
     let booking = booking.ok_or_else(unknown)?;
     Ok(dated(cached(format.reply(&booking.linked(&train.address)), NOT_CACHED), now))
 }

@@ -85,6 +85,7 @@ pub(crate) async fn pay(
         started = train.start(&asked, now).await?;
     }
     let answer = match started {
+        // It is stored now, and found as expired.
         Started::Due(_) => Answer::Refused(not_paid_in_time()),
         Started::Invalid(errors) => return Err(Problem::invalid(errors)),
         Started::Answer(answer) => answer,

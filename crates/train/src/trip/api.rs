@@ -25,6 +25,7 @@ use crate::{
     Train,
     cache::cached,
     caller::{Caller, Read},
+    expiry::Freshness,
     page::{self, MOST, Page, PageAddress, USUAL},
     timetable::{Run, Timetable},
 };
@@ -134,7 +135,7 @@ pub(crate) async fn list(
         false => {
             let (origin, destination) = (timetable.stations[origin].id, timetable.stations[destination].id);
             let taken = move |tx: &mut Tx<'_>| store::taken_on(tx, origin, destination, date, now);
-            train.read_holds_stale(now, taken).await?
+            train.read_holds(Freshness::MayBeStale, now, taken).await?
         }
     };
     let taken = |run: &Run<'_>| taken.get(&run.id).copied().unwrap_or(0);
@@ -167,7 +168,8 @@ pub(crate) async fn get(
 ) -> Result<Response> {
     let now = train.clock.now();
     let run = train.known_trip(id, now).ok_or_else(unknown)?;
-    let taken = train.read_holds_stale(now, move |tx| store::taken(tx, id, now)).await?;
+    let taken = move |tx: &mut Tx<'_>| store::taken(tx, id, now);
+    let taken = train.read_holds(Freshness::MayBeStale, now, taken).await?;
     let [origin, destination] =
         [run.service.origin, run.service.destination].map(|at| &train.timetable.stations[at]);
     let stations = StationLinks::new(&train.address, origin, destination);

@@ -1,8 +1,8 @@
 //! The RSA keys that sign access tokens. They are in the database, which all processes share.
 //!
-//! The first key is made when it is first needed: to make one takes longer than to open a service. A key signs for 30 days. The next one is made a day before, so that every verifier knows it in time. An old one is
-//! published until the last token that it signed has expired, and is then deleted: a later copy of the database cannot sign
-//! with it.
+//! The first key is made when it is first needed: to make one takes longer than to open a service. A key signs for 30 days. The next
+//! one is made a day before, so that every verifier knows it in time. An old one is published until the last token that it signed has
+//! expired, and is then deleted: a later copy of the database cannot sign with it.
 
 use std::{
     collections::HashMap,
@@ -63,7 +63,7 @@ pub(crate) struct Keys {
     clock: Clock,
     controls: Controls,
     held: Arc<RwLock<Held>>,
-    /// Held while a key is made, so that requests at once make one together.
+    /// Locked while a key is made, so that concurrent requests do not make one each.
     making: Arc<Mutex<()>>,
 }
 
