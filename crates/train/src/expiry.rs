@@ -8,14 +8,10 @@ use db::{Error, Tx};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::{Train, trip};
-
-/// What a query found, by a time at which some holds are expired.
-pub(crate) struct ReadAt<R> {
-    pub(crate) found: R,
-    /// The trips of holds that are past their time and stored as held.
-    pub(crate) due: Vec<Uuid>,
-}
+use crate::{
+    Train,
+    trip::store::{self, ReadAt},
+};
 
 /// Which data a read needs.
 #[derive(Clone, Copy)]
@@ -61,7 +57,7 @@ impl Train {
         trips.dedup();
         // One transaction for each trip, so that a booking waits for one trip at most.
         for trip in trips {
-            self.db.write(move |tx| trip::store::expire(tx, trip, now)).await?;
+            self.db.write(move |tx| store::expire(tx, trip, now)).await?;
         }
         Ok(())
     }

@@ -8,9 +8,8 @@ use uuid::Uuid;
 
 use super::Booking;
 use crate::{
-    expiry::ReadAt,
     payment, traveller,
-    trip::store::{SeatRequest, free_seats, lock as lock_trip, take_seat},
+    trip::store::{ReadAt, SeatRequest, free_seats, lock as lock_trip, take_seat},
 };
 
 /// When the first of an owner's unpaid holds expires, if the owner has the maximum number of them.

@@ -11,7 +11,12 @@ use db::{Error, Tx, WriteTx};
 use jiff::{Timestamp, civil::Date};
 use uuid::Uuid;
 
-use crate::expiry::ReadAt;
+/// What a query found, by a time at which some holds are expired.
+pub(crate) struct ReadAt<R> {
+    pub(crate) found: R,
+    /// The trips of holds that are past their time and stored as held.
+    pub(crate) due: Vec<Uuid>,
+}
 
 /// How many seats of a trip are taken now.
 pub(crate) fn taken(tx: &mut Tx<'_>, trip: Uuid, now: Timestamp) -> Result<ReadAt<i64>, Error> {
