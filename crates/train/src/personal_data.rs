@@ -5,14 +5,14 @@
 use service::PersonalData;
 use webhooks::personal_data as of_webhooks;
 
-use crate::{booking, idempotency, inbox, payment};
+use crate::{booking, idempotency, inbox, payment, removal};
 
 /// Every kind that the tables of this service have. The owner of a row is the id of the account, as text.
 pub(crate) const PERSONAL_DATA: &[PersonalData] = &[
     PersonalData {
         name: "bookings",
         export: |tx, account, after| booking::store::export(tx, &account.to_string(), after),
-        erase: Some(|tx, account| booking::store::erase_some(tx, &account.to_string())),
+        erase: Some(|tx, account| removal::erase_some_bookings(tx, &account.to_string())),
     },
     PersonalData {
         name: "payments",

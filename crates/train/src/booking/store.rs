@@ -7,10 +7,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::Booking;
-use crate::{
-    payment, traveller,
-    trip::store::{ReadAt, SeatRequest, free_seats, lock as lock_trip, take_seat},
-};
+use crate::trip::store::{ReadAt, SeatRequest, free_seats, lock as lock_trip, take_seat};
 
 /// When the first of an owner's unpaid holds expires, if the owner has the maximum number of them.
 ///
@@ -170,39 +167,4 @@ pub(crate) fn export(tx: &mut Tx<'_>, owner: &str, after: &[u8]) -> Result<Vec<K
             Ok(Keyed { key: id.into_bytes().to_vec(), document })
         },
     )
-}
-
-/// Erases some of an owner's bookings, and gives how many: holds are cancelled, and a booking without a payment is deleted. One with a
-/// payment stays without owner and name, as does its payment. The owner books and pays nothing after that.
-pub(crate) fn erase_some(tx: &mut WriteTx<'_>, owner: &str) -> Result<u64, Error> {
-    // Lock order: owner, trips, bookings, payments.
-    traveller::close(tx, owner)?;
-    let mut some: Vec<(Uuid, Uuid)> = tx.rows(
-        "SELECT trip_id, id FROM booking WHERE owner = $1 ORDER BY id LIMIT 100",
-        &[owner.into()],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )?;
-    some.sort_unstable();
-    for of_trip in some.chunk_by(|(one, _), (other, _)| one == other) {
-        lock_trip(tx, of_trip[0].0)?;
-    }
-    for (trip, id) in &some {
-        let released = tx.execute(
-            "UPDATE booking SET status = 'cancelled' WHERE id = $1 AND status = 'held'",
-            &[(*id).into()],
-        )?;
-        if released == 1 {
-            free_seats(tx, *trip, 1)?;
-        }
-        lock(tx, *id)?;
-        let deleted = tx.execute(
-            "DELETE FROM booking WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM payment WHERE booking_id = $1)",
-            &[(*id).into()],
-        )?;
-        if deleted == 0 {
-            payment::store::strip(tx, *id)?;
-            tx.execute("UPDATE booking SET owner = '', passenger_name = '' WHERE id = $1", &[(*id).into()])?;
-        }
-    }
-    Ok(some.len() as u64)
 }

@@ -70,6 +70,14 @@ impl Crate {
         Some(at)
     }
 
+    /// The path from the root of the crate of what a path in the code of a file names; `None` if it is of another crate.
+    fn resolved(&self, module: &Module, path: &[String]) -> Option<Vec<String>> {
+        self.absolute(module, path).or_else(|| {
+            let imported = self.files[module].imported.get(path.first()?)?;
+            Some([imported, &path[1..]].concat())
+        })
+    }
+
     /// The file that defines what a path names, also through files that import it and hand it on.
     fn definition(&self, path: &[String], depth: usize) -> Module {
         let longest = (0..=path.len()).rev().find(|&length| self.files.contains_key(&path[..length]));
@@ -91,7 +99,7 @@ impl Crate {
             }
             let mut imports = BTreeMap::new();
             for path in found.paths {
-                let Some(path) = self.absolute(module, &path) else { continue };
+                let Some(path) = self.resolved(module, &path) else { continue };
                 let target = self.definition(&path, 0);
                 if !module.starts_with(&target) {
                     imports.entry(target).or_insert_with(|| path.join("::"));
