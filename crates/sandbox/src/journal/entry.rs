@@ -60,9 +60,9 @@ pub struct NewCall<'a> {
 }
 
 /// The headers of a message, and the beginning of its body.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Message<'a> {
-    pub headers: CapturedHeaders,
+    pub headers: CapturedHeaders<'a>,
     /// At least the first [`MOST_BODY_BYTES`](super::MOST_BODY_BYTES) of the body.
     pub body: &'a [u8],
     /// The length of the whole body.

@@ -5,7 +5,7 @@ use web::{observe::CapturedHeaders, redact};
 
 /// Headers as they came. Secrets are redacted when they are read, as that takes longer than to record a call may take.
 #[derive(Default)]
-pub(super) struct Headers(pub(super) CapturedHeaders);
+pub(super) struct Headers(pub(super) CapturedHeaders<'static>);
 
 impl Headers {
     /// The names and values, with secrets redacted.

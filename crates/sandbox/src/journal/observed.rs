@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use web::observe::{CapturedBody, CapturedHeaders, Observed, Observer};
+use web::observe::{CapturedMessage, Observed, Observer};
 
 use super::{Journal, Message, NewCall};
 
@@ -22,23 +22,22 @@ impl Recorder {
 }
 
 /// Whether the call loaded a style sheet, a script or a picture of a page. A page loads many, and they say nothing about the API.
-fn is_file_of_a_page(call: &Observed) -> bool {
-    let Some(route) = call.route().filter(|_| call.operation_id().is_none()) else { return false };
+fn is_file_of_a_page(call: &Observed<'_>) -> bool {
+    let Some(route) = call.route() else { return false };
     route.contains("/assets/") || [".css", ".js", ".svg"].iter().any(|kind| route.ends_with(kind))
 }
 
 impl Observer for Recorder {
-    fn observed(&self, mut call: Observed) {
-        if is_file_of_a_page(&call) {
+    fn observed(&self, call: &Observed<'_>) {
+        let operation = call.operation_id();
+        if operation.is_none() && is_file_of_a_page(call) {
             return;
         }
-        let request_headers = std::mem::take(&mut call.request.headers);
-        let answer_headers = call.answer.as_mut().map(|answer| std::mem::take(&mut answer.headers));
-        let (request, answer) = (&call.request, call.answer.as_ref());
-        let path = request.target.path();
+        let (request, answer) = (call.request, call.answer);
+        let path = request.path();
         self.journal.record(&NewCall {
             service: self.service,
-            operation: call.operation_id(),
+            operation,
             request_id: call.id(),
             time: call.started_at,
             duration: call.duration,
@@ -49,12 +48,12 @@ impl Observer for Recorder {
             version: request.version,
             method: &request.method,
             path: path.strip_prefix(&*self.path_prefix).unwrap_or(path),
-            query: request.target.query(),
-            request: message(request_headers, Some(&request.body)),
-            read_to_end: request.body.complete,
+            query: request.query(),
+            request: message(&request.message),
+            read_to_end: request.message.complete,
             status: answer.map(|answer| answer.status),
-            answer: message(answer_headers.unwrap_or_default(), answer.map(|answer| &answer.body)),
-            problem: call.problem.as_ref().map(|problem| problem.kind().name),
+            answer: answer.map(|answer| message(&answer.message)).unwrap_or_default(),
+            problem: call.problem.map(|problem| problem.kind().name),
             fault: call.fault,
             aborted: call.aborted,
             events: &call.take_events(),
@@ -62,7 +61,6 @@ impl Observer for Recorder {
     }
 }
 
-fn message(headers: CapturedHeaders, body: Option<&CapturedBody>) -> Message<'_> {
-    let (body, length) = body.map_or((&[][..], 0), |body| (&*body.first, body.length));
-    Message { headers, body, length }
+fn message(message: &CapturedMessage) -> Message<'_> {
+    Message { headers: message.headers(), body: message.body(), length: message.length }
 }

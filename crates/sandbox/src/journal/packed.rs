@@ -18,17 +18,14 @@ use super::{
     headers::Headers,
 };
 
-/// The bytes of the numbers of a call.
-const NUMBERS: usize = 8 + 4 + 8 + 16 + 8 + 8 + 2 + 5;
-
 /// How many parts a call has.
 const PARTS: usize = 14;
 
-/// The bytes in front of the parts: the numbers, and the length of each part.
-const HEAD: usize = NUMBERS + PARTS * size_of_val(&ABSENT);
+/// The bytes of the numbers of a call; the last one says which parts are absent.
+const NUMBERS: usize = 8 + 4 + 8 + 16 + 8 + 8 + 2 + 5 + size_of::<u16>();
 
-/// The length of a part that is absent.
-const ABSENT: u32 = u32::MAX;
+/// The bytes in front of the parts: the numbers, and the length of each part.
+const HEAD: usize = NUMBERS + PARTS * size_of::<u32>();
 
 /// A call that can be written as bytes. Long texts and bodies are cut.
 pub(super) struct PackedCall<'c> {
@@ -41,21 +38,26 @@ pub(super) struct PackedCall<'c> {
 
 impl<'c> PackedCall<'c> {
     pub(super) fn new(call: &'c NewCall<'c>) -> Self {
+        let mut absent = 0_u16;
+        let mut optional = |at: u32, text: Option<&'c str>| {
+            absent |= u16::from(text.is_none()) << at;
+            text.map_or(&[][..], cut)
+        };
         let parts = [
-            Some(call.service.as_bytes()),
-            call.operation.map(str::as_bytes),
-            Some(call.request_id.as_bytes()),
-            call.user.map(cut),
-            call.client.map(cut),
-            Some(cut(call.method.as_str())),
-            Some(cut(call.path)),
-            call.query.map(cut),
-            call.problem.map(str::as_bytes),
-            call.fault.map(str::as_bytes),
-            Some(call.request.headers.as_bytes()),
-            Some(first(call.request.body)),
-            Some(call.answer.headers.as_bytes()),
-            Some(first(call.answer.body)),
+            call.service.as_bytes(),
+            optional(1, call.operation),
+            call.request_id.as_bytes(),
+            optional(3, call.user),
+            optional(4, call.client),
+            cut(call.method.as_str()),
+            cut(call.path),
+            optional(7, call.query),
+            optional(8, call.problem),
+            optional(9, call.fault),
+            call.request.headers.as_bytes(),
+            first(call.request.body),
+            call.answer.headers.as_bytes(),
+            first(call.answer.body),
         ];
         let is_target_cut = call.path.len().max(call.query.map_or(0, str::len)) > MOST_TEXT_BYTES;
         let (address, is_v4) = match call.address {
@@ -73,17 +75,13 @@ impl<'c> PackedCall<'c> {
         put(&mut rest, call.status.map_or(0, |status| status.as_u16()).to_le_bytes());
         put(&mut rest, [is_v4, is_target_cut, call.read_to_end, call.aborted].map(u8::from));
         put(&mut rest, [version_number(call.version)]);
+        put(&mut rest, absent.to_le_bytes());
         for part in parts {
-            put(&mut rest, part.map_or(ABSENT, |part| part.len() as u32).to_le_bytes());
+            put(&mut rest, (part.len() as u32).to_le_bytes());
         }
         let events = &call.events[..call.events.len().min(MOST_EVENTS)];
-        PackedCall {
-            ended: call.ended,
-            is_error: call.aborted || call.status.is_none_or(|status| status.as_u16() >= 400),
-            head,
-            parts: parts.map(Option::unwrap_or_default),
-            events,
-        }
+        let is_error = call.aborted || call.status.is_none_or(|status| status.as_u16() >= 400);
+        PackedCall { ended: call.ended, is_error, head, parts, events }
     }
 
     /// The number of its bytes.
@@ -113,7 +111,7 @@ fn put<const N: usize>(rest: &mut &mut [u8], number: [u8; N]) {
 /// The entry of a call that was packed.
 pub(super) fn unpack(number: u64, packed: &[u8]) -> Option<Entry> {
     let (head, parts) = packed.split_at_checked(HEAD)?;
-    let mut rest = Rest { head, parts };
+    let mut rest = Rest { head, parts, absent: 0 };
     let (seconds, nanoseconds) = (i64::from_le_bytes(rest.number()?), i32::from_le_bytes(rest.number()?));
     let duration = Duration::from_nanos(u64::from_le_bytes(rest.number()?));
     let address = Ipv6Addr::from(rest.number::<16>()?);
@@ -121,6 +119,7 @@ pub(super) fn unpack(number: u64, packed: &[u8]) -> Option<Entry> {
     let status = StatusCode::from_u16(u16::from_le_bytes(rest.number()?)).ok();
     let [is_v4, is_target_cut, read_to_end, aborted] = rest.number::<4>()?.map(|flag| flag != 0);
     let [version] = rest.number()?;
+    rest.absent = u16::from_le_bytes(rest.number()?);
     Some(Entry {
         number,
         #[cfg(test)]
@@ -133,20 +132,20 @@ pub(super) fn unpack(number: u64, packed: &[u8]) -> Option<Entry> {
         read_to_end,
         status,
         aborted,
-        service: rest.text()??,
-        operation: rest.text()?,
-        request_id: rest.text()??,
-        user: rest.text()?,
-        client: rest.text()?,
-        method: Method::from_bytes(rest.part()??).ok()?,
-        path: rest.text()??,
-        query: rest.text()?,
-        problem: rest.text()?,
-        fault: rest.text()?,
+        service: rest.text()?,
+        operation: rest.optional_text()?,
+        request_id: rest.text()?,
+        user: rest.optional_text()?,
+        client: rest.optional_text()?,
+        method: Method::from_bytes(rest.part()?).ok()?,
+        path: rest.text()?,
+        query: rest.optional_text()?,
+        problem: rest.optional_text()?,
+        fault: rest.optional_text()?,
         headers: rest.headers()?,
-        body: KeptBody::new(rest.part()??, length),
+        body: KeptBody::new(rest.part()?, length),
         answer_headers: rest.headers()?,
-        answer_body: KeptBody::new(rest.part()??, answer_length),
+        answer_body: KeptBody::new(rest.part()?, answer_length),
         events: rest.parts.chunks_exact(16).filter_map(|event| Uuid::from_slice(event).ok()).collect(),
     })
 }
@@ -155,6 +154,8 @@ pub(super) fn unpack(number: u64, packed: &[u8]) -> Option<Entry> {
 struct Rest<'b> {
     head: &'b [u8],
     parts: &'b [u8],
+    /// Which of the parts are absent, the next one in the lowest bit.
+    absent: u16,
 }
 
 impl<'b> Rest<'b> {
@@ -164,23 +165,26 @@ impl<'b> Rest<'b> {
         Some(*number)
     }
 
-    /// The next part; the inner `None` if the call does not have it.
-    fn part(&mut self) -> Option<Option<&'b [u8]>> {
+    fn part(&mut self) -> Option<&'b [u8]> {
         let length = u32::from_le_bytes(self.number()?);
-        if length == ABSENT {
-            return Some(None);
-        }
         let (part, rest) = self.parts.split_at_checked(usize::try_from(length).ok()?)?;
         self.parts = rest;
-        Some(Some(part))
+        self.absent >>= 1;
+        Some(part)
     }
 
-    fn text(&mut self) -> Option<Option<Box<str>>> {
-        Some(self.part()?.map(|text| String::from_utf8_lossy(text).into()))
+    fn text(&mut self) -> Option<Box<str>> {
+        Some(String::from_utf8_lossy(self.part()?).into())
+    }
+
+    /// The next part; the inner `None` if the call does not have it.
+    fn optional_text(&mut self) -> Option<Option<Box<str>>> {
+        let is_absent = self.absent & 1 != 0;
+        Some(Some(self.text()?).filter(|_| !is_absent))
     }
 
     fn headers(&mut self) -> Option<Headers> {
-        Some(Headers(CapturedHeaders::from_bytes(self.part()??)))
+        Some(Headers(CapturedHeaders::from_bytes(self.part()?).into_owned()))
     }
 }
 

@@ -10,13 +10,13 @@ use axum::body::Body;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
-use super::{Observation, capture::CapturedBody};
+use super::{Observation, message::CapturedMessage};
 use crate::request::RequestContext;
 
 type Next = Option<Result<Frame<Bytes>, axum::Error>>;
 
 /// Captures what a poll of the body of a request gave.
-fn capture(captured: &mut CapturedBody, next: &Next, is_end: bool) {
+fn capture(captured: &mut CapturedMessage, next: &Next, is_end: bool) {
     match next {
         Some(Ok(frame)) => {
             if let Some(data) = frame.data_ref() {

@@ -2,26 +2,34 @@
 
 use std::{sync::Arc, time::Instant};
 
-use http::{Method, StatusCode, Uri, Version};
+use http::{Method, StatusCode, Version, uri::PathAndQuery};
 
-use super::{capture::CapturedBody, headers::CapturedHeaders};
+use super::message::CapturedMessage;
 use crate::{fault::Fault, problem::Problem};
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ObservedRequest {
     pub method: Method,
-    /// The target as the client sent it, with its query.
-    pub target: Uri,
+    pub(super) target: Option<PathAndQuery>,
     pub version: Version,
-    pub headers: CapturedHeaders,
-    pub body: CapturedBody,
+    pub message: CapturedMessage,
 }
 
-#[derive(Debug)]
+impl ObservedRequest {
+    /// The path as the client sent it.
+    pub fn path(&self) -> &str {
+        self.target.as_ref().map_or("", PathAndQuery::path)
+    }
+
+    pub fn query(&self) -> Option<&str> {
+        self.target.as_ref()?.query()
+    }
+}
+
+#[derive(Debug, Clone)]
 pub struct ObservedAnswer {
     pub status: StatusCode,
-    pub headers: CapturedHeaders,
-    pub body: CapturedBody,
+    pub message: CapturedMessage,
 }
 
 /// How a call ended.

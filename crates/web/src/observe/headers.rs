@@ -1,5 +1,7 @@
 //! The headers of a message, copied.
 
+use std::borrow::Cow;
+
 use http::{HeaderMap, HeaderName};
 
 /// How much of the headers of a message is copied, in bytes; further headers are left out.
@@ -8,27 +10,37 @@ const MOST: usize = 16 << 10;
 /// Room for a usual header with its name and the two lengths, in bytes. Headers that need more are copied once more.
 const USUAL: usize = 64;
 
-/// Headers in one allocation: for each header the length of its name and of its value, in two bytes each, then both. A copy of the
-/// map would take several allocations, and keep the buffer of the connection in memory.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CapturedHeaders(Vec<u8>);
+/// Room for the copy of headers, as an estimate.
+pub(super) fn room(headers: &HeaderMap) -> usize {
+    (headers.len() * USUAL).min(MOST)
+}
 
-impl CapturedHeaders {
-    pub fn new(headers: &HeaderMap) -> Self {
-        let mut bytes = Vec::with_capacity((headers.len() * USUAL).min(MOST));
-        for (name, value) in headers {
-            let (name, value) = (name.as_str().as_bytes(), value.as_bytes());
-            let (name_length, value_length) = (name.len() as u16, value.len() as u16);
-            if bytes.len() + 4 + name.len() + value.len() > MOST {
-                break;
-            }
-            let ([a, b], [c, d]) = (name_length.to_le_bytes(), value_length.to_le_bytes());
-            bytes.reserve(4 + name.len() + value.len());
-            bytes.extend_from_slice(&[a, b, c, d]);
-            bytes.extend_from_slice(name);
-            bytes.extend_from_slice(value);
+/// Copies headers: for each header the length of its name and of its value, in two bytes each, then both.
+pub(super) fn copy(headers: &HeaderMap, bytes: &mut Vec<u8>) {
+    let start = bytes.len();
+    for (name, value) in headers {
+        let (name, value) = (name.as_str().as_bytes(), value.as_bytes());
+        let length = 4 + name.len() + value.len();
+        if bytes.len() - start + length > MOST {
+            break;
         }
-        CapturedHeaders(bytes)
+        bytes.reserve(length);
+        let lengths = name.len() as u32 | (value.len() as u32) << 16;
+        bytes.extend_from_slice(&lengths.to_le_bytes());
+        bytes.extend_from_slice(name);
+        bytes.extend_from_slice(value);
+    }
+}
+
+/// Headers in one piece of memory. A copy of the map would take several allocations, and keep the buffer of the connection in memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CapturedHeaders<'b>(Cow<'b, [u8]>);
+
+impl<'b> CapturedHeaders<'b> {
+    pub fn new(headers: &HeaderMap) -> CapturedHeaders<'static> {
+        let mut bytes = Vec::with_capacity(room(headers));
+        copy(headers, &mut bytes);
+        CapturedHeaders(bytes.into())
     }
 
     /// The names and values, in order.
@@ -59,8 +71,12 @@ impl CapturedHeaders {
     }
 
     /// The headers whose bytes these are.
-    pub fn from_bytes(bytes: &[u8]) -> Self {
-        CapturedHeaders(bytes.to_vec())
+    pub fn from_bytes(bytes: &'b [u8]) -> Self {
+        CapturedHeaders(bytes.into())
+    }
+
+    pub fn into_owned(self) -> CapturedHeaders<'static> {
+        CapturedHeaders(self.0.into_owned().into())
     }
 }
 

@@ -1,13 +1,12 @@
 //! Observation of a call, for a journal. An application asks for it with [`RequestContext::observe`]; the edge then gives the
 //! observer the request and its answer, once the answer has been sent. Requests without an observer cost nothing more.
 //!
-//! Headers are copied. Bodies are handles to the buffers of the connection; an observer that keeps them copies them. It removes
-//! secrets: see [`crate::redact`].
+//! Headers and the first 16 KiB of bodies are copied. The observer removes secrets: see [`crate::redact`].
 
 mod body;
 pub(crate) mod call;
-mod capture;
 mod headers;
+mod message;
 
 use std::{
     net::IpAddr,
@@ -28,8 +27,8 @@ pub(crate) use body::ObservedSending;
 use body::RequestBody;
 use call::Ended;
 pub use call::{ObservedAnswer, ObservedRequest};
-pub use capture::CapturedBody;
 pub use headers::CapturedHeaders;
+pub use message::CapturedMessage;
 
 use crate::{
     fault::Fault,
@@ -41,18 +40,18 @@ use crate::{
 pub trait Observer: Send + Sync {
     /// Gets a call, once: after its answer was sent, or when the client has disconnected, or when the connection was cut. Runs on a
     /// thread that serves connections, so it must not wait.
-    fn observed(&self, call: Observed);
+    fn observed(&self, call: &Observed<'_>);
 }
 
 /// A call: a request with its answer.
 #[derive(Debug)]
-pub struct Observed {
-    context: RequestContext,
-    pub request: ObservedRequest,
+pub struct Observed<'c> {
+    context: &'c RequestContext,
+    pub request: &'c ObservedRequest,
     /// The answer, if its head was sent.
-    pub answer: Option<ObservedAnswer>,
+    pub answer: Option<&'c ObservedAnswer>,
     /// The problem that the client got.
-    pub problem: Option<Arc<Problem>>,
+    pub problem: Option<&'c Problem>,
     /// The fault that was applied to the answer, by its name in the log.
     pub fault: Option<&'static str>,
     /// When the request came, by the clock of the application.
@@ -65,9 +64,9 @@ pub struct Observed {
     pub aborted: bool,
 }
 
-impl Observed {
+impl<'c> Observed<'c> {
     /// The id of the request.
-    pub fn id(&self) -> &str {
+    pub fn id(&self) -> &'c str {
         self.context.id()
     }
 
@@ -81,17 +80,17 @@ impl Observed {
     }
 
     /// The user that a valid credential names.
-    pub fn user(&self) -> Option<&str> {
+    pub fn user(&self) -> Option<&'c str> {
         self.context.user()
     }
 
     /// The OAuth client of a valid token, or the name of a valid API key.
-    pub fn client(&self) -> Option<&str> {
+    pub fn client(&self) -> Option<&'c str> {
         self.context.client()
     }
 
     /// The pattern of the route that matched, such as `/v3/pet/{petId}`.
-    pub fn route(&self) -> Option<&str> {
+    pub fn route(&self) -> Option<&'c str> {
         match self.context.route()? {
             RequestRoute::Operation(route, _) => Some(&route.pattern),
             RequestRoute::Other(route) => Some(route.as_str()),
@@ -99,7 +98,7 @@ impl Observed {
     }
 
     /// The operation that was called, by its id in the OpenAPI document.
-    pub fn operation_id(&self) -> Option<&str> {
+    pub fn operation_id(&self) -> Option<&'c str> {
         match self.context.route()? {
             RequestRoute::Operation(route, _) => route.operation(&self.request.method)?.id.as_deref(),
             RequestRoute::Other(_) => None,
@@ -116,8 +115,7 @@ impl Observed {
 pub(crate) struct Observation {
     observer: Arc<dyn Observer>,
     started_at: Timestamp,
-    /// Taken when the observer gets it.
-    call: Mutex<Option<Call>>,
+    call: Mutex<Call>,
 }
 
 /// What is known about a call.
@@ -125,6 +123,8 @@ struct Call {
     request: ObservedRequest,
     /// Set when the answer is sent.
     ended: Option<Ended>,
+    /// Whether the observer got it.
+    is_reported: bool,
 }
 
 impl RequestContext {
@@ -134,12 +134,11 @@ impl RequestContext {
         let Some(context) = RequestContext::of(request.extensions()) else { return };
         let seen = ObservedRequest {
             method: request.method().clone(),
-            target: request.uri().clone(),
+            target: request.uri().path_and_query().cloned(),
             version: request.version(),
-            headers: CapturedHeaders::new(request.headers()),
-            body: CapturedBody::of_length(request.body().size_hint().exact()),
+            message: CapturedMessage::new(request.headers(), request.body()),
         };
-        let call = Mutex::new(Some(Call { request: seen, ended: None }));
+        let call = Mutex::new(Call { request: seen, ended: None, is_reported: false });
         let observation = Arc::new(Observation { observer, started_at: now, call });
         if !context.set_observer(observation.clone()) || request.body().is_end_stream() {
             return;
@@ -150,62 +149,48 @@ impl RequestContext {
 }
 
 impl Observation {
-    fn call(&self) -> MutexGuard<'_, Option<Call>> {
+    fn call(&self) -> MutexGuard<'_, Call> {
         self.call.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds to the body of the request.
-    fn read(&self, add: impl FnOnce(&mut CapturedBody)) {
-        if let Some(call) = self.call().as_mut() {
-            add(&mut call.request.body);
-        }
-    }
-
-    /// Adds to the body of the answer.
-    fn send(&self, add: impl FnOnce(&mut CapturedBody)) {
-        let mut call = self.call();
-        let ended = call.as_mut().and_then(|call| call.ended.as_mut());
-        if let Some(answer) = ended.and_then(|ended| ended.answer.as_mut()) {
-            add(&mut answer.body);
-        }
+    /// Adds to the request.
+    fn read(&self, add: impl FnOnce(&mut CapturedMessage)) {
+        add(&mut self.call().request.message);
     }
 }
 
 impl CallObserver for Observation {
     fn answered(&self, ended: Ended) {
-        if let Some(call) = self.call().as_mut() {
-            call.ended = Some(ended);
-        }
+        self.call().ended = Some(ended);
     }
 
     fn sent(&self, part: &Bytes, is_last: bool) {
-        self.send(|body| {
-            body.add(part);
-            body.complete |= is_last;
-        });
+        let mut call = self.call();
+        if let Some(answer) = call.ended.as_mut().and_then(|ended| ended.answer.as_mut()) {
+            answer.message.add(part);
+            answer.message.complete |= is_last;
+        }
     }
 
     /// Gives the call to the observer, if it did not get it yet.
     fn ended(&self, context: &RequestContext) {
-        let call = self.call().take();
-        let Some(Call { mut request, ended: Some(ended) }) = call else { return };
-        request.body.join();
-        let Ended { mut answer, problem, fault, start } = ended;
-        if let Some(answer) = &mut answer {
-            answer.body.join();
+        let mut call = self.call();
+        if std::mem::replace(&mut call.is_reported, true) {
+            return;
         }
-        let aborted = answer.as_ref().is_none_or(|answer| !answer.body.complete);
+        let Call { request, ended: Some(ended), .. } = &*call else { return };
+        let answer = ended.answer.as_ref();
         let now = Instant::now();
-        self.observer.observed(Observed {
-            context: context.clone(),
+        self.observer.observed(&Observed {
+            context,
             request,
             answer,
-            problem,
-            fault: fault.map(Fault::name),
+            problem: ended.problem.as_deref(),
+            fault: ended.fault.map(Fault::name),
             started_at: self.started_at,
-            duration: now.saturating_duration_since(start),
+            duration: now.saturating_duration_since(ended.start),
             ended: now,
-            aborted,
+            aborted: answer.is_none_or(|answer| !answer.message.complete),
         });
     }
 }
@@ -221,10 +206,8 @@ pub(crate) fn observe_answer(
     let observer = context.observer()?;
     // The context is kept until the answer is sent, the memory of the request's body is not.
     context.release_memory();
-    let body = CapturedBody::of_answer(response.body());
-    let body = if fault.is_some() { body.copied() } else { body };
-    let headers = CapturedHeaders::new(response.headers());
-    let answer = ObservedAnswer { status: response.status(), headers, body };
+    let message = CapturedMessage::new(response.headers(), response.body());
+    let answer = ObservedAnswer { status: response.status(), message };
     observer.answered(Ended { answer: Some(answer), problem: problem.cloned(), fault, start });
     Some(ObservedSending::new(context.clone()))
 }

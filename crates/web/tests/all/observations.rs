@@ -1,6 +1,6 @@
 //! Observed calls: what an observer gets of a request and its answer, and when.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, net::IpAddr, sync::Arc};
 
 use crate::support::{RawConnection, http2::Http2, sample, serve, soon};
 use axum::{
@@ -24,7 +24,7 @@ use utoipa::openapi::{
 use web::{
     Answer, App, Problem, Reply, RequestContext, RequestLimits, Result, Service, fault,
     input::{Fields, Input},
-    observe::{CapturedHeaders, Observed, ObservedAnswer, Observer},
+    observe::{CapturedMessage, Observed, ObservedAnswer, ObservedRequest, Observer},
     openapi::Handlers,
     problem::CONFLICT,
     strip_prefix,
@@ -32,15 +32,47 @@ use web::{
 
 const KIB: usize = 1024;
 
-fn value<'h>(headers: &'h CapturedHeaders, name: &'static str) -> &'h str {
-    std::str::from_utf8(headers.get(&HeaderName::from_static(name)).unwrap()).unwrap()
+fn value(message: &CapturedMessage, name: &'static str) -> String {
+    String::from_utf8(message.headers().get(&HeaderName::from_static(name)).unwrap().into()).unwrap()
 }
 
-struct Journal(mpsc::UnboundedSender<Observed>);
+/// A copy of an observed call.
+struct Call {
+    id: String,
+    service: &'static str,
+    client_ip: IpAddr,
+    user: Option<String>,
+    client: Option<String>,
+    route: Option<String>,
+    operation_id: Option<String>,
+    started_at: Timestamp,
+    request: ObservedRequest,
+    answer: Option<ObservedAnswer>,
+    /// The name of its kind, and the detail.
+    problem: Option<(&'static str, String)>,
+    fault: Option<&'static str>,
+    aborted: bool,
+}
+
+struct Journal(mpsc::UnboundedSender<Call>);
 
 impl Observer for Journal {
-    fn observed(&self, call: Observed) {
-        let _ = self.0.send(call);
+    fn observed(&self, call: &Observed<'_>) {
+        let _ = self.0.send(Call {
+            id: call.id().to_owned(),
+            service: call.service(),
+            client_ip: call.client_ip(),
+            user: call.user().map(str::to_owned),
+            client: call.client().map(str::to_owned),
+            route: call.route().map(str::to_owned),
+            operation_id: call.operation_id().map(str::to_owned),
+            started_at: call.started_at,
+            request: call.request.clone(),
+            answer: call.answer.cloned(),
+            problem: call.problem.map(|problem| (problem.kind().name, problem.detail().to_owned())),
+            fault: call.fault,
+            aborted: call.aborted,
+        });
     }
 }
 
@@ -70,7 +102,7 @@ fn noon() -> Timestamp {
 struct Watched {
     server: Server,
     client: Client,
-    calls: mpsc::UnboundedReceiver<Observed>,
+    calls: mpsc::UnboundedReceiver<Call>,
 }
 
 async fn watch(app: impl Into<App>) -> Watched {
@@ -81,7 +113,7 @@ async fn watch(app: impl Into<App>) -> Watched {
 }
 
 impl Watched {
-    async fn call(&mut self) -> Observed {
+    async fn call(&mut self) -> Call {
         let call = soon("an observed call", self.calls.recv()).await.unwrap();
         assert!(self.calls.try_recv().is_err(), "the call was observed twice");
         call
@@ -122,7 +154,7 @@ fn router() -> Router {
 
 fn sent(answer: Option<&ObservedAnswer>) -> (u16, &[u8], u64, bool) {
     let answer = answer.expect("an answer");
-    (answer.status.as_u16(), &answer.body.first, answer.body.length, answer.body.complete)
+    (answer.status.as_u16(), answer.message.body(), answer.message.length, answer.message.complete)
 }
 
 #[tokio::test]
@@ -145,26 +177,26 @@ async fn observer_gets_the_request_and_its_answer() {
     let answer = call.send().await;
     assert_eq!(answer.has_status(200).json(), json!({"taken": 7}));
     let call = watched.call().await;
-    assert_eq!((call.id(), call.service(), call.client_ip()), ("one", "test", [127, 0, 0, 1].into()));
-    assert_eq!((call.user(), call.client()), (Some("ada"), Some("demo")));
-    assert_eq!(call.route(), Some("/v1/things/{id}"));
-    assert_eq!(call.operation_id(), Some("changeThing"));
+    assert_eq!((&*call.id, call.service, call.client_ip), ("one", "test", [127, 0, 0, 1].into()));
+    assert_eq!((call.user.as_deref(), call.client.as_deref()), (Some("ada"), Some("demo")));
+    assert_eq!(call.route.as_deref(), Some("/v1/things/{id}"));
+    assert_eq!(call.operation_id.as_deref(), Some("changeThing"));
     assert_eq!((call.started_at, call.aborted, call.fault), (noon(), false, None));
     assert!(call.problem.is_none());
     let request = &call.request;
     assert_eq!((&request.method, request.version), (&Method::PUT, Version::HTTP_11));
-    assert_eq!(request.target, "/x/v1/things/7?b=c&d");
-    assert_eq!(value(&request.headers, "content-type"), "application/json");
+    assert_eq!((request.path(), request.query()), ("/x/v1/things/7", Some("b=c&d")));
+    assert_eq!(value(&request.message, "content-type"), "application/json");
     assert_eq!(
-        (&request.body.first[..], request.body.length, request.body.complete),
+        (request.message.body(), request.message.length, request.message.complete),
         (&br#"{"a":1}"#[..], 7, true)
     );
     assert_eq!(sent(call.answer.as_ref()), (200, &br#"{"taken":7}"#[..], 11, true));
     // The headers of the edge are among those of the answer.
-    let headers = &call.answer.unwrap().headers;
-    assert_eq!(value(headers, "content-type"), "application/json");
-    assert_eq!(value(headers, "x-request-id"), "one");
-    assert_eq!(headers.iter().count(), answer.headers.keys_len() - 2, "all but content-length and date");
+    let sent = &call.answer.unwrap().message;
+    assert_eq!(value(sent, "content-type"), "application/json");
+    assert_eq!(value(sent, "x-request-id"), "one");
+    assert_eq!(sent.headers().iter().count(), answer.headers.keys_len() - 2, "all but content-length and date");
 }
 
 #[tokio::test]
@@ -176,12 +208,9 @@ async fn observer_gets_the_problem_and_its_document() {
         let answer = watched.client.get(path).send().await;
         let call = watched.call().await;
         assert_eq!(sent(call.answer.as_ref()), (status, &answer.body[..], answer.body.len() as u64, true));
-        let problem = call.problem.unwrap();
-        assert_eq!(
-            (problem.kind().name, problem.detail()),
-            (kind, answer.json()["detail"].as_str().unwrap())
-        );
-        assert_eq!(value(&call.answer.unwrap().headers, "content-type"), "application/problem+json");
+        let (name, detail) = call.problem.unwrap();
+        assert_eq!((name, &*detail), (kind, answer.json()["detail"].as_str().unwrap()));
+        assert_eq!(value(&call.answer.unwrap().message, "content-type"), "application/problem+json");
     }
 }
 
@@ -190,7 +219,7 @@ async fn requests_without_an_observer_are_not_observed() {
     let mut watched = watch(router()).await;
     watched.client.get("/none").send().await.has_status(204);
     watched.client.get("/x/none").send().await.has_status(204);
-    assert_eq!(watched.call().await.request.target, "/x/none");
+    assert_eq!(watched.call().await.request.path(), "/x/none");
 }
 
 #[tokio::test]
@@ -205,7 +234,7 @@ async fn second_observer_of_a_request_does_not_get_it() {
     let (_server, client) = serve(Router::new().fallback(twice)).await;
     client.post("/x/take").body("text/plain", "abc").send().await.has_status(200);
     let call = soon("the call", calls.recv()).await.unwrap();
-    assert_eq!((call.request.body.length, sent(call.answer.as_ref()).0), (3, 200));
+    assert_eq!((call.request.message.length, sent(call.answer.as_ref()).0), (3, 200));
     assert!(missed.try_recv().is_err());
 }
 
@@ -214,8 +243,8 @@ async fn large_bodies_are_captured_in_part() {
     let mut watched = watch(router()).await;
     let body: Vec<u8> = (0..100 * KIB).map(|at| b'a' + (at % 26) as u8).collect();
     watched.client.post("/x/take").body("text/plain", body.clone()).send().await.has_status(200);
-    let captured = watched.call().await.request.body;
-    assert_eq!((&captured.first[..], captured.length), (&body[..16 * KIB], 100 * KIB as u64));
+    let captured = watched.call().await.request.message;
+    assert_eq!((captured.body(), captured.length), (&body[..16 * KIB], 100 * KIB as u64));
     assert!(captured.complete);
     assert_eq!(watched.client.get("/x/large").send().await.body.len(), 1024 * KIB);
     let call = watched.call().await;
@@ -226,8 +255,8 @@ async fn large_bodies_are_captured_in_part() {
 async fn request_body_that_is_not_read_has_its_declared_length() {
     let mut watched = watch(router()).await;
     watched.client.post("/x/leave").body("text/plain", "abcdef").send().await.has_status(200);
-    let body = watched.call().await.request.body;
-    assert_eq!((&body.first[..], body.length, body.complete), (&b""[..], 6, false));
+    let message = watched.call().await.request.message;
+    assert_eq!((message.body(), message.length, message.complete), (&b""[..], 6, false));
 }
 
 #[tokio::test]
@@ -298,7 +327,7 @@ async fn client_that_disconnects_before_the_answer_aborts_the_call() {
     drop(wire);
     let call = watched.call().await;
     assert!(call.aborted && call.answer.is_none() && call.problem.is_none());
-    assert_eq!(call.route(), Some("/wait"));
+    assert_eq!(call.route.as_deref(), Some("/wait"));
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ fn journal() -> Arc<Journal> {
     Arc::new(Journal::new(&JournalMemory::new(64 << 20)))
 }
 
-fn headers(pairs: &[(&'static str, &str)]) -> CapturedHeaders {
+fn headers(pairs: &[(&'static str, &str)]) -> CapturedHeaders<'static> {
     let map = pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
     CapturedHeaders::new(&map)
 }
