@@ -3,7 +3,7 @@
 use std::{
     fmt,
     net::IpAddr,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use axum::{
@@ -39,10 +39,10 @@ struct Parts {
     /// Read from the headers only where it is needed, unless traces are recorded.
     trace: OnceLock<Option<Box<TraceContext>>>,
     gate: OnceLock<Arc<dyn Gate>>,
-    /// The events that the call caused.
-    events: Mutex<Vec<Uuid>>,
-    /// The memory of the body; released when the request is answered.
-    memory: Mutex<Option<OwnedSemaphorePermit>>,
+    /// The events that the call caused, if it caused some.
+    events: OnceLock<Mutex<Vec<Uuid>>>,
+    /// The memory of the body, if there is one; released when the request is answered.
+    memory: OnceLock<Mutex<Option<OwnedSemaphorePermit>>>,
 }
 
 /// Gets the answer to a call.
@@ -89,8 +89,8 @@ impl RequestContext {
             observer: OnceLock::new(),
             trace: OnceLock::new(),
             gate: OnceLock::new(),
-            events: Mutex::default(),
-            memory: Mutex::new(None),
+            events: OnceLock::new(),
+            memory: OnceLock::new(),
         }))
     }
 
@@ -147,13 +147,13 @@ impl RequestContext {
     /// Adds an event that the call caused, for the observer of the request.
     pub fn add_event(&self, event: Uuid) {
         if self.observer().is_some() {
-            self.0.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+            lock(self.0.events.get_or_init(Mutex::default)).push(event);
         }
     }
 
     /// The events that the call caused.
     pub(crate) fn take_events(&self) -> Vec<Uuid> {
-        std::mem::take(&mut *self.0.events.lock().unwrap_or_else(PoisonError::into_inner))
+        self.0.events.get().map(|events| std::mem::take(&mut *lock(events))).unwrap_or_default()
     }
 
     /// Asks the gate of a request, if it has one, about the caller that was set with [`RequestContext::set_user`] or
@@ -252,7 +252,7 @@ impl RequestContext {
     pub(crate) fn reserve(&self, bytes: usize) -> Result<(), Problem> {
         let Some(instance) = self.0.instance.get() else { return Ok(()) };
         let more = instance.memory.reserve(bytes)?;
-        let mut memory = self.0.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = lock(self.0.memory.get_or_init(Mutex::default));
         match memory.as_mut() {
             Some(memory) => memory.merge(more),
             None => *memory = Some(more),
@@ -262,8 +262,14 @@ impl RequestContext {
 
     /// Releases the memory of the body, for a context that is kept after the request is answered.
     pub(crate) fn release_memory(&self) {
-        *self.0.memory.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        if let Some(memory) = self.0.memory.get() {
+            *lock(memory) = None;
+        }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<S: Sync> FromRequestParts<S> for RequestContext {

@@ -11,12 +11,12 @@ use std::{
 
 use healthy::Healthy;
 pub(crate) use healthy::percentile;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
 use testkit::{Client, Engine, Program};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
-    runtime::Runtime,
+    runtime::{Builder, Handle, Runtime},
     task::JoinSet,
     time::{interval, timeout},
 };
@@ -38,10 +38,20 @@ const LIMITS: [(&str, &str); 4] = [
 const CLOSED: Duration = Duration::from_secs(30);
 /// How much more memory the process may have.
 const GROWTH: u64 = 64 * 1024 * 1024;
+/// How long a flood goes on, so that a healthy client has enough calls for a percentile.
+const FLOOD: Duration = Duration::from_secs(2);
+/// The lowest priority.
+const LOWEST: i32 = 19;
 
 pub(crate) fn run(torture: &Torture, add: Add<'_>) {
     allow_many_files();
-    Runtime::new().expect("a runtime").block_on(on(torture, add));
+    // On other machines, these clients would not use the processors of the service.
+    let attackers = Builder::new_multi_thread()
+        .enable_all()
+        .on_thread_start(|| setpriority_process(None, LOWEST).expect("a lower priority is allowed"))
+        .build()
+        .expect("a runtime");
+    Runtime::new().expect("a runtime").block_on(on(torture, attackers.handle(), add));
 }
 
 /// As many open files as the system allows, for this process and the program that it starts.
@@ -51,13 +61,13 @@ pub(crate) fn allow_many_files() {
         .expect("the hard limit is allowed");
 }
 
-async fn on(torture: &Torture, add: Add<'_>) {
+async fn on(torture: &Torture, attackers: &Handle, add: Add<'_>) {
     let mut random = torture.random("abuse");
     let installation = Installation::new(torture, Engine::Sqlite, "abuse", &mut random);
     let program = Program::start(installation.command(&["serve"]).envs(LIMITS));
     let address = installation.client(Service::Petstore).address();
     let authorization = installation.authorization(Service::Petstore);
-    let mut abuse = Abuse { torture, program, address, calm: Duration::ZERO, add };
+    let mut abuse = Abuse { torture, program, address, calm: Duration::ZERO, attackers, add };
     abuse.calm = abuse.calm_p99().await;
 
     let connections = torture.size(10_000, 200);
@@ -78,8 +88,9 @@ async fn on(torture: &Torture, add: Add<'_>) {
     let fault = format!("{readers} clients that ask for much and stop reading");
     abuse.line(&fault, "each is closed after limits.stall_seconds", stopped_readers(address, readers)).await;
     for flood in http2::floods(torture.size(http2::FRAMES, 5000)) {
-        let fault = format!("{}: {} frames on one connection", flood.name, flood.frames.len());
-        abuse.line(&fault, "the service goes on", flooded(address, flood)).await;
+        let fault = format!("{}: {} frames on a connection, again and again", flood.name, flood.frames.len());
+        let duration = torture.size(FLOOD, Duration::ZERO);
+        abuse.line(&fault, "the service goes on", flooded(address, flood, duration)).await;
     }
     let forms = forms::smuggling(&address.to_string());
     let fault = format!("{} requests with more than one reading", forms.len());
@@ -101,6 +112,8 @@ struct Abuse<'a> {
     address: SocketAddr,
     /// The 99th percentile of a healthy client without abuse.
     calm: Duration,
+    /// Runs the clients that abuse the service.
+    attackers: &'a Handle,
     add: Add<'a>,
 }
 
@@ -126,11 +139,16 @@ impl Abuse<'_> {
     }
 
     /// Runs an abuse next to a healthy client.
-    async fn line(&mut self, fault: &str, must: &str, abuse: impl Future<Output = Vec<String>>) {
+    async fn line(
+        &mut self,
+        fault: &str,
+        must: &str,
+        abuse: impl Future<Output = Vec<String>> + Send + 'static,
+    ) {
         let before = resident(&self.program);
         let healthy = Healthy::start(self.address).await;
         let start = Instant::now();
-        let mut violations = abuse.await;
+        let mut violations = self.attackers.spawn(abuse).await.expect("it does not panic");
         let took = start.elapsed();
         let seen = healthy.stop().await;
         let most = resident(&self.program).saturating_sub(before);
@@ -260,27 +278,32 @@ async fn stopped_readers(address: SocketAddr, clients: usize) -> Vec<String> {
     first_errors(readers).await
 }
 
-/// Sends the frames until the service ends the connection, and discards the answers. Whether it ends it or reads them all is its
-/// choice; it must not hang.
-async fn flooded(address: SocketAddr, flood: http2::Flood) -> Vec<String> {
-    let sent = async {
-        let mut stream = TcpStream::connect(address).await?;
-        let (mut read, mut write) = stream.split();
-        let send = async {
-            write.write_all(&flood.start).await?;
-            for frames in flood.frames.chunks(100) {
-                write.write_all(&frames.concat()).await?;
-            }
-            write.shutdown().await
+/// Sends the frames on one connection after another, until the service ends each, and discards the answers. Whether it ends it or reads
+/// all frames is its choice; it must not hang.
+async fn flooded(address: SocketAddr, flood: http2::Flood, duration: Duration) -> Vec<String> {
+    let bytes = flood.frames.concat();
+    let start = Instant::now();
+    loop {
+        let sent = async {
+            let mut stream = TcpStream::connect(address).await?;
+            let (mut read, mut write) = stream.split();
+            let send = async {
+                write.write_all(&flood.start).await?;
+                write.write_all(&bytes).await?;
+                write.shutdown().await
+            };
+            let mut discarded = tokio::io::sink();
+            let (_, _) = tokio::join!(send, tokio::io::copy(&mut read, &mut discarded));
+            Ok::<_, std::io::Error>(())
         };
-        let mut discarded = Vec::new();
-        let (_, _) = tokio::join!(send, read.read_to_end(&mut discarded));
-        Ok::<_, std::io::Error>(())
-    };
-    match timeout(CLOSED, sent).await {
-        Ok(Ok(())) => Vec::new(),
-        Ok(Err(error)) => vec![format!("{}: {error}", flood.name)],
-        Err(_) => vec![format!("{}: it is not read within {CLOSED:?}", flood.name)],
+        match timeout(CLOSED, sent).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return vec![format!("{}: {error}", flood.name)],
+            Err(_) => return vec![format!("{}: it is not read within {CLOSED:?}", flood.name)],
+        }
+        if start.elapsed() >= duration {
+            return Vec::new();
+        }
     }
 }
 

@@ -140,7 +140,11 @@ impl RequestContext {
         };
         let call = Mutex::new(Call { request: seen, ended: None, is_reported: false });
         let observation = Arc::new(Observation { observer, started_at: now, call });
-        if !context.set_observer(observation.clone()) || request.body().is_end_stream() {
+        if request.body().is_end_stream() {
+            context.set_observer(observation);
+            return;
+        }
+        if !context.set_observer(observation.clone()) {
             return;
         }
         let body = std::mem::take(request.body_mut());
