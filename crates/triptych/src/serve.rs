@@ -41,8 +41,11 @@ pub(crate) fn run(settings: &Settings, arguments: &ServeArguments) -> Result<(),
     run_on(runtime()?, settings, arguments, None)
 }
 
+/// How long a thread for work that blocks waits for more. It keeps the memory that it has used, as for a large body.
+const IDLE_THREAD: Duration = Duration::from_secs(2);
+
 pub(crate) fn runtime() -> io::Result<Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()
+    tokio::runtime::Builder::new_multi_thread().enable_all().thread_keep_alive(IDLE_THREAD).build()
 }
 
 /// The same on a runtime. Signals that are awaited already stop the start, too; otherwise they end the process at once.

@@ -25,7 +25,7 @@ use crate::{
 /// The body, read as a `T`.
 pub struct Body<T>(pub T);
 
-impl<S: Sync, T: Input> FromRequest<S> for Body<T> {
+impl<S: Sync, T: Input + Send + 'static> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
@@ -34,7 +34,7 @@ impl<S: Sync, T: Input> FromRequest<S> for Body<T> {
         let (limits, context) = (RequestContext::limits(extensions), RequestContext::validation(extensions));
         let unknown = UnknownParameters::of(extensions, true).cloned();
         let bytes = collect(request, limits).await?;
-        let body = large::parse(&bytes, |bytes| read(bytes, syntax, context)).await;
+        let body = large::parse(bytes, move |bytes| read(bytes, syntax, context)).await;
         UnknownParameters::join(unknown.as_ref(), body.map(Body))
     }
 }
@@ -64,7 +64,7 @@ impl<S: Sync> FromRequest<S> for Form {
         let limits = RequestContext::limits(request.extensions());
         let bytes = collect(request, limits).await?;
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
-        large::parse(&bytes, |bytes| {
+        large::parse(bytes, move |bytes| {
             let pairs = pairs(utf8(bytes)?)?;
             Ok(Form(pairs.into_iter().map(|(name, value)| (owned(name), owned(value))).collect()))
         })

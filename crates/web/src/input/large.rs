@@ -1,12 +1,9 @@
 //! Bodies that take long to parse.
 
-use std::{sync::LazyLock, thread::available_parallelism};
+use std::{panic::resume_unwind, sync::LazyLock, thread::available_parallelism};
 
-use tokio::{
-    runtime::{Handle, RuntimeFlavor},
-    sync::Semaphore,
-    task::block_in_place,
-};
+use bytes::Bytes;
+use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use crate::admission::release_admission;
 
@@ -19,16 +16,22 @@ static PERMITS: LazyLock<Semaphore> = LazyLock::new(|| {
     Semaphore::new((processors / 2).max(1))
 });
 
-/// Parses a body. While a large one is parsed, another thread answers the requests of this one.
-pub(super) async fn parse<R>(bytes: &[u8], work: impl FnOnce(&[u8]) -> R) -> R {
-    let has_threads = || Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
-    if bytes.len() < LARGE || !has_threads() {
-        return work(bytes);
+/// Parses a body. A large one is parsed by a thread that answers no requests; the memory that it needs is released when the thread ends.
+pub(super) async fn parse<R: Send + 'static>(
+    bytes: Bytes,
+    work: impl FnOnce(&[u8]) -> R + Send + 'static,
+) -> R {
+    if bytes.len() < LARGE {
+        return work(&bytes);
     }
     // A body that waits for its turn must not use up the limit of running requests. The memory of bodies limits how many wait.
     release_admission();
-    let _permit = PERMITS.acquire().await;
-    block_in_place(|| work(bytes))
+    let permit = PERMITS.acquire().await;
+    let work = move || {
+        let _permit = permit;
+        work(&bytes)
+    };
+    spawn_blocking(work).await.unwrap_or_else(|failed| resume_unwind(failed.into_panic()))
 }
 
 #[cfg(test)]
@@ -40,27 +43,29 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    #[tokio::test]
     async fn other_requests_are_answered_while_a_large_body_is_parsed() {
         let (begin, began) = oneshot::channel();
         let (answer, answered) = mpsc::channel();
         let parsing = tokio::spawn(async move {
-            let work = move |_: &[u8]| {
+            let work = move |bytes: &[u8]| {
                 begin.send(()).unwrap();
-                answered.recv_timeout(Duration::from_secs(60))
+                answered.recv_timeout(Duration::from_secs(60)).map(|()| bytes.len())
             };
-            parse(&[0; LARGE], work).await
+            parse(vec![0; LARGE].into(), work).await
         });
         let other = tokio::spawn(async move {
             began.await.unwrap();
             answer.send(()).unwrap();
         });
-        parsing.await.unwrap().unwrap();
+        assert_eq!(parsing.await.unwrap(), Ok(LARGE));
         other.await.unwrap();
     }
 
     #[tokio::test]
-    async fn body_is_parsed_where_there_is_one_thread() {
-        assert_eq!(parse(&[1; LARGE], <[u8]>::len).await, LARGE);
+    async fn panic_of_a_large_body_is_one_of_its_request() {
+        let parsing = tokio::spawn(parse(vec![0; LARGE].into(), |_: &[u8]| -> () { panic!("in a large body") }));
+        let panic = parsing.await.unwrap_err().into_panic();
+        assert_eq!(panic.downcast_ref(), Some(&"in a large body"));
     }
 }
