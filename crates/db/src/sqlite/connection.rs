@@ -26,6 +26,8 @@ const SMALL_STATEMENTS: usize = 16;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Size {
     Full,
+    /// For long reads, which read most pages once.
+    Long,
     /// For the databases of groups, of which hundreds may be open.
     Small,
 }
@@ -70,7 +72,7 @@ impl Connection {
         }
         let inner = rusqlite::Connection::open_with_flags(path, flags)?;
         inner.busy_timeout(BUSY_TIMEOUT)?;
-        inner.set_prepared_statement_cache_capacity(if size == Size::Full { 256 } else { SMALL_STATEMENTS });
+        inner.set_prepared_statement_cache_capacity(if size == Size::Small { SMALL_STATEMENTS } else { 256 });
         // Plans do not depend on the values of parameters: SQLite would otherwise prepare some statements again for each value.
         inner.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         if let Access::Write = access {
@@ -85,11 +87,13 @@ impl Connection {
                  PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -8192;"
             }
         })?;
-        if size == Size::Small {
+        match size {
+            Size::Full => {}
+            Size::Long => inner.execute_batch("PRAGMA cache_size = -1024;")?,
             // A checkpoint after a megabyte, so that the WAL stays small as well.
-            inner.execute_batch(&format!(
+            Size::Small => inner.execute_batch(&format!(
                 "PRAGMA cache_size = {SMALL_PAGES}; PRAGMA wal_autocheckpoint = 250;"
-            ))?;
+            ))?,
         }
         Ok(Connection { inner, rewritten: HashMap::new(), access, writes: 0 })
     }

@@ -1,4 +1,4 @@
-//! SQLite. A service has a file, a read connection per thread, and one thread that writes. A database of a group has less: `small`.
+//! SQLite. A service has a file, a read connection per thread, some for long reads, and one thread that writes. A database of a group has less: `small`.
 
 pub(crate) mod connection;
 pub(crate) mod files;
@@ -11,7 +11,7 @@ use std::{
     cell::RefCell,
     io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use thread_local::ThreadLocal;
@@ -45,6 +45,8 @@ enum File {
         path: Arc<Path>,
         // Dropped before the writer, so that the writer's connection is closed last and checkpoints the WAL.
         readers: ThreadLocal<RefCell<Connection>>,
+        /// For long reads, as many as ever ran at once: any blocking thread may run the next one.
+        long_readers: Mutex<Vec<Connection>>,
         writer: Writer,
     },
     /// A database of a group.
@@ -80,6 +82,7 @@ impl Sqlite {
             None => File::Own {
                 path: path.into(),
                 readers: ThreadLocal::new(),
+                long_readers: Mutex::default(),
                 writer: Writer::start(connection, limits).map_err(thread)?,
             },
         };
@@ -106,7 +109,15 @@ impl Sqlite {
         closure: &impl Fn(&mut Tx<'_>) -> Result<R, E>,
     ) -> Result<R, E> {
         match &self.file {
-            File::Own { .. } => self.read(Scope::Transaction, closure),
+            File::Own { path, long_readers, .. } => {
+                let free = || long_readers.lock().unwrap_or_else(PoisonError::into_inner);
+                let kept = free().pop();
+                let mut connection =
+                    kept.map_or_else(|| Connection::open(path, Access::Read, Size::Long), Ok)?;
+                let outcome = read(&mut connection, Scope::Transaction, closure);
+                free().push(connection);
+                outcome
+            }
             File::Small(small) => {
                 small.read_long(|connection| read(connection, Scope::Transaction, closure))?
             }

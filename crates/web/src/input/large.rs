@@ -64,7 +64,8 @@ mod tests {
 
     #[tokio::test]
     async fn panic_of_a_large_body_is_one_of_its_request() {
-        let parsing = tokio::spawn(parse(vec![0; LARGE].into(), |_: &[u8]| -> () { panic!("in a large body") }));
+        let parsing =
+            tokio::spawn(parse(vec![0; LARGE].into(), |_: &[u8]| -> () { panic!("in a large body") }));
         let panic = parsing.await.unwrap_err().into_panic();
         assert_eq!(panic.downcast_ref(), Some(&"in a large body"));
     }

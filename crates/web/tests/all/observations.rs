@@ -196,7 +196,11 @@ async fn observer_gets_the_request_and_its_answer() {
     let sent = &call.answer.unwrap().message;
     assert_eq!(value(sent, "content-type"), "application/json");
     assert_eq!(value(sent, "x-request-id"), "one");
-    assert_eq!(sent.headers().iter().count(), answer.headers.keys_len() - 2, "all but content-length and date");
+    assert_eq!(
+        sent.headers().iter().count(),
+        answer.headers.keys_len() - 2,
+        "all but content-length and date"
+    );
 }
 
 #[tokio::test]

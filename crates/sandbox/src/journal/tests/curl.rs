@@ -157,7 +157,12 @@ fn comments(change: impl for<'a> FnOnce(NewCall<'a>) -> NewCall<'a>) -> Vec<Stri
 
 #[test]
 fn command_says_that_a_body_was_not_read_to_its_end() {
-    fn sent<'a>(call: NewCall<'a>, body: &'a [u8], length: u64, headers: &CapturedHeaders<'a>) -> NewCall<'a> {
+    fn sent<'a>(
+        call: NewCall<'a>,
+        body: &'a [u8],
+        length: u64,
+        headers: &CapturedHeaders<'a>,
+    ) -> NewCall<'a> {
         let request = Message { headers: headers.clone(), body, length };
         NewCall { request, read_to_end: false, ..call }
     }
