@@ -60,6 +60,38 @@ fn read_connections_of_all_threads_are_closed() {
     });
 }
 
+/// How often this process has a file open.
+fn times_open(file: &Path) -> usize {
+    let open =
+        fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
+    open.filter(|path| path == file).count()
+}
+
+#[test]
+fn long_reads_of_many_threads_share_a_connection() {
+    testkit::run(Engine::Sqlite, async |store: Store| {
+        let db = store.open("shelf", SCHEMA);
+        let file = store.folder().unwrap().join("shelf.db").canonicalize().unwrap();
+        let before = times_open(&file);
+        let mut ends = Vec::new();
+        for _ in 0..4 {
+            let count =
+                db.read_long(|tx| tx.row("SELECT count(*) FROM book", &[], |row| row.get::<i64>(0))).await;
+            assert_eq!(count.unwrap(), Some(0));
+            // Keeps the thread, so that the next read has another one.
+            let (started, start) = tokio::sync::oneshot::channel();
+            let (end, ended) = std::sync::mpsc::channel::<()>();
+            tokio::task::spawn_blocking(move || {
+                started.send(()).unwrap();
+                let _ = ended.recv();
+            });
+            start.await.unwrap();
+            ends.push(end);
+        }
+        assert_eq!(times_open(&file), before + 1);
+    });
+}
+
 #[test]
 fn data_folder_is_created_with_its_parents() {
     let folder = tempfile::tempdir().unwrap();
