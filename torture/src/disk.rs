@@ -62,6 +62,9 @@ async fn full_disk(installation: &Installation) -> Line {
     let program = Program::start(&mut inside(SMALL, &data, &installation.command(&["serve"])));
     let petstore = installation.client(Service::Petstore);
     let (mut acknowledged, mut violations) = (Vec::new(), Vec::new());
+    // After its start the program makes a template of sandboxes, which needs files that it deletes then: the disk would have room again.
+    let created = petstore.post("/sandboxes").json(&json!({})).send().await;
+    assert_eq!(created.status, 201, "{}", created.text());
     acknowledged.push(place_order(&petstore).await.expect("an order"));
     let filler = PathBuf::from(format!("/proc/{}/root{}/filler", program.id(), data.display()));
     fill(&filler);
