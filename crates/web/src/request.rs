@@ -12,7 +12,7 @@ use axum::{
     response::Response,
 };
 use bytes::Bytes;
-use http::{Extensions, HeaderValue};
+use http::{Extensions, HeaderName, HeaderValue};
 use tokio::sync::OwnedSemaphorePermit;
 use trace::TraceContext;
 use uuid::Uuid;
@@ -21,6 +21,9 @@ use crate::{
     body_memory::Memory, gate::Gate, input::context::ValidationContext, limits::RequestLimits,
     observe::call::Ended, operations::Route, problem::Problem,
 };
+
+/// The header with the id of a request.
+pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// What the parts of a server know and add about a request. The edge keeps a clone, and reads it after the answer or a panic.
 #[derive(Clone)]

@@ -7,7 +7,11 @@ use std::{
     time::Instant,
 };
 
-use super::{memory::JournalMemory, packed::PackedCall, per_thread::PerThread};
+use super::{
+    memory::JournalMemory,
+    packed::{CommonHeaders, PackedCall},
+    per_thread::PerThread,
+};
 
 /// The bytes of a batch. A call that is longer has a batch of its own.
 pub(super) const CHUNK: usize = 16 << 10;
@@ -20,6 +24,8 @@ const USUAL_CALLS: usize = 16;
 pub(super) struct Batch {
     pub(super) bytes: Vec<u8>,
     pub(super) calls: Vec<BatchCall>,
+    /// Those of the last call.
+    common: CommonHeaders,
 }
 
 /// A call of a batch: where its bytes are, and when it ended.
@@ -50,11 +56,12 @@ impl Batches {
             let bytes = Vec::with_capacity(length.max(CHUNK));
             self.memory.add(bytes.capacity());
             let calls = Vec::with_capacity(USUAL_CALLS);
-            std::mem::replace(&mut *batch, Batch { bytes, calls })
+            std::mem::replace(&mut *batch, Batch { bytes, calls, common: Default::default() })
         });
-        let (start, length) = (batch.bytes.len() as u32, length as u32);
-        batch.calls.push(BatchCall { ended: call.ended, start, length, is_error: call.is_error });
-        call.write(&mut batch.bytes);
+        let Batch { bytes, calls, common } = &mut *batch;
+        let start = call.write(common, bytes);
+        let (start, length) = (start as u32, (bytes.len() - start) as u32);
+        calls.push(BatchCall { ended: call.ended, start, length, is_error: call.is_error });
         full.filter(|full| !full.calls.is_empty())
     }
 

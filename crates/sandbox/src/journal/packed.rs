@@ -1,8 +1,10 @@
 //! A call as bytes. A journal keeps its calls in few large pieces of memory: with an allocation for each part of a call, every
-//! call would wait for memory that no cache has any more.
+//! call would wait for memory that no cache has any more. For the same reason, headers that a call shares with the one before are in
+//! its batch once: most headers of a client are the same in each of its calls, and most of an operation in each of its answers.
 
 use std::{
     net::{IpAddr, Ipv6Addr},
+    ops::Range,
     time::{Duration, Instant},
 };
 
@@ -27,6 +29,9 @@ const NUMBERS: usize = 8 + 4 + 8 + 16 + 8 + 8 + 2 + 5 + size_of::<u16>();
 /// The bytes in front of the parts: the numbers, and the length of each part.
 const HEAD: usize = NUMBERS + PARTS * size_of::<u32>();
 
+/// Where the headers of the request and of the answer are that other calls have as well: a start and a length each.
+const PLACES: usize = 2 * 2 * size_of::<u32>();
+
 /// A call that can be written as bytes. Long texts and bodies are cut.
 pub(super) struct PackedCall<'c> {
     pub(super) ended: Instant,
@@ -34,7 +39,12 @@ pub(super) struct PackedCall<'c> {
     head: [u8; HEAD],
     parts: [&'c [u8]; PARTS],
     events: &'c [Uuid],
+    /// The headers of the request and of the answer that other calls have as well.
+    common: [&'c [u8]; 2],
 }
+
+/// Where headers are that the last call had, in the bytes of its batch.
+pub(super) type CommonHeaders = [Range<usize>; 2];
 
 impl<'c> PackedCall<'c> {
     pub(super) fn new(call: &'c NewCall<'c>) -> Self {
@@ -43,6 +53,8 @@ impl<'c> PackedCall<'c> {
             absent |= u16::from(text.is_none()) << at;
             text.map_or(&[][..], cut)
         };
+        let (common_request, own_request) = call.request.headers.as_bytes();
+        let (common_answer, own_answer) = call.answer.headers.as_bytes();
         let parts = [
             call.service.as_bytes(),
             optional(1, call.operation),
@@ -54,9 +66,9 @@ impl<'c> PackedCall<'c> {
             optional(7, call.query),
             optional(8, call.problem),
             optional(9, call.fault),
-            call.request.headers.as_bytes(),
+            own_request,
             first(call.request.body),
-            call.answer.headers.as_bytes(),
+            own_answer,
             first(call.answer.body),
         ];
         let is_target_cut = call.path.len().max(call.query.map_or(0, str::len)) > MOST_TEXT_BYTES;
@@ -81,24 +93,47 @@ impl<'c> PackedCall<'c> {
         }
         let events = &call.events[..call.events.len().min(MOST_EVENTS)];
         let is_error = call.aborted || call.status.is_none_or(|status| status.as_u16() >= 400);
-        PackedCall { ended: call.ended, is_error, head, parts, events }
+        let common = [common_request, common_answer];
+        PackedCall { ended: call.ended, is_error, head, parts, events, common }
     }
 
     /// The number of its bytes.
     pub(super) fn length(&self) -> usize {
-        HEAD + self.parts.iter().map(|part| part.len()).sum::<usize>() + size_of_val(self.events)
+        let parts = self.parts.iter().chain(&self.common).map(|part| part.len());
+        HEAD + PLACES + parts.sum::<usize>() + size_of_val(self.events)
     }
 
-    /// Appends its bytes.
-    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+    /// Appends its bytes, and gives where they begin. Headers that the last call had as well are not appended again.
+    pub(super) fn write(&self, last: &mut CommonHeaders, bytes: &mut Vec<u8>) -> usize {
+        let mut places = [0; PLACES];
+        let mut rest = &mut places[..];
+        for (last, headers) in last.iter_mut().zip(self.common) {
+            if &bytes[last.clone()] != headers {
+                *last = bytes.len()..bytes.len() + headers.len();
+                bytes.extend_from_slice(headers);
+            }
+            put(&mut rest, (last.start as u32).to_le_bytes());
+            put(&mut rest, (last.len() as u32).to_le_bytes());
+        }
+        let start = bytes.len();
         bytes.extend_from_slice(&self.head);
+        bytes.extend_from_slice(&places);
         for part in self.parts.iter().filter(|part| !part.is_empty()) {
             bytes.extend_from_slice(part);
         }
         for event in self.events {
             bytes.extend_from_slice(event.as_bytes());
         }
+        start
     }
+}
+
+/// A copy of a call in a batch, with all its headers.
+pub(super) fn copy(batch: &[u8], call: Range<usize>) -> Option<Vec<u8>> {
+    let call = batch.get(call)?;
+    let mut rest = Rest::new(call)?;
+    let mut headers = || batch.get(rest.place()?);
+    Some([call, headers()?, headers()?].concat())
 }
 
 fn put<const N: usize>(rest: &mut &mut [u8], number: [u8; N]) {
@@ -110,8 +145,11 @@ fn put<const N: usize>(rest: &mut &mut [u8], number: [u8; N]) {
 
 /// The entry of a call that was packed.
 pub(super) fn unpack(number: u64, packed: &[u8]) -> Option<Entry> {
-    let (head, parts) = packed.split_at_checked(HEAD)?;
-    let mut rest = Rest { head, parts, absent: 0 };
+    let mut rest = Rest::new(packed)?;
+    let (request, answer) = (rest.place()?.len(), rest.place()?.len());
+    let common = packed.get(packed.len().checked_sub(request + answer)?..)?;
+    let (common_request, common_answer) = common.split_at_checked(request)?;
+    rest.parts = rest.parts.get(..rest.parts.len() - common.len())?;
     let (seconds, nanoseconds) = (i64::from_le_bytes(rest.number()?), i32::from_le_bytes(rest.number()?));
     let duration = Duration::from_nanos(u64::from_le_bytes(rest.number()?));
     let address = Ipv6Addr::from(rest.number::<16>()?);
@@ -142,9 +180,9 @@ pub(super) fn unpack(number: u64, packed: &[u8]) -> Option<Entry> {
         query: rest.optional_text()?,
         problem: rest.optional_text()?,
         fault: rest.optional_text()?,
-        headers: rest.headers()?,
+        headers: rest.headers(common_request)?,
         body: KeptBody::new(rest.part()?, length),
-        answer_headers: rest.headers()?,
+        answer_headers: rest.headers(common_answer)?,
         answer_body: KeptBody::new(rest.part()?, answer_length),
         events: rest.parts.chunks_exact(16).filter_map(|event| Uuid::from_slice(event).ok()).collect(),
     })
@@ -153,16 +191,32 @@ pub(super) fn unpack(number: u64, packed: &[u8]) -> Option<Entry> {
 /// What is left to be read.
 struct Rest<'b> {
     head: &'b [u8],
+    places: &'b [u8],
     parts: &'b [u8],
     /// Which of the parts are absent, the next one in the lowest bit.
     absent: u16,
 }
 
 impl<'b> Rest<'b> {
+    fn new(packed: &'b [u8]) -> Option<Self> {
+        let (head, rest) = packed.split_at_checked(HEAD)?;
+        let (places, parts) = rest.split_at_checked(PLACES)?;
+        Some(Rest { head, places, parts, absent: 0 })
+    }
+
     fn number<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (number, rest) = self.head.split_first_chunk()?;
         self.head = rest;
         Some(*number)
+    }
+
+    /// Where the next headers are, in the bytes of the batch.
+    fn place(&mut self) -> Option<Range<usize>> {
+        let (place, rest) = self.places.split_first_chunk::<8>()?;
+        self.places = rest;
+        let [a, b, c, d, length @ ..] = *place;
+        let start = usize::try_from(u32::from_le_bytes([a, b, c, d])).ok()?;
+        Some(start..start + usize::try_from(u32::from_le_bytes(length)).ok()?)
     }
 
     fn part(&mut self) -> Option<&'b [u8]> {
@@ -183,8 +237,8 @@ impl<'b> Rest<'b> {
         Some(Some(self.text()?).filter(|_| !is_absent))
     }
 
-    fn headers(&mut self) -> Option<Headers> {
-        Some(Headers(CapturedHeaders::from_bytes(self.part()?).into_owned()))
+    fn headers(&mut self, common: &[u8]) -> Option<Headers> {
+        Some(Headers(CapturedHeaders::from_bytes(common, self.part()?)))
     }
 }
 

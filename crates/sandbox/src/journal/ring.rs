@@ -6,6 +6,7 @@ use super::{
     MOST_BYTES, MOST_ENTRIES,
     batch::{Batch, BatchCall},
     memory::{GUARANTEED, JournalMemory},
+    packed,
 };
 
 /// How many entries are copied at once, and about how many bytes of them, so that no call waits long for the lock.
@@ -137,7 +138,7 @@ impl Ring {
         self.full_calls = 0;
         for batch in std::mem::take(&mut self.full) {
             self.count(&batch);
-            let Batch { bytes, calls } = batch;
+            let Batch { bytes, calls, .. } = batch;
             let chunk = self.dropped_chunks + self.chunks.len() as u64;
             let slot =
                 |BatchCall { start, length, .. }: &BatchCall| Slot { chunk, start: *start, length: *length };
@@ -176,7 +177,8 @@ impl Ring {
     pub(super) fn get(&self, number: u64) -> Option<Vec<u8>> {
         let slot = self.slots.get(self.position(number)?)?;
         let chunk = self.chunks.get(usize::try_from(slot.chunk - self.dropped_chunks).ok()?)?;
-        chunk.bytes.get(slot.start as usize..)?.get(..slot.length as usize).map(<[u8]>::to_vec)
+        let start = slot.start as usize;
+        packed::copy(&chunk.bytes, start..start + slot.length as usize)
     }
 
     /// Some of the entries with numbers between these two, the newest first; none if there are no more.

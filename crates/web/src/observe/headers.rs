@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// How much of the headers of a message is copied, in bytes; further headers are left out.
 const MOST: usize = 16 << 10;
@@ -15,32 +15,56 @@ pub(super) fn room(headers: &HeaderMap) -> usize {
     (headers.len() * USUAL).min(MOST)
 }
 
-/// Copies headers: for each header the length of its name and of its value, in two bytes each, then both.
-pub(super) fn copy(headers: &HeaderMap, bytes: &mut Vec<u8>) {
+/// Copies headers: for each header the length of its name and of its value, in two bytes each, then both. Those with the name `last`
+/// come last; gives how many bytes the others have.
+pub(super) fn copy(headers: &HeaderMap, last: Option<&HeaderName>, bytes: &mut Vec<u8>) -> usize {
     let start = bytes.len();
+    let most = start + MOST;
+    let mut own = None;
     for (name, value) in headers {
-        let (name, value) = (name.as_str().as_bytes(), value.as_bytes());
-        let length = 4 + name.len() + value.len();
-        if bytes.len() - start + length > MOST {
+        let is_last = |last: &HeaderName| name.as_str().len() == last.as_str().len() && name == last;
+        if last.is_some_and(is_last) {
+            own = Some((name, value));
+        } else if !add(bytes, most, name, value) {
             break;
         }
-        bytes.reserve(length);
-        let lengths = name.len() as u32 | (value.len() as u32) << 16;
-        bytes.extend_from_slice(&lengths.to_le_bytes());
-        bytes.extend_from_slice(name);
-        bytes.extend_from_slice(value);
     }
+    let others = bytes.len() - start;
+    if let Some((name, value)) = own {
+        add(bytes, most, name, value);
+    }
+    others
+}
+
+/// Adds a header, unless there would be more bytes than this.
+#[inline]
+fn add(bytes: &mut Vec<u8>, most: usize, name: &HeaderName, value: &HeaderValue) -> bool {
+    let (name, value) = (name.as_str().as_bytes(), value.as_bytes());
+    let length = 4 + name.len() + value.len();
+    if bytes.len() + length > most {
+        return false;
+    }
+    bytes.reserve(length);
+    let lengths = name.len() as u32 | (value.len() as u32) << 16;
+    bytes.extend_from_slice(&lengths.to_le_bytes());
+    bytes.extend_from_slice(name);
+    bytes.extend_from_slice(value);
+    true
 }
 
 /// Headers in one piece of memory. A copy of the map would take several allocations, and keep the buffer of the connection in memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CapturedHeaders<'b>(Cow<'b, [u8]>);
+pub struct CapturedHeaders<'b> {
+    bytes: Cow<'b, [u8]>,
+    /// How many of the bytes are headers that other messages may have as well.
+    common: usize,
+}
 
 impl<'b> CapturedHeaders<'b> {
     pub fn new(headers: &HeaderMap) -> CapturedHeaders<'static> {
         let mut bytes = Vec::with_capacity(room(headers));
-        copy(headers, &mut bytes);
-        CapturedHeaders(bytes.into())
+        let common = copy(headers, None, &mut bytes);
+        CapturedHeaders { bytes: bytes.into(), common }
     }
 
     /// The names and values, in order.
@@ -49,7 +73,7 @@ impl<'b> CapturedHeaders<'b> {
     }
 
     fn parts(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        let mut rest = &*self.0;
+        let mut rest = &*self.bytes;
         std::iter::from_fn(move || {
             let (name_length, value_length) = (length(&mut rest)?, length(&mut rest)?);
             let (name, after) = rest.split_at_checked(name_length)?;
@@ -65,18 +89,18 @@ impl<'b> CapturedHeaders<'b> {
         self.parts().find(|(name, _)| *name == wanted).map(|(_, value)| value)
     }
 
-    /// The headers as bytes, for [`CapturedHeaders::from_bytes`].
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+    /// The headers that other messages may have as well, as bytes, and those that no other message has.
+    pub fn as_bytes(&self) -> (&[u8], &[u8]) {
+        self.bytes.split_at(self.common)
     }
 
     /// The headers whose bytes these are.
-    pub fn from_bytes(bytes: &'b [u8]) -> Self {
-        CapturedHeaders(bytes.into())
+    pub fn from_bytes(common: &[u8], own: &[u8]) -> CapturedHeaders<'static> {
+        CapturedHeaders { bytes: [common, own].concat().into(), common: common.len() }
     }
 
-    pub fn into_owned(self) -> CapturedHeaders<'static> {
-        CapturedHeaders(self.0.into_owned().into())
+    pub(super) fn in_message(bytes: &'b [u8], common: usize) -> Self {
+        CapturedHeaders { bytes: bytes.into(), common }
     }
 }
 
@@ -104,6 +128,24 @@ mod tests {
     }
 
     #[test]
+    fn header_of_one_message_comes_last() {
+        let of = |pairs: &[(&'static str, &str)]| -> HeaderMap {
+            pairs
+                .iter()
+                .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()))
+                .collect()
+        };
+        let headers = of(&[("x-request-id", "1"), ("content-type", "a"), ("x-other", "b")]);
+        let mut bytes = Vec::new();
+        let common = copy(&headers, Some(&HeaderName::from_static("x-request-id")), &mut bytes);
+        let copied = CapturedHeaders::in_message(&bytes, common);
+        let all: Vec<_> = copied.iter().collect();
+        assert_eq!(all, [("content-type", &b"a"[..]), ("x-other", b"b"), ("x-request-id", b"1")]);
+        let others = CapturedHeaders::new(&of(&[("content-type", "a"), ("x-other", "b")]));
+        assert_eq!(copied.as_bytes().0, others.as_bytes().0);
+    }
+
+    #[test]
     fn headers_beyond_16_kib_are_left_out() {
         let mut headers = HeaderMap::new();
         for _ in 0..10 {
@@ -112,7 +154,8 @@ mod tests {
         headers.append("x-longer", http::HeaderValue::from_bytes(&[b'x'; 70_000]).unwrap());
         let copied = CapturedHeaders::new(&headers);
         assert_eq!(copied.iter().count(), 4);
-        assert!(copied.as_bytes().len() <= MOST);
-        assert_eq!(CapturedHeaders::from_bytes(copied.as_bytes()), copied);
+        let (common, own) = copied.as_bytes();
+        assert!(common.len() <= MOST && own.is_empty());
+        assert_eq!(CapturedHeaders::from_bytes(common, own), copied);
     }
 }

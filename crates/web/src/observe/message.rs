@@ -1,6 +1,6 @@
 //! The headers of a message, and the first bytes of its body.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 
 use super::headers::{self, CapturedHeaders};
 
@@ -14,8 +14,9 @@ const USUAL: u64 = 1024;
 #[derive(Debug, Clone, Default)]
 pub struct CapturedMessage {
     bytes: Vec<u8>,
-    /// How many of the bytes are headers.
+    /// How many of the bytes are headers, and how many of these are headers that other messages may have as well.
     header_bytes: usize,
+    common: usize,
     /// The length of the whole body: what was read or sent of it, or what its sender declared if that is more.
     pub length: u64,
     /// Whether the body was read or sent to its end.
@@ -24,18 +25,18 @@ pub struct CapturedMessage {
 }
 
 impl CapturedMessage {
-    /// A message before its body is read or sent.
-    pub(super) fn new(headers: &HeaderMap, body: &impl http_body::Body) -> Self {
+    /// A message before its body is read or sent. No other message has its header with the name `own`.
+    pub(super) fn new(headers: &HeaderMap, own: Option<&HeaderName>, body: &impl http_body::Body) -> Self {
         let declared = body.size_hint().exact();
         let length = declared.unwrap_or_default();
         let complete = declared == Some(0) || body.is_end_stream();
         let mut bytes = Vec::with_capacity(headers::room(headers) + length.min(USUAL) as usize);
-        headers::copy(headers, &mut bytes);
-        CapturedMessage { header_bytes: bytes.len(), bytes, length, complete, passed: 0 }
+        let common = headers::copy(headers, own, &mut bytes);
+        CapturedMessage { header_bytes: bytes.len(), bytes, common, length, complete, passed: 0 }
     }
 
     pub fn headers(&self) -> CapturedHeaders<'_> {
-        CapturedHeaders::from_bytes(&self.bytes[..self.header_bytes])
+        CapturedHeaders::in_message(&self.bytes[..self.header_bytes], self.common)
     }
 
     /// The first 16 KiB of the body.
@@ -62,7 +63,7 @@ mod tests {
 
     fn captured(body: &Body, parts: &[&[u8]]) -> CapturedMessage {
         let headers = HeaderMap::from_iter([(http::header::ACCEPT, "a".parse().unwrap())]);
-        let mut message = CapturedMessage::new(&headers, body);
+        let mut message = CapturedMessage::new(&headers, None, body);
         for part in parts {
             message.add(part);
         }

@@ -33,7 +33,7 @@ pub use message::CapturedMessage;
 use crate::{
     fault::Fault,
     problem::Problem,
-    request::{CallObserver, RequestContext, RequestRoute},
+    request::{CallObserver, RequestContext, RequestRoute, X_REQUEST_ID},
 };
 
 /// Gets the calls that an application has observed.
@@ -136,7 +136,7 @@ impl RequestContext {
             method: request.method().clone(),
             target: request.uri().path_and_query().cloned(),
             version: request.version(),
-            message: CapturedMessage::new(request.headers(), request.body()),
+            message: CapturedMessage::new(request.headers(), None, request.body()),
         };
         let call = Mutex::new(Call { request: seen, ended: None, is_reported: false });
         let observation = Arc::new(Observation { observer, started_at: now, call });
@@ -210,7 +210,7 @@ pub(crate) fn observe_answer(
     let observer = context.observer()?;
     // The context is kept until the answer is sent, the memory of the request's body is not.
     context.release_memory();
-    let message = CapturedMessage::new(response.headers(), response.body());
+    let message = CapturedMessage::new(response.headers(), Some(&X_REQUEST_ID), response.body());
     let answer = ObservedAnswer { status: response.status(), message };
     observer.answered(Ended { answer: Some(answer), problem: problem.cloned(), fault, start });
     Some(ObservedSending::new(context.clone()))

@@ -16,7 +16,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header};
+use http::{HeaderMap, HeaderValue, Method, Version, header};
 
 use super::{
     proxies::Proxies,
@@ -34,11 +34,9 @@ use crate::{
     panic::panic_message,
     problem::{self, Format, INVALID_REQUEST, Problem, UNAVAILABLE},
     random::Random,
-    request::RequestContext,
+    request::{RequestContext, X_REQUEST_ID},
     times::is_probe,
 };
-
-const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 

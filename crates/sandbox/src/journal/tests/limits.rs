@@ -165,6 +165,32 @@ fn journal_that_is_not_read_keeps_its_last_calls() {
 }
 
 #[test]
+fn headers_that_calls_share_are_kept_once() {
+    let memory = JournalMemory::new(64 << 20);
+    let journal = Journal::new(&memory);
+    let long = "x".repeat(1000);
+    let (shared, other) = (headers(&[("x-long", &long)]), headers(&[("x-other", "1")]));
+    for number in 1..=8 {
+        with_call(|call| {
+            let headers = if number == 6 { &other } else { &shared };
+            let request = Message { headers: headers.clone(), ..call.request };
+            let answer = Message { headers: headers.clone(), ..call.answer };
+            journal.record(&NewCall { request, answer, ..call });
+        });
+    }
+    let kept = journal.list(&Filter::default());
+    assert_eq!(numbers(&kept), [8, 7, 6, 5, 4, 3, 2, 1]);
+    for entry in &kept {
+        let sent = if entry.number == 6 { ("x-other", "1".to_owned()) } else { ("x-long", long.clone()) };
+        for headers in [&entry.headers, &entry.answer_headers] {
+            assert_eq!(headers.iter().collect::<Vec<_>>(), std::slice::from_ref(&sent));
+        }
+    }
+    // Those of the requests and those of the answers, again after the call with others.
+    assert!((4 * 1000..5 * 1000 + 8 * 400).contains(&memory.used()), "{}", memory.used());
+}
+
+#[test]
 fn limit_of_bytes_holds_for_a_journal_that_is_not_read() {
     let memory = JournalMemory::new(1 << 20);
     let journal = Journal::new(&memory);
