@@ -29,8 +29,9 @@ pub(crate) struct Scale {
 
 const MB: f64 = 1e6;
 
-/// How many more rounds than other rows the journal has: what it costs is little more than the rounds differ by.
-const JOURNAL_ROUNDS: usize = 3;
+/// How many pairs of servers are compared with and without the journal. What it costs is less than two servers of the same kind can
+/// differ by.
+const JOURNAL_PAIRS: usize = 5;
 
 /// The ids of demo pets.
 const PETS: std::ops::RangeInclusive<i64> = 1..=10;
@@ -39,8 +40,7 @@ const PETS: std::ops::RangeInclusive<i64> = 1..=10;
 pub(crate) fn embedded(runtime: &Runtime, folder: &Path, scale: Scale) -> Vec<Line> {
     std::fs::create_dir_all(folder).expect("a folder");
     let data = |name: &str| folder.join(name).display().to_string();
-    let (with, without) = (data("with"), data("without"));
-    let program = Program::start(folder, &["--data", &with]);
+    let program = Program::start(folder, &["--data", &data("many")]);
     let times = runtime.block_on(create(&program, scale.sandboxes));
     let mut lines = vec![Line::at_most("create a sandbox", median(&times), " ms", (50.0, 20.0))];
     runtime.block_on(visit(&program, scale.active));
@@ -59,21 +59,28 @@ pub(crate) fn embedded(runtime: &Runtime, folder: &Path, scale: Scale) -> Vec<Li
     let shared = Comparison::measure(scale.rounds, || get(&one, petstore), || get("", petstore));
     lines.push(Line::ratio("GET /v3/pet/{id} in a sandbox, next to the root", &shared, (0.9, 1.0)));
     program.stop();
-    // Two new servers, which differ in nothing else.
-    let program = Program::start(folder, &["--data", &data("journal")]);
-    let plain = Program::start_without_journal(folder, &["--data", &without]);
-    let rounds = if scale.rounds > 1 { scale.rounds * JOURNAL_ROUNDS } else { 1 };
     for (row, connections, goals) in [
         // The time of a call: each waits for the answer to the one before.
         ("GET /v3/pet/{id} with the journal, one call at a time", 1, (0.95, 1.0)),
         ("GET /v3/pet/{id} with the journal, at full load", CONNECTIONS, (0.95, 1.0)),
     ] {
-        let with = || get_over(connections, "", program.petstore);
-        let journal = Comparison::measure(rounds, with, || get_over(connections, "", plain.petstore));
-        lines.push(Line::ratio(format!("{row}, next to a server without it"), &journal, goals));
+        let pairs = if scale.rounds > 1 { JOURNAL_PAIRS } else { 1 };
+        let mut all = Comparison { ours: Vec::new(), reference: Vec::new() };
+        for pair in 0..pairs {
+            let data = |kind: &str| data(&format!("{kind}-{connections}-{pair}"));
+            // Two new servers, which differ in nothing else.
+            let program = Program::start(folder, &["--data", &data("journal")]);
+            let plain = Program::start_without_journal(folder, &["--data", &data("plain")]);
+            let with = || get_over(connections, "", program.petstore);
+            let without = || get_over(connections, "", plain.petstore);
+            let Comparison { ours, reference } = Comparison::measure(scale.rounds, with, without);
+            all.ours.extend(ours);
+            all.reference.extend(reference);
+            plain.stop();
+            program.stop();
+        }
+        lines.push(Line::ratio(format!("{row}, next to a server without it"), &all, goals));
     }
-    plain.stop();
-    program.stop();
     lines
 }
 
