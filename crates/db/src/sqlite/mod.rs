@@ -1,4 +1,5 @@
-//! SQLite. A service has a file, a read connection per thread, some for long reads, and one thread that writes. A database of a group has less: `small`.
+//! SQLite. A service has a file, a read connection per thread, some for long reads, and one thread that writes. A database of a group
+//! has less: `small`.
 
 pub(crate) mod connection;
 pub(crate) mod files;

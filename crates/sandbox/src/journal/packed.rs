@@ -48,28 +48,29 @@ pub(super) type CommonHeaders = [Range<usize>; 2];
 
 impl<'c> PackedCall<'c> {
     pub(super) fn new(call: &'c NewCall<'c>) -> Self {
-        let mut absent = 0_u16;
-        let mut optional = |at: u32, text: Option<&'c str>| {
-            absent |= u16::from(text.is_none()) << at;
-            text.map_or(&[][..], cut)
-        };
         let (common_request, own_request) = call.request.headers.as_bytes();
         let (common_answer, own_answer) = call.answer.headers.as_bytes();
+        let (mut absent, mut at) = (0_u16, 0);
+        let mut part = |part: Option<&'c [u8]>| {
+            absent |= u16::from(part.is_none()) << at;
+            at += 1;
+            part.unwrap_or_default()
+        };
         let parts = [
-            call.service.as_bytes(),
-            optional(1, call.operation),
-            call.request_id.as_bytes(),
-            optional(3, call.user),
-            optional(4, call.client),
-            cut(call.method.as_str()),
-            cut(call.path),
-            optional(7, call.query),
-            optional(8, call.problem),
-            optional(9, call.fault),
-            own_request,
-            first(call.request.body),
-            own_answer,
-            first(call.answer.body),
+            part(Some(call.service.as_bytes())),
+            part(call.operation.map(cut)),
+            part(Some(call.request_id.as_bytes())),
+            part(call.user.map(cut)),
+            part(call.client.map(cut)),
+            part(Some(cut(call.method.as_str()))),
+            part(Some(cut(call.path))),
+            part(call.query.map(cut)),
+            part(call.problem.map(cut)),
+            part(call.fault.map(cut)),
+            part(Some(own_request)),
+            part(Some(first(call.request.body))),
+            part(Some(own_answer)),
+            part(Some(first(call.answer.body))),
         ];
         let is_target_cut = call.path.len().max(call.query.map_or(0, str::len)) > MOST_TEXT_BYTES;
         let (address, is_v4) = match call.address {

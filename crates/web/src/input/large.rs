@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn panic_of_a_large_body_is_one_of_its_request() {
+    async fn panic_in_the_parser_is_a_panic_of_the_request() {
         let parsing =
             tokio::spawn(parse(vec![0; LARGE].into(), |_: &[u8]| -> () { panic!("in a large body") }));
         let panic = parsing.await.unwrap_err().into_panic();

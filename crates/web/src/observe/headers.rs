@@ -10,38 +10,32 @@ const MOST: usize = 16 << 10;
 /// Room for a usual header with its name and the two lengths, in bytes. Headers that need more are copied once more.
 const USUAL: usize = 64;
 
-/// Room for the copy of headers, as an estimate.
-pub(super) fn room(headers: &HeaderMap) -> usize {
-    (headers.len() * USUAL).min(MOST)
-}
-
-/// Copies headers: for each header the length of its name and of its value, in two bytes each, then both. Those with the name `last`
-/// come last; gives how many bytes the others have.
-pub(super) fn copy(headers: &HeaderMap, last: Option<&HeaderName>, bytes: &mut Vec<u8>) -> usize {
-    let start = bytes.len();
-    let most = start + MOST;
+/// A copy of headers, with room for so many more bytes: for each header the length of its name and of its value, in two bytes each, then
+/// both. The header with the name `last` comes last; gives how many bytes the others have.
+pub(super) fn copy(headers: &HeaderMap, last: Option<&HeaderName>, more: usize) -> (Vec<u8>, usize) {
+    let mut bytes = Vec::with_capacity((headers.len() * USUAL).min(MOST) + more);
     let mut own = None;
     for (name, value) in headers {
         let is_last = |last: &HeaderName| name.as_str().len() == last.as_str().len() && name == last;
         if last.is_some_and(is_last) {
             own = Some((name, value));
-        } else if !add(bytes, most, name, value) {
+        } else if !add(&mut bytes, name, value) {
             break;
         }
     }
-    let others = bytes.len() - start;
+    let others = bytes.len();
     if let Some((name, value)) = own {
-        add(bytes, most, name, value);
+        add(&mut bytes, name, value);
     }
-    others
+    (bytes, others)
 }
 
-/// Adds a header, unless there would be more bytes than this.
+/// Adds a header, unless there would be too many bytes.
 #[inline]
-fn add(bytes: &mut Vec<u8>, most: usize, name: &HeaderName, value: &HeaderValue) -> bool {
+fn add(bytes: &mut Vec<u8>, name: &HeaderName, value: &HeaderValue) -> bool {
     let (name, value) = (name.as_str().as_bytes(), value.as_bytes());
     let length = 4 + name.len() + value.len();
-    if bytes.len() + length > most {
+    if bytes.len() + length > MOST {
         return false;
     }
     bytes.reserve(length);
@@ -62,8 +56,7 @@ pub struct CapturedHeaders<'b> {
 
 impl<'b> CapturedHeaders<'b> {
     pub fn new(headers: &HeaderMap) -> CapturedHeaders<'static> {
-        let mut bytes = Vec::with_capacity(room(headers));
-        let common = copy(headers, None, &mut bytes);
+        let (bytes, common) = copy(headers, None, 0);
         CapturedHeaders { bytes: bytes.into(), common }
     }
 
@@ -136,8 +129,7 @@ mod tests {
                 .collect()
         };
         let headers = of(&[("x-request-id", "1"), ("content-type", "a"), ("x-other", "b")]);
-        let mut bytes = Vec::new();
-        let common = copy(&headers, Some(&HeaderName::from_static("x-request-id")), &mut bytes);
+        let (bytes, common) = copy(&headers, Some(&HeaderName::from_static("x-request-id")), 0);
         let copied = CapturedHeaders::in_message(&bytes, common);
         let all: Vec<_> = copied.iter().collect();
         assert_eq!(all, [("content-type", &b"a"[..]), ("x-other", b"b"), ("x-request-id", b"1")]);

@@ -11,7 +11,7 @@ const MOST: usize = 16 * 1024;
 const USUAL: u64 = 1024;
 
 /// A message while it passes: its headers, then the first 16 KiB of its body, in one allocation.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct CapturedMessage {
     bytes: Vec<u8>,
     /// How many of the bytes are headers, and how many of these are headers that other messages may have as well.
@@ -30,8 +30,7 @@ impl CapturedMessage {
         let declared = body.size_hint().exact();
         let length = declared.unwrap_or_default();
         let complete = declared == Some(0) || body.is_end_stream();
-        let mut bytes = Vec::with_capacity(headers::room(headers) + length.min(USUAL) as usize);
-        let common = headers::copy(headers, own, &mut bytes);
+        let (bytes, common) = headers::copy(headers, own, length.min(USUAL) as usize);
         CapturedMessage { header_bytes: bytes.len(), bytes, common, length, complete, passed: 0 }
     }
 
