@@ -13,8 +13,8 @@ run:
 
 # Measures the program next to bare servers, and fails when a figure is missed that must be reached. See docs/performance.md.
 bench: tools
-	cargo build --profile dist --locked -p triptych -p bench
-	./target/dist/bench
+	./tools/optimise
+	./target/dist/bench --program=target/optimised/triptych
 
 # Does to the program what must not hurt it, and fails when something did. At most half an hour. See docs/torture.md.
 torture: tools

@@ -3,7 +3,8 @@
 //!
 //! The program and its reference take turns, so that other load on the machine slows both alike. A figure is the median of the
 //! rounds. `--short` checks that everything can be measured, with small data sets and one round, and compares no figure.
-//! `--instructions` prints the number of instructions per call of the hottest operations instead.
+//! `--instructions` prints the number of instructions per call of the hottest operations instead. `--program=PATH` names the program
+//! to measure; without it, it is the one beside the bench.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod chart;
@@ -196,7 +197,7 @@ impl Bench {
             ));
         }
         match prism.is_empty() {
-            true if self.scale.rounds == 1 => {}
+            true if self.scale.rounds == 1 || !works.iter().any(|work| self.wants(work.name)) => {}
             true => println!("Prism was not measured: npm cannot install it"),
             false => {
                 let least = prism.into_iter().fold(f64::INFINITY, f64::min);

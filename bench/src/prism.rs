@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    program::executable,
+    program::{self, executable},
     work::Work,
     wrk::{self, Requests},
 };
@@ -92,7 +92,7 @@ fn without_prefix(path: &str) -> String {
 
 /// Installs it into a folder of the build, unless it is there.
 fn install() -> Option<PathBuf> {
-    let folder = executable().parent()?.join("../prism");
+    let folder = program::folder().join("../prism");
     let program = folder.join("node_modules/.bin/prism");
     if !program.exists() {
         let installed = Command::new("npm")

@@ -1,4 +1,4 @@
-//! The program under test: the build beside the bench, started as users start it, with its log in a file and without limits on calls.
+//! The program under test, started as users start it, with its log in a file and without limits on calls.
 
 use std::{
     net::SocketAddr,
@@ -103,8 +103,18 @@ impl Program {
     }
 }
 
-/// The program that was built together with the bench.
+/// The program of `--program=PATH`, or the one that was built together with the bench.
 pub(crate) fn executable() -> PathBuf {
+    let named = std::env::args().find_map(|argument| Some(argument.strip_prefix("--program=")?.to_owned()));
+    match named {
+        // The program runs in another folder.
+        Some(path) => std::path::absolute(path).expect("the path of the program"),
+        None => folder().join("triptych"),
+    }
+}
+
+/// The folder of the bench.
+pub(crate) fn folder() -> PathBuf {
     let bench = std::env::current_exe().expect("the path of the bench");
-    bench.with_file_name("triptych")
+    bench.parent().expect("the folder of the bench").to_owned()
 }

@@ -31,3 +31,14 @@ fn short_run_measures_every_row() {
     // A line of titles, and 28 rows.
     assert_eq!(table.lines().count(), 29, "{table}");
 }
+
+#[test]
+fn program_that_is_named_is_measured() {
+    let output = Command::new(env!("CARGO_BIN_EXE_bench"))
+        .args(["--short", "--program=no-such-program"])
+        .output()
+        .expect("the bench runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(errors.contains("the program starts: Os { code: 2"), "{errors}");
+}

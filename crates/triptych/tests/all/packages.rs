@@ -160,16 +160,21 @@ fn wrong_arguments_of_the_package_script_are_explained() {
 }
 
 #[test]
-fn scripts_of_packages_have_no_faults() {
+fn shell_scripts_have_no_faults() {
     let scripts = [
         "ops/debian/postinst",
         "tools/action-download",
         "tools/action-start",
+        "tools/deny",
         "tools/fuzz",
         "tools/install",
         "tools/install-cargo-deb",
+        "tools/note",
+        "tools/optimise",
         "tools/package",
+        "tools/pictures",
         "tools/release-notes",
+        "tools/test",
     ];
     let found = output_of(Command::new("shellcheck").args(scripts).current_dir(root()));
     assert_eq!(found, "");
