@@ -32,6 +32,8 @@ const MB: f64 = 1e6;
 /// How many pairs of servers are compared with and without the journal. What it costs is less than two servers of the same kind can
 /// differ by.
 const JOURNAL_PAIRS: usize = 5;
+/// The rounds of each pair: the whole bench takes at most 15 minutes.
+const JOURNAL_ROUNDS: usize = 4;
 
 /// The ids of demo pets.
 const PETS: std::ops::RangeInclusive<i64> = 1..=10;
@@ -64,7 +66,7 @@ pub(crate) fn embedded(runtime: &Runtime, folder: &Path, scale: Scale) -> Vec<Li
         ("GET /v3/pet/{id} with the journal, one call at a time", 1, (0.95, 1.0)),
         ("GET /v3/pet/{id} with the journal, at full load", CONNECTIONS, (0.95, 1.0)),
     ] {
-        let pairs = if scale.rounds > 1 { JOURNAL_PAIRS } else { 1 };
+        let (pairs, rounds) = if scale.rounds > 1 { (JOURNAL_PAIRS, JOURNAL_ROUNDS) } else { (1, 1) };
         let mut all = Comparison { ours: Vec::new(), reference: Vec::new() };
         for pair in 0..pairs {
             let data = |kind: &str| data(&format!("{kind}-{connections}-{pair}"));
@@ -73,7 +75,7 @@ pub(crate) fn embedded(runtime: &Runtime, folder: &Path, scale: Scale) -> Vec<Li
             let plain = Program::start_without_journal(folder, &["--data", &data("plain")]);
             let with = || get_over(connections, "", program.petstore);
             let without = || get_over(connections, "", plain.petstore);
-            let Comparison { ours, reference } = Comparison::measure(scale.rounds, with, without);
+            let Comparison { ours, reference } = Comparison::measure(rounds, with, without);
             all.ours.extend(ours);
             all.reference.extend(reference);
             plain.stop();
