@@ -14,7 +14,7 @@ run:
 # Measures the program next to bare servers, and fails when a figure is missed that must be reached. See docs/performance.md.
 bench: tools
 	./tools/optimise
-	./target/dist/bench --program=target/optimised/triptych
+	./target/dist/bench --program target/optimised/triptych
 
 # Does to the program what must not hurt it, and fails when something did. At most half an hour. See docs/torture.md.
 torture: tools

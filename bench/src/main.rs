@@ -3,10 +3,11 @@
 //!
 //! The program and its reference take turns, so that other load on the machine slows both alike. A figure is the median of the
 //! rounds. `--short` checks that everything can be measured, with small data sets and one round, and compares no figure.
-//! `--instructions` prints the number of instructions per call of the hottest operations instead. `--program=PATH` names the program
+//! `--instructions` prints the number of instructions per call of the hottest operations instead. `--program PATH` names the program
 //! to measure; without it, it is the one beside the bench.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod arguments;
 mod chart;
 mod compare;
 mod data;
@@ -29,6 +30,7 @@ use std::{
     time::Duration,
 };
 
+use arguments::Arguments;
 use compare::Comparison;
 use postgres::Postgres;
 use prism::Prism;
@@ -94,10 +96,14 @@ struct Bench {
 }
 
 fn main() -> ExitCode {
-    let arguments: Vec<_> = std::env::args().skip(1).collect();
-    let short = arguments.iter().any(|argument| argument == "--short");
-    let instructions = arguments.iter().any(|argument| argument == "--instructions");
-    let filter = arguments.into_iter().find(|argument| !argument.starts_with("--")).unwrap_or_default();
+    let Arguments { short, instructions, program, filter } = match Arguments::read(std::env::args().skip(1)) {
+        Ok(arguments) => arguments,
+        Err(message) => {
+            eprintln!("bench: {message}");
+            return ExitCode::from(2);
+        }
+    };
+    program::choose(program);
     // Not in memory: a write counts when it is on a disk.
     let folder = tempfile::tempdir_in(std::env::temp_dir()).expect("a temporary folder");
     if instructions {

@@ -4,6 +4,7 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     process::Command,
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
@@ -103,14 +104,15 @@ impl Program {
     }
 }
 
-/// The program of `--program=PATH`, or the one that was built together with the bench.
-pub(crate) fn executable() -> PathBuf {
-    let named = std::env::args().find_map(|argument| Some(argument.strip_prefix("--program=")?.to_owned()));
-    match named {
-        // The program runs in another folder.
-        Some(path) => std::path::absolute(path).expect("the path of the program"),
-        None => folder().join("triptych"),
-    }
+static EXECUTABLE: OnceLock<PathBuf> = OnceLock::new();
+
+/// Says which program is measured.
+pub(crate) fn choose(program: PathBuf) {
+    EXECUTABLE.set(program).expect("one program is measured");
+}
+
+pub(crate) fn executable() -> &'static Path {
+    EXECUTABLE.get().expect("the program was chosen")
 }
 
 /// The folder of the bench.

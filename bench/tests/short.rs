@@ -35,10 +35,24 @@ fn short_run_measures_every_row() {
 #[test]
 fn program_that_is_named_is_measured() {
     let output = Command::new(env!("CARGO_BIN_EXE_bench"))
-        .args(["--short", "--program=no-such-program"])
+        .args(["--short", "--program", "no-such-program"])
         .output()
         .expect("the bench runs");
+    assert_eq!(output.status.code(), Some(2));
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success());
-    assert!(errors.contains("the program starts: Os { code: 2"), "{errors}");
+    assert_eq!(
+        errors,
+        "bench: there is no program no-such-program: No such file or directory (os error 2)\n"
+    );
+}
+
+#[test]
+fn unknown_flag_is_rejected() {
+    let output = Command::new(env!("CARGO_BIN_EXE_bench")).arg("--shorter").output().expect("the bench runs");
+    assert_eq!(output.status.code(), Some(2));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(
+        errors,
+        "bench: there is no flag --shorter: [--short] [--instructions] [--program PATH] [TEXT]\n"
+    );
 }
