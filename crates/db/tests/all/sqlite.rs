@@ -1,6 +1,11 @@
 //! SQLite only: its file, its journal, its permissions and errors of opening them.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{
+    fs,
+    ops::RangeInclusive,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::Path,
+};
 
 use db::{Db, Limits, Location, Migrations};
 use testkit::{Engine, Store};
@@ -57,6 +62,59 @@ fn read_connections_of_all_threads_are_closed() {
         }
         drop(db);
         assert!(!store.folder().unwrap().join("shelf.db-wal").exists());
+    });
+}
+
+/// The bytes of the WAL's index that hold the read locks, as `os_unix.c` of SQLite and `wal.c` number them.
+const READ_LOCKS: RangeInclusive<u64> = 123..=127;
+
+/// Whether this process has one of the read locks of a WAL's index.
+fn has_read_lock(index: &Path) -> bool {
+    let (process, inode) = (std::process::id().to_string(), format!(":{}", index.metadata().unwrap().ino()));
+    let locks = fs::read_to_string("/proc/locks").unwrap();
+    // 1: POSIX  ADVISORY  READ 4711 fd:01:1234 123 123
+    locks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).any(|lock| {
+        lock[1] == "POSIX"
+            && lock[4] == process
+            && lock[5].ends_with(&inode)
+            && READ_LOCKS.contains(&lock[6].parse().unwrap())
+    })
+}
+
+#[test]
+fn writer_without_work_has_the_lock_that_reads_need() {
+    testkit::run(Engine::Sqlite, async |store: Store| {
+        let db = store.open("shelf", SCHEMA);
+        let index = store.folder().unwrap().join("shelf.db-shm");
+        for id in 0..3_i64 {
+            db.write(move |tx| tx.execute("INSERT INTO book (id) VALUES ($1)", &[id.into()])).await.unwrap();
+            // The writer takes the lock after its answer. Each read here has ended before the lock is looked for.
+            let mut reads = 0;
+            while !has_read_lock(&index) {
+                assert!(reads < 10_000, "no lock after write {id}");
+                db.ping().await.unwrap();
+                reads += 1;
+            }
+        }
+    });
+}
+
+#[test]
+fn wal_begins_again_after_a_checkpoint() {
+    const PAGES: &[Migrations] =
+        &[Migrations::new("shelf", &[("0001_pages", "CREATE TABLE page (text TEXT NOT NULL) STRICT", "")])];
+    testkit::run(Engine::Sqlite, async |store: Store| {
+        let db = store.open("shelf", PAGES);
+        // One write after another, so that the writer has no work in between. Each fills 500 pages, 2 MB.
+        for _ in 0..20 {
+            let insert = "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+                          INSERT INTO page (text) SELECT printf('%4000d', i) FROM n";
+            assert_eq!(db.write(|tx| tx.execute(insert, &[])).await.unwrap(), 500);
+            db.ping().await.unwrap();
+        }
+        // A checkpoint comes after 4000 pages, 16 MB.
+        let wal = store.folder().unwrap().join("shelf.db-wal").metadata().unwrap().len();
+        assert!(wal < 20 << 20, "{wal}");
     });
 }
 
