@@ -4,6 +4,7 @@ use std::{
     io,
     pin::Pin,
     task::{Context, Poll, ready},
+    thread,
 };
 
 use tokio::{
@@ -40,6 +41,8 @@ impl AsyncRead for Socket {
         if self.read >= TURN {
             self.read = 0;
             cx.waker().wake_by_ref();
+            // Another thread of the service may wait for this processor, until the end of a time slice of some milliseconds.
+            thread::yield_now();
             return Poll::Pending;
         }
         let before = buf.filled().len();
