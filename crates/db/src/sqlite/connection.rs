@@ -140,6 +140,30 @@ impl Connection {
         Ok(())
     }
 
+    /// Begins a read transaction on a connection that is not used for now. Another connection of the process takes its read lock from
+    /// the system only if none of the process has it: so the reads need no system calls for locks meanwhile. [`Connection::roll_back`]
+    /// releases it, and must before the next write: no WAL could begin again otherwise.
+    pub(super) fn take_read_lock(&self) -> bool {
+        // A transaction begins with its first statement, also with one that has no rows.
+        let begun = self
+            .run("BEGIN")
+            .and_then(|()| self.run("SELECT version FROM triptych_migration WHERE component IS NULL"));
+        if begun.is_err() {
+            // So do the reads, and they say why.
+            self.roll_back();
+        }
+        begun.is_ok()
+    }
+
+    /// Ends the transaction that is still open, if there is one.
+    pub(super) fn roll_back(&self) {
+        if self.in_transaction()
+            && let Err(error) = self.run("ROLLBACK")
+        {
+            tracing::error!(%error, "a transaction could not be rolled back");
+        }
+    }
+
     /// Runs statements that are made at run time, and discards their rows. They are not cached.
     pub(crate) fn batch(&mut self, sql: &str) -> Result<(), Error> {
         self.writes += 1;

@@ -153,10 +153,8 @@ fn read<R, E: From<Error>>(
     let mut tx = Tx::new(Engine::Sqlite(connection), scope);
     let outcome = run_caught(|| closure(&mut tx));
     let outcome = tx.checked(outcome);
-    if scope == Scope::Transaction
-        && let Err(error) = connection.run("ROLLBACK")
-    {
-        tracing::warn!(%error, "a read transaction could not be rolled back");
+    if scope == Scope::Transaction {
+        connection.roll_back();
     }
     outcome
 }

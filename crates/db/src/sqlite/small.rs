@@ -116,6 +116,8 @@ pub(super) struct Small {
 /// A database, and the units that wait for a writer.
 struct File {
     connection: Mutex<Option<Connection>>,
+    /// Whether the connection has the read lock. It changes only while the connection is locked.
+    has_read_lock: AtomicBool,
     queue: (Sender<WriteUnit>, Receiver<WriteUnit>),
     /// Whether a writer will serve the queue.
     scheduled: AtomicBool,
@@ -136,6 +138,7 @@ impl Small {
     ) -> io::Result<Self> {
         let file = Arc::new(File {
             connection: Mutex::new(Some(connection)),
+            has_read_lock: AtomicBool::new(false),
             queue: bounded(limits.queue),
             scheduled: AtomicBool::new(false),
             wanted: AtomicBool::new(false),
@@ -150,15 +153,28 @@ impl Small {
     /// Runs a short read on the connection that this thread used last, on the database's, or on a spare one if that is in use.
     pub(super) fn read<R>(&self, run: impl FnOnce(&mut Connection) -> R) -> Result<R, Error> {
         let mut connection = match self.shared.take_last(self.number) {
-            Some(last) => last,
+            Some(last) => {
+                self.take_read_lock();
+                last
+            }
             None => match self.free_connection() {
-                Some(connection) => return read_on(connection, run),
+                Some(connection) => return self.file.read_on(connection, run),
                 None => self.spare()?,
             },
         };
         let answer = run(&mut connection);
         self.shared.keep_last(self.number, connection);
         Ok(answer)
+    }
+
+    /// Takes the read lock on the database's connection, while threads read on others: see [`Connection::take_read_lock`].
+    fn take_read_lock(&self) {
+        if !self.file.has_read_lock.load(Ordering::Relaxed)
+            && let Some(connection) = self.free_connection()
+            && let Some(connection) = connection.as_ref()
+        {
+            self.file.has_read_lock.store(connection.take_read_lock(), Ordering::Relaxed);
+        }
     }
 
     /// Runs a long read on a spare connection, so that no write waits for it.
@@ -197,14 +213,6 @@ impl Small {
     }
 }
 
-fn read_on<R>(
-    mut connection: MutexGuard<'_, Option<Connection>>,
-    run: impl FnOnce(&mut Connection) -> R,
-) -> Result<R, Error> {
-    let connection = connection.as_mut().ok_or_else(Error::closed)?;
-    Ok(connection.reading(run))
-}
-
 impl Drop for Small {
     /// The file is closed when this returns, unless it runs in a unit of this database.
     fn drop(&mut self) {
@@ -218,6 +226,23 @@ impl Drop for Small {
 }
 
 impl File {
+    fn read_on<R>(
+        &self,
+        mut connection: MutexGuard<'_, Option<Connection>>,
+        run: impl FnOnce(&mut Connection) -> R,
+    ) -> Result<R, Error> {
+        let connection = connection.as_mut().ok_or_else(Error::closed)?;
+        self.release_read_lock(connection);
+        Ok(connection.reading(run))
+    }
+
+    /// Before the database's connection is used.
+    fn release_read_lock(&self, connection: &Connection) {
+        if self.has_read_lock.swap(false, Ordering::Relaxed) {
+            connection.roll_back();
+        }
+    }
+
     /// Asks a writer to serve the queue, unless one was asked.
     fn schedule(file: &Arc<File>, ready: &Sender<Option<Arc<File>>>) -> Result<(), Error> {
         if file.scheduled.swap(true, Ordering::SeqCst) {
@@ -233,6 +258,7 @@ impl File {
         self.wanted.store(false, Ordering::Relaxed);
         *lock(&self.writer) = Some(thread::current().id());
         if let Some(connection) = connection.as_mut() {
+            self.release_read_lock(connection);
             write_batch(connection, &self.queue.1, wait);
         }
         *lock(&self.writer) = None;
@@ -244,6 +270,7 @@ impl File {
     /// Writes the queued units, and closes the connection.
     fn close(&self, connection: &mut Option<Connection>, wait: Duration) {
         if let Some(mut connection) = connection.take() {
+            self.release_read_lock(&connection);
             while write_batch(&mut connection, &self.queue.1, wait) {}
         }
     }

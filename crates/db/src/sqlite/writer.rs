@@ -84,42 +84,20 @@ fn run(mut connection: Connection, queue: &Receiver<WriteUnit>, max_wait: Durati
         expected: 0,
     };
     loop {
-        let share = ReadLock::share(&connection, queue);
-        if !batch.begin() {
+        if queue.is_empty() {
+            connection.take_read_lock();
+        }
+        let has_begun = batch.begin();
+        connection.roll_back();
+        if !has_begun {
             break;
         }
-        drop(share);
         // Nothing is known from a batch whose callers have all gone.
         let has_units = !batch.units.is_empty();
         let is_written = write(&mut connection, &mut batch);
         if has_units {
             failed.store(!is_written, Ordering::Relaxed);
         }
-    }
-}
-
-/// A read transaction of a writer that has nothing to write. A connection takes its lock from the system only if no other connection of
-/// the process has it, so that meanwhile the reads need no system calls for locks. It ends before the next write: no WAL could begin
-/// again otherwise.
-struct ReadLock<'c>(&'c Connection);
-
-impl<'c> ReadLock<'c> {
-    fn share(connection: &'c Connection, queue: &Receiver<WriteUnit>) -> Option<Self> {
-        if !queue.is_empty() {
-            return None;
-        }
-        let lock = ReadLock(connection);
-        // The transaction begins with its first statement, also with one that has no rows. If it fails, so will the reads.
-        let begun = connection
-            .run("BEGIN")
-            .and_then(|()| connection.run("SELECT version FROM triptych_migration WHERE component IS NULL"));
-        begun.is_ok().then_some(lock)
-    }
-}
-
-impl Drop for ReadLock<'_> {
-    fn drop(&mut self) {
-        roll_back(self.0);
     }
 }
 
@@ -259,7 +237,7 @@ fn transaction(
         })
     });
     if written.is_err() {
-        roll_back(connection);
+        connection.roll_back();
     }
     written
 }
@@ -288,19 +266,10 @@ fn write_alone(connection: &mut Connection, mut unit: WriteUnit) {
         let succeeded = unit.run(&mut WriteTx::new(Engine::Sqlite(connection)));
         if succeeded { connection.run("COMMIT") } else { Ok(()) }
     });
-    roll_back(connection);
+    connection.roll_back();
     match written {
         Ok(()) => unit.answer(),
         Err(error @ Error::Constraint(_)) => unit.fail(error),
         Err(error) => fail_all(iter::once(unit), &error),
-    }
-}
-
-/// Ends a transaction that is still open.
-fn roll_back(connection: &Connection) {
-    if connection.in_transaction()
-        && let Err(error) = connection.run("ROLLBACK")
-    {
-        tracing::error!(%error, "a transaction could not be rolled back");
     }
 }

@@ -5,6 +5,7 @@ use std::{
     ops::RangeInclusive,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::Path,
+    sync::{Mutex, mpsc},
 };
 
 use db::{Db, Limits, Location, Migrations};
@@ -96,6 +97,55 @@ fn writer_without_work_has_the_lock_that_reads_need() {
                 reads += 1;
             }
         }
+    });
+}
+
+#[test]
+fn database_of_a_group_has_the_lock_while_threads_read_on_other_connections() {
+    testkit::run(Engine::Sqlite, async |store: Store| {
+        let db = store.connect().group("ada").unwrap().open("shelf", SCHEMA).unwrap();
+        let index = store.folder().unwrap().join("sandboxes/ada/shelf.db-shm");
+        let (begin, begun) = mpsc::channel();
+        let (end, ended) = mpsc::channel();
+        let other = db.clone();
+        // While this thread reads on the connection of the database, another thread reads on one that it keeps.
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let count = || {
+                let count = "SELECT count(*) FROM book";
+                runtime
+                    .block_on(other.read(|tx| tx.row(count, &[], |row| row.get::<i64>(0))))
+                    .unwrap()
+                    .unwrap()
+            };
+            begun.recv().unwrap();
+            assert_eq!(count(), 0);
+            end.send(()).unwrap();
+            for id in 0..3_i64 {
+                begun.recv().unwrap();
+                let (before, counted) = (has_read_lock(&index), count());
+                assert_eq!((before, counted, has_read_lock(&index)), (false, id, true));
+                runtime
+                    .block_on(
+                        other.write(move |tx| tx.execute("INSERT INTO book (id) VALUES ($1)", &[id.into()])),
+                    )
+                    .unwrap();
+            }
+        });
+        let (begin_first, ended) = (begin.clone(), Mutex::new(ended));
+        let read = db.read(move |tx| {
+            begin_first.send(()).unwrap();
+            ended.lock().unwrap().recv().unwrap();
+            tx.row("SELECT 1 FROM book", &[], |row| row.get::<i64>(0))
+        });
+        assert_eq!(read.await.unwrap(), None);
+        for _ in 0..3 {
+            begin.send(()).unwrap();
+        }
+        thread.join().unwrap();
+        // The connection of the database reads what was written.
+        let ids = db.read(|tx| tx.rows("SELECT id FROM book ORDER BY id", &[], |row| row.get::<i64>(0)));
+        assert_eq!(ids.await.unwrap(), [0, 1, 2]);
     });
 }
 
