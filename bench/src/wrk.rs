@@ -1,6 +1,14 @@
 //! Load: `wrk` with a script that sends prepared requests one after the other.
 
-use std::{fmt::Write as _, fs, net::SocketAddr, path::Path, process::Command, time::Duration};
+use std::{
+    fmt::Write as _,
+    fs,
+    net::SocketAddr,
+    path::Path,
+    process::Command,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
 /// The number of connections of a measurement at full load.
 pub(crate) const CONNECTIONS: u32 = 64;
@@ -113,7 +121,9 @@ pub(crate) fn run_over(
     duration: Duration,
     folder: &Path,
 ) -> Measured {
-    let script = folder.join(format!("requests-{}.lua", server.port()));
+    // Two runs may send to one server at the same time.
+    static RUNS: AtomicUsize = AtomicUsize::new(0);
+    let script = folder.join(format!("requests-{}.lua", RUNS.fetch_add(1, Ordering::Relaxed)));
     fs::write(&script, requests.script()).expect("the script can be written");
     let output = Command::new("wrk")
         .args(["--threads", &connections.min(2).to_string(), "--connections", &connections.to_string()])

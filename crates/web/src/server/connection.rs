@@ -32,6 +32,9 @@ use crate::{admission::Refused, fault::Cut, limits::ConnectionLimits};
 /// How many bytes of a connection are read ahead: the largest head of a request.
 const BUFFER: usize = 64 * 1024;
 
+/// The largest body that arrives together with the head of its request, in most cases: hyper reads 8 KiB first.
+const ARRIVES_WITH_HEAD: u64 = 4 * 1024;
+
 /// How long the first request of a connection may take to arrive when the process stops.
 const FIRST_REQUEST: Duration = Duration::from_secs(2);
 
@@ -146,9 +149,10 @@ async fn answer(
     Ok(response.map(|body| TrackedBody::new(body, &activity).observed(sending)))
 }
 
-/// Whether hyper closes the connection if the service does not read this body. Hyper discards a body that its buffer holds.
+/// Whether hyper closes the connection if the service does not read this body. Hyper discards only what has arrived, and does not say
+/// in the answer that it closes the connection.
 fn is_large(body: &impl HttpBody) -> bool {
-    body.size_hint().upper().is_none_or(|bytes| bytes > BUFFER as u64)
+    body.size_hint().upper().is_none_or(|bytes| bytes > ARRIVES_WITH_HEAD)
 }
 
 /// Logs bytes that are no HTTP request. The HTTP library has answered them with a bare 400 or 431, and has no hook for

@@ -97,7 +97,13 @@ async fn connection_is_kept_unless_a_large_body_was_not_read() {
     wire.send(head("content-length: 100000") + &body_of(100_000)).await;
     let answer = wire.answer().await;
     assert_eq!((answer.status, answer.header("connection")), (200, ""));
-    wire.send("POST /nowhere HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n").await;
+    let nowhere = |length: usize| {
+        format!("POST /nowhere HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n")
+    };
+    wire.send(nowhere(4096) + &body_of(4096)).await;
+    let answer = wire.answer().await;
+    assert_eq!((answer.status, answer.header("connection")), (404, ""));
+    wire.send(nowhere(4097)).await;
     let answer = wire.answer().await;
     assert_eq!((answer.status, answer.header("connection")), (404, "close"));
     assert_eq!(wire.closed().await, b"");
