@@ -140,16 +140,16 @@ impl Connection {
         Ok(())
     }
 
-    /// Begins a read transaction on a connection that is not used for now. Another connection of the process takes its read lock from
-    /// the system only if none of the process has it: so the reads need no system calls for locks meanwhile. [`Connection::roll_back`]
-    /// releases it, and must before the next write: no WAL could begin again otherwise.
+    /// Begins a read transaction on an idle connection. SQLite shares a read lock among the connections of a process: while one of them
+    /// has it, the others take it without a system call. [`Connection::roll_back`] releases it. It must be released before the next
+    /// write: otherwise SQLite could not start the WAL again from its beginning.
     pub(super) fn take_read_lock(&self) -> bool {
         // A transaction begins with its first statement, also with one that has no rows.
         let begun = self
             .run("BEGIN")
             .and_then(|()| self.run("SELECT version FROM triptych_migration WHERE component IS NULL"));
         if begun.is_err() {
-            // So do the reads, and they say why.
+            // Reads fail as well, and report the error.
             self.roll_back();
         }
         begun.is_ok()

@@ -236,7 +236,7 @@ impl File {
         Ok(connection.reading(run))
     }
 
-    /// Before the database's connection is used.
+    /// Ends the read transaction of the database's connection, before the connection is used.
     fn release_read_lock(&self, connection: &Connection) {
         if self.has_read_lock.swap(false, Ordering::Relaxed) {
             connection.roll_back();

@@ -41,7 +41,7 @@ impl AsyncRead for Socket {
         if self.read >= TURN {
             self.read = 0;
             cx.waker().wake_by_ref();
-            // Another thread of the service may wait for this processor, until the end of a time slice of some milliseconds.
+            // Another thread of the service may wait for this processor: without this, until the time slice ends, some milliseconds later.
             thread::yield_now();
             return Poll::Pending;
         }
