@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs::Permissions, os::unix::fs::PermissionsExt, path::Path};
 
 use crate::{
-    Failure,
+    Failure, runtime,
     serve::{self, Signals},
     serve_arguments::ServeArguments,
     settings::{Flags, ServiceSection, Settings},
@@ -24,7 +24,7 @@ pub(crate) fn run(flags: Flags, arguments: &ServeArguments) -> Result<(), Failur
             return Err(format!("--ephemeral and {flag} exclude each other; give one of them").into());
         }
     }
-    let runtime = serve::runtime()?;
+    let runtime = runtime::new()?;
     // Before the folder is made: a signal during the start must not leave it behind.
     let signals = runtime.block_on(async { Signals::new() })?;
     let folder = tempfile::Builder::new()

@@ -26,6 +26,7 @@ mod probe;
 mod process_metrics;
 mod ready_file;
 mod retention;
+mod runtime;
 mod secret;
 mod serve;
 mod serve_arguments;

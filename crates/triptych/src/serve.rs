@@ -29,7 +29,7 @@ use crate::{
     open::{connect_for_services, open},
     print,
     ready_file::{Ready, ReadyFile},
-    retention, secret,
+    retention, runtime, secret,
     serve_arguments::ServeArguments,
     service_manager,
     settings::Settings,
@@ -38,14 +38,7 @@ use crate::{
 
 /// Runs until a signal stops it. No service named means all of them.
 pub(crate) fn run(settings: &Settings, arguments: &ServeArguments) -> Result<(), Failure> {
-    run_on(runtime()?, settings, arguments, None)
-}
-
-/// How long a thread for work that blocks waits for more. It keeps the memory that it has used, as for a large body.
-const IDLE_THREAD: Duration = Duration::from_secs(2);
-
-pub(crate) fn runtime() -> io::Result<Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().thread_keep_alive(IDLE_THREAD).build()
+    run_on(runtime::new()?, settings, arguments, None)
 }
 
 /// The same on a runtime. Signals that are awaited already stop the start, too; otherwise they end the process at once.

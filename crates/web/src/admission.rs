@@ -77,7 +77,11 @@ tokio::task_local! {
 }
 
 /// A request that runs.
-pub(crate) struct Admitted(Arc<Admission>);
+pub(crate) struct Admitted {
+    admission: Arc<Admission>,
+    /// Whether its end is a part of the capacity.
+    counts: bool,
+}
 
 /// Marks the answer to a request that was not admitted.
 #[derive(Clone, Copy)]
@@ -108,10 +112,9 @@ impl Admission {
         let limit = self.limit.load(Relaxed);
         let limit = if is_after_refusal { limit + limit / 4 } else { limit };
         if self.running.fetch_add(1, Relaxed) < limit {
-            return Ok(Admitted(self.clone()));
+            return Ok(Admitted { admission: self.clone(), counts: true });
         }
-        // Not [`Admission::end`]: a refusal is not a part of the capacity.
-        self.running.fetch_sub(1, Relaxed);
+        self.end(false);
         Err(self.refuse())
     }
 
@@ -127,9 +130,12 @@ impl Admission {
             .retry_after(1)
     }
 
-    /// Counts a request that does not run any more.
-    fn end(&self) {
+    /// Counts a request that does not run any more. A refusal is not a part of the capacity.
+    fn end(&self, counts: bool) {
         self.running.fetch_sub(1, Relaxed);
+        if !counts {
+            return;
+        }
         let answered = self.answered.fetch_add(1, Relaxed) + 1;
         if answered.is_multiple_of(ANSWERS)
             && let Ok(mut window) = self.window.try_lock()
@@ -166,7 +172,7 @@ impl Admitted {
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        self.0.end();
+        self.admission.end(self.counts);
     }
 }
 
@@ -174,6 +180,13 @@ impl Drop for Admitted {
 /// processor or a database.
 pub fn release_admission() {
     let _ = ADMITTED.try_with(Cell::take);
+}
+
+/// Says that the request that this task answers is refused after all, as by a database with too much to do.
+pub(crate) fn refuse_admitted() {
+    if let Some(mut admitted) = ADMITTED.with(Cell::take) {
+        admitted.counts = false;
+    }
 }
 
 #[cfg(test)]
@@ -233,6 +246,15 @@ mod tests {
         // A slow service may always do some at once.
         assert_eq!(limit_after(20_000, 300), 10);
         admission.running.store(0, Relaxed);
+    }
+
+    #[tokio::test]
+    async fn request_that_is_refused_after_all_is_no_answer() {
+        let admission = admission(1, Duration::ZERO);
+        admission.admit(false).unwrap().scope(async { refuse_admitted() }).await;
+        assert_eq!((admission.running.load(Relaxed), admission.answered.load(Relaxed)), (0, 0));
+        admission.admit(false).unwrap().scope(async {}).await;
+        assert_eq!((admission.running.load(Relaxed), admission.answered.load(Relaxed)), (0, 1));
     }
 
     #[tokio::test]

@@ -16,7 +16,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
-use http::{HeaderMap, HeaderValue, Method, Version, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 
 use super::{
     proxies::Proxies,
@@ -25,7 +25,7 @@ use super::{
     traces::RequestTraces,
 };
 use crate::{
-    admission::{Admission, Refused},
+    admission::{Admission, Refused, refuse_admitted},
     app::App,
     fault::{Cut, Fault},
     negotiate::{prefers_html, prefers_xml, vary},
@@ -139,9 +139,17 @@ impl Edge {
             return self.answer(request).await;
         }
         match self.admission.admit(is_after_refusal) {
-            Ok(admitted) => admitted.scope(self.answer(request)).await,
+            Ok(admitted) => admitted.scope(self.answer_admitted(request)).await,
             Err(problem) => (Extension(Refused), problem).into_response(),
         }
+    }
+
+    async fn answer_admitted(&self, request: Request) -> Response {
+        let response = self.answer(request).await;
+        if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+            refuse_admitted();
+        }
+        response
     }
 
     async fn answer(&self, request: Request) -> Response {
