@@ -17,6 +17,7 @@ mod overload;
 mod power_cut;
 mod preload;
 mod processes;
+mod processors;
 mod report;
 mod seats;
 mod tables;

@@ -1,5 +1,6 @@
 //! More load than the program can do. The clients send by the clock, not by the answers: a slow answer does not slow them down.
-//! A client whose connection still waits for an answer loses its turn, so there are at most as many open calls as connections.
+//! A client whose connection still waits for an answer when its turn comes sends as soon as it has the answer, so there are at most as
+//! many open calls as connections.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +12,7 @@ use std::{
 use futures_util::StreamExt;
 use testkit::Engine;
 use tokio::{
-    runtime::Runtime,
+    runtime::Builder,
     task::JoinSet,
     time::{MissedTickBehavior, interval, interval_at, timeout},
 };
@@ -20,6 +21,7 @@ use crate::{
     Add, Torture,
     abuse::{allow_many_files, percentile, resident},
     installation::{Installation, Service},
+    processors::Processors,
     report::Line,
     wire::Connection,
 };
@@ -35,7 +37,15 @@ const RECOVERY: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(torture: &Torture, add: Add<'_>) {
     allow_many_files();
-    let runtime = Runtime::new().expect("a runtime");
+    let processors = Arc::new(Processors::divided());
+    let clients = processors.clone();
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(processors.of_clients())
+        .on_thread_start(move || clients.run_with_the_clients())
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let _restored = processors.run_with_the_program();
     let engines = torture.size(&[Engine::Sqlite, Engine::Postgres][..], &[Engine::Sqlite]);
     for engine in engines {
         runtime.block_on(on(torture, *engine, add));
@@ -133,7 +143,7 @@ async fn client(
     let mut load = Load::default();
     let mut clock = pause.map(|pause| {
         let mut clock = interval_at(first.into(), pause);
-        clock.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         clock
     });
     while Instant::now() < end {

@@ -6,12 +6,13 @@ mod http2;
 
 use std::{
     net::SocketAddr,
+    process::Command,
     time::{Duration, Instant},
 };
 
 use healthy::Healthy;
 pub(crate) use healthy::percentile;
-use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use testkit::{Client, Engine, Program};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -40,18 +41,21 @@ const CLOSED: Duration = Duration::from_secs(30);
 const GROWTH: u64 = 64 * 1024 * 1024;
 /// How long a flood goes on, so that a healthy client has enough calls for a percentile.
 const FLOOD: Duration = Duration::from_secs(2);
-/// The lowest priority.
-const LOWEST: i32 = 19;
 
 pub(crate) fn run(torture: &Torture, add: Add<'_>) {
     allow_many_files();
-    // On other machines, these clients would not use the processors of the service.
-    let attackers = Builder::new_multi_thread()
-        .enable_all()
-        .on_thread_start(|| setpriority_process(None, LOWEST).expect("a lower priority is allowed"))
-        .build()
-        .expect("a runtime");
+    let attackers =
+        Builder::new_multi_thread().enable_all().on_thread_start(run_when_idle).build().expect("a runtime");
     Runtime::new().expect("a runtime").block_on(on(torture, attackers.handle(), add));
+}
+
+/// Lets this thread run only while nothing else needs its processor: on another machine, it would not use the processors of the service.
+/// A thread with the lowest nice value would still end its time slice of some milliseconds first.
+fn run_when_idle() {
+    let thread = std::fs::read_link("/proc/thread-self").expect("a running thread");
+    let id = thread.file_name().expect("the id of a thread");
+    let status = Command::new("chrt").args(["--idle", "--pid", "0"]).arg(id).status();
+    assert!(status.is_ok_and(|status| status.success()), "chrt (package util-linux) fails");
 }
 
 /// As many open files as the system allows, for this process and the program that it starts.

@@ -1,0 +1,58 @@
+//! Divides the processors of the machine: the first half is for the program and its database, the rest for the clients. Otherwise the
+//! processor time of the clients would be missing to the program, and more clients would look like a slower program.
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+pub(crate) struct Processors {
+    all: CpuSet,
+    program: CpuSet,
+    clients: CpuSet,
+}
+
+impl Processors {
+    /// The processors that this thread may use. A single one is for both.
+    pub(crate) fn divided() -> Self {
+        let all = sched_getaffinity(None).expect("the processors of this thread");
+        let numbers: Vec<_> = (0..CpuSet::MAX_CPU).filter(|number| all.is_set(*number)).collect();
+        let (program, clients) = match numbers.len() {
+            1 => (&numbers[..], &numbers[..]),
+            count => numbers.split_at(count / 2),
+        };
+        Processors { all, program: set(program), clients: set(clients) }
+    }
+
+    /// How many the clients have.
+    pub(crate) fn of_clients(&self) -> usize {
+        self.clients.count() as usize
+    }
+
+    /// Lets this thread, which is one of the clients, use only their processors.
+    pub(crate) fn run_with_the_clients(&self) {
+        use_only(&self.clients);
+    }
+
+    /// Lets this thread, and the processes that it starts, use only the processors of the program, until the result is dropped.
+    pub(crate) fn run_with_the_program(&self) -> Restored<'_> {
+        use_only(&self.program);
+        Restored(self)
+    }
+}
+
+/// Lets the thread use all processors again when it is dropped.
+pub(crate) struct Restored<'p>(&'p Processors);
+
+impl Drop for Restored<'_> {
+    fn drop(&mut self) {
+        use_only(&self.0.all);
+    }
+}
+
+fn set(numbers: &[usize]) -> CpuSet {
+    let mut set = CpuSet::new();
+    numbers.iter().for_each(|number| set.set(*number));
+    set
+}
+
+fn use_only(processors: &CpuSet) {
+    sched_setaffinity(None, processors).expect("a thread may use fewer processors");
+}
