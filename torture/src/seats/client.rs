@@ -74,6 +74,8 @@ pub(super) struct Client {
     pub(super) deadline: Instant,
     /// The same for no other client.
     pub(super) name: String,
+    /// How many requests it has sent.
+    pub(super) sent: usize,
     pub(super) notes: Notes,
 }
 
@@ -193,8 +195,9 @@ impl Client {
         body: Option<&Value>,
         meaning: impl Fn(u16, &Value) -> Option<Answer>,
     ) {
+        self.sent += 1;
         let twice = method == "POST" && self.random.random_bool(0.1);
-        let key = twice.then(|| format!("{}-{}", self.name, self.notes.history.len()));
+        let key = twice.then(|| format!("{}-{}", self.name, self.sent));
         let first = self.random.random_range(0..self.processes.len());
         let second = (first + 1) % self.processes.len();
         let call = |process| answer(self.call(process, method, path, body, key.as_deref()));

@@ -85,7 +85,7 @@ async fn on(torture: &Torture, engine: Engine, operations: usize) -> Race {
 
 /// How long the clients race at most in a full run.
 fn time(engine: Engine) -> Duration {
-    Duration::from_secs(if engine == Engine::Postgres { 460 } else { 190 })
+    Duration::from_secs(if engine == Engine::Postgres { 320 } else { 335 })
 }
 
 struct Race {
@@ -146,6 +146,7 @@ impl Race {
                     left: left.clone(),
                     deadline,
                     name: format!("{id} {number}"),
+                    sent: 0,
                     notes: Notes::default(),
                 };
                 let place = self.booked.len();
