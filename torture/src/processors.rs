@@ -1,5 +1,5 @@
 //! Divides the processors of the machine: the first half is for the program and its database, the rest for the clients. Otherwise the
-//! processor time of the clients would be missing to the program, and more clients would look like a slower program.
+//! clients would take processor time from the program, and the program would look slower with more clients.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 

@@ -7,10 +7,10 @@ use tokio::runtime::{Builder, Runtime};
 /// How long a thread for work that blocks waits for more. It keeps the memory that it has used, as for a large body.
 const IDLE_THREAD: Duration = Duration::from_secs(2);
 
-/// A thread runs at least one of so many tasks from the queue of all threads, where the writer of the database puts the requests whose
-/// work is done. Tokio itself takes one of 61 while sockets have something to read: under overload, requests that were done would wait
-/// behind new ones, most of which are refused.
-const SHARED_QUEUE: u32 = 2;
+/// A worker thread takes every second task from the global queue of the runtime, if there is one. Requests whose database work is done
+/// are woken through this queue. Tokio's default is about every 61st task while the local queue is not empty: under overload, finished
+/// requests would wait behind new ones, most of which are refused.
+const GLOBAL_QUEUE_INTERVAL: u32 = 2;
 
 pub(crate) fn new() -> io::Result<Runtime> {
     builder().build()
@@ -18,7 +18,7 @@ pub(crate) fn new() -> io::Result<Runtime> {
 
 fn builder() -> Builder {
     let mut builder = Builder::new_multi_thread();
-    builder.enable_all().thread_keep_alive(IDLE_THREAD).global_queue_interval(SHARED_QUEUE);
+    builder.enable_all().thread_keep_alive(IDLE_THREAD).global_queue_interval(GLOBAL_QUEUE_INTERVAL);
     builder
 }
 
@@ -38,14 +38,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thread_with_much_to_do_also_runs_tasks_of_other_threads() {
+    fn busy_worker_also_runs_tasks_of_the_global_queue() {
         let runtime = builder().worker_threads(1).build().unwrap();
         let (runs, left) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(100)));
         let (blocked, is_blocked) = mpsc::channel();
         let (release, released) = mpsc::channel::<()>();
         let (of_the_thread, of_others) = (runs.clone(), left.clone());
         let thread = runtime.spawn(async move {
-            // Tasks of this thread that always have something to do.
+            // Tasks in the local queue of the worker, which are always ready.
             for _ in 0..100 {
                 let (runs, left) = (of_the_thread.clone(), of_others.clone());
                 tokio::spawn(poll_fn(move |cx| {
@@ -70,6 +70,6 @@ mod tests {
         let (ended, is_ended) = mpsc::channel();
         runtime.spawn(async move { ended.send(()) });
         is_ended.recv().unwrap();
-        assert!(runs.load(Relaxed) <= 200, "{runs:?} tasks of the thread ran before 100 of others");
+        assert!(runs.load(Relaxed) <= 200, "{runs:?} local tasks ran before 100 of the global queue");
     }
 }

@@ -101,7 +101,7 @@ impl Client {
     }
 
     async fn hold(&mut self) {
-        let name = format!("{}-{}", self.name, self.notes.history.len());
+        let name = format!("{}-{}", self.name, self.sent);
         let body = json!({"trip_id": self.trip.id, "passenger_name": name});
         let trip = self.trip.clone();
         self.send("POST", "/bookings", Some(&body), |status, answer| {
