@@ -328,7 +328,7 @@ testkit::on_both_engines! {
     }
 
     async fn erasure_that_was_killed_is_completed_by_the_next_one(workspace: Workspace) {
-        const TICKETS: i64 = 20_000;
+        const TICKETS: i64 = 100_000;
         assert!(workspace.serve().terminate().success());
         assert!(with_input(&mut workspace.command(&["user", "add", "museum", "ada"]), PASSWORD).status.success());
         let db = workspace.store.open("museum", museum::MIGRATIONS);
