@@ -77,8 +77,9 @@ fn json(bytes: &[u8]) -> Result<Value, Problem> {
         return Err(Problem::invalid_at("#", "is empty; a JSON object is required"));
     }
     utf8(bytes)?;
-    let body = serde_json::from_slice(bytes)
-        .map_err(|error| Problem::invalid_at("#", format!("is not valid JSON: {error}")))?;
+    let parsed =
+        large::Turns::of(bytes).map_or_else(|| serde_json::from_slice(bytes), serde_json::from_reader);
+    let body = parsed.map_err(|error| Problem::invalid_at("#", format!("is not valid JSON: {error}")))?;
     match repeats::first(bytes, &body) {
         Some(pointer) => Err(Problem::invalid_at(pointer, "is given more than once")),
         None => Ok(body),

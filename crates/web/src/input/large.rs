@@ -1,6 +1,11 @@
 //! Bodies that take long to parse.
 
-use std::{panic::resume_unwind, sync::LazyLock, thread::available_parallelism};
+use std::{
+    io::{self, Read},
+    panic::resume_unwind,
+    sync::LazyLock,
+    thread::{available_parallelism, yield_now},
+};
 
 use bytes::Bytes;
 use tokio::{sync::Semaphore, task::spawn_blocking};
@@ -34,11 +39,52 @@ pub(super) async fn parse<R: Send + 'static>(
     spawn_blocking(work).await.unwrap_or_else(|failed| resume_unwind(failed.into_panic()))
 }
 
+/// After so many bytes of a large body, the thread lets others run that wait for its processor. Otherwise the system may let them wait
+/// until the end of a time slice, some milliseconds later.
+const TURN: usize = 16 << 10;
+
+/// How many bytes a thread has read in its turn.
+#[derive(Default)]
+pub(super) struct Turn(usize);
+
+impl Turn {
+    /// Counts bytes that were read, and ends the turn after so many.
+    pub(super) fn read(&mut self, bytes: usize) {
+        self.0 += bytes;
+        if self.0 >= TURN {
+            self.0 = 0;
+            yield_now();
+        }
+    }
+}
+
+/// The bytes of a large body, which are read in turns.
+pub(super) struct Turns<'a> {
+    rest: &'a [u8],
+    turn: Turn,
+}
+
+impl<'a> Turns<'a> {
+    /// `None` for a body that is not large.
+    pub(super) fn of(bytes: &'a [u8]) -> Option<Self> {
+        (bytes.len() >= LARGE).then_some(Turns { rest: bytes, turn: Turn::default() })
+    }
+}
+
+impl Read for Turns<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.rest.read(buffer)?;
+        self.turn.read(read);
+        Ok(read)
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::{sync::mpsc, time::Duration};
 
+    use serde_json::{Value, from_reader, from_slice};
     use tokio::sync::oneshot;
 
     use super::*;
@@ -68,5 +114,24 @@ mod tests {
             tokio::spawn(parse(vec![0; LARGE].into(), |_: &[u8]| -> () { panic!("in a large body") }));
         let panic = parsing.await.unwrap_err().into_panic();
         assert_eq!(panic.downcast_ref(), Some(&"in a large body"));
+    }
+
+    #[test]
+    fn large_json_is_read_like_a_small_one() {
+        let items = r#"{"name": "a\u00e9é", "id": 12345678901234567890.5},"#.repeat(LARGE / 50);
+        for json in [
+            format!("[\n{items} 1]"),
+            format!("[\n{items} 01]"),
+            format!("[\n{items}"),
+            format!("[{items} 1]]"),
+        ] {
+            let in_turns: Result<Value, _> = from_reader(Turns::of(json.as_bytes()).unwrap());
+            let at_once: Result<Value, _> = from_slice(json.as_bytes());
+            assert_eq!(
+                in_turns.map_err(|error| error.to_string()),
+                at_once.map_err(|error| error.to_string())
+            );
+        }
+        assert!(Turns::of(b"[]").is_none());
     }
 }

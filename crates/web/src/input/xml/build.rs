@@ -15,7 +15,11 @@ use super::{
     tag::{UNCLOSED, attributes, resolve},
     trim,
 };
-use crate::{input::content_type::is_utf8, sentence::shortened, xml::is_allowed};
+use crate::{
+    input::{content_type::is_utf8, large::Turn},
+    sentence::shortened,
+    xml::is_allowed,
+};
 
 const DEEPEST: usize = 32;
 const MOST_ELEMENTS: usize = 50_000;
@@ -29,7 +33,12 @@ pub(in crate::input) fn parse(text: &str, root: &str) -> Result<Element, Message
     if trim(text).is_empty() {
         return Err("is empty; an XML document is required".into());
     }
-    if let Some((at, odd)) = text.char_indices().find(|(_, c)| !is_allowed(*c)) {
+    let mut turn = Turn::default();
+    let is_odd = |(_, c): &(usize, char)| {
+        turn.read(c.len_utf8());
+        !is_allowed(*c)
+    };
+    if let Some((at, odd)) = text.char_indices().find(is_odd) {
         return Err(invalid(text, at, format!("the character U+{:04X} is not allowed", u32::from(odd))));
     }
     if text.starts_with('\u{feff}') {
@@ -45,6 +54,7 @@ pub(in crate::input) fn parse(text: &str, root: &str) -> Result<Element, Message
     loop {
         let start = usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX);
         let event = reader.read_event();
+        turn.read(usize::try_from(reader.buffer_position()).map_or(0, |end| end.saturating_sub(start)));
         let at = match &event {
             Ok(_) => start,
             Err(_) => usize::try_from(reader.error_position()).unwrap_or(usize::MAX),
