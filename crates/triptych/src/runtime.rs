@@ -12,13 +12,21 @@ const IDLE_THREAD: Duration = Duration::from_secs(2);
 /// requests would wait behind new ones, most of which are refused.
 const GLOBAL_QUEUE_INTERVAL: u32 = 2;
 
+/// After so many tasks a worker thread looks for sockets with something to read or write. Tokio's default is 61: where clients keep many
+/// connections busy, another client would wait for that many of them.
+const EVENT_INTERVAL: u32 = 8;
+
 pub(crate) fn new() -> io::Result<Runtime> {
     builder().build()
 }
 
 fn builder() -> Builder {
     let mut builder = Builder::new_multi_thread();
-    builder.enable_all().thread_keep_alive(IDLE_THREAD).global_queue_interval(GLOBAL_QUEUE_INTERVAL);
+    builder
+        .enable_all()
+        .thread_keep_alive(IDLE_THREAD)
+        .global_queue_interval(GLOBAL_QUEUE_INTERVAL)
+        .event_interval(EVENT_INTERVAL);
     builder
 }
 

@@ -17,6 +17,8 @@ use tokio::{
     time::{Instant, Sleep, sleep_until},
 };
 
+use super::turn::{READ_TURN, end_turn};
+
 /// The longest time without a byte from the client, and the longest time in all.
 const SILENCE: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
@@ -36,10 +38,15 @@ impl Linger {
     /// Discards bytes; ready when the client has closed its side, or after the longest time.
     pub(super) fn poll(&mut self, stream: &mut TcpStream, cx: &mut Context<'_>) -> Poll<()> {
         let mut thrown = [MaybeUninit::uninit(); 8 * 1024];
+        let mut discarded = 0;
         loop {
+            if discarded >= READ_TURN {
+                return end_turn(cx);
+            }
             let mut buffer = ReadBuf::uninit(&mut thrown);
             match Pin::new(&mut *stream).poll_read(cx, &mut buffer) {
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
+                    discarded += buffer.filled().len();
                     let now = Instant::now();
                     if now >= self.end {
                         return Poll::Ready(());

@@ -14,6 +14,7 @@ mod site;
 mod socket;
 mod tls;
 mod traces;
+mod turn;
 
 use std::{
     io,

@@ -4,7 +4,6 @@ use std::{
     io,
     pin::Pin,
     task::{Context, Poll, ready},
-    thread,
 };
 
 use tokio::{
@@ -12,23 +11,45 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::linger::Linger;
+use super::{
+    linger::Linger,
+    turn::{READ_TURN, end_turn},
+};
 
-/// How many bytes of a connection are read before other connections of the thread have their turn. A client can send frames of HTTP/2
-/// that need no answer faster than they are read; so many take about a millisecond.
-const TURN: usize = 16 * 1024;
+/// How many bytes are written to a connection before others have their turn. The buffers of the kernel take some megabytes from a service
+/// at once, also for a client that does not read.
+const WRITE_TURN: usize = 128 * 1024;
 
 /// A stream that leaves time for others, and that is closed in a way that lets its client read the answer.
 pub(super) struct Socket {
     stream: TcpStream,
     linger: Option<Linger>,
-    /// The bytes that were read in this turn.
+    /// The bytes that were read and written in this turn.
     read: usize,
+    written: usize,
 }
 
 impl Socket {
     pub(super) fn new(stream: TcpStream) -> Self {
-        Socket { stream, linger: None, read: 0 }
+        Socket { stream, linger: None, read: 0, written: 0 }
+    }
+
+    /// Writes a part, unless the turn has ended.
+    fn poll_part(
+        &mut self,
+        cx: &mut Context<'_>,
+        write: impl FnOnce(Pin<&mut TcpStream>, &mut Context<'_>) -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if self.written >= WRITE_TURN {
+            self.written = 0;
+            return end_turn(cx);
+        }
+        let polled = write(Pin::new(&mut self.stream), cx);
+        match &polled {
+            Poll::Ready(Ok(bytes)) => self.written += bytes,
+            _ => self.written = 0,
+        }
+        polled
     }
 }
 
@@ -38,12 +59,9 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.read >= TURN {
+        if self.read >= READ_TURN {
             self.read = 0;
-            cx.waker().wake_by_ref();
-            // Another thread of the service may wait for this processor: without this, until the time slice ends, some milliseconds later.
-            thread::yield_now();
-            return Poll::Pending;
+            return end_turn(cx);
         }
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
@@ -54,7 +72,7 @@ impl AsyncRead for Socket {
 
 impl AsyncWrite for Socket {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        self.poll_part(cx, |stream, cx| stream.poll_write(cx, buf))
     }
 
     fn poll_write_vectored(
@@ -62,7 +80,7 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+        self.poll_part(cx, |stream, cx| stream.poll_write_vectored(cx, bufs))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -107,18 +125,41 @@ mod tests {
         }
     }
 
+    async fn connect() -> (TcpStream, Socket) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        (client, Socket::new(listener.accept().await.unwrap().0))
+    }
+
+    #[tokio::test]
+    async fn client_that_does_not_read_is_written_to_in_turns() {
+        let (_client, mut socket) = connect().await;
+        let woken = Arc::new(Woken::default());
+        let waker = Waker::from(woken.clone());
+        let part = [0; WRITE_TURN / 4];
+        let mut turn = || {
+            let mut parts = 0;
+            while let Poll::Ready(written) =
+                Pin::new(&mut socket).poll_write(&mut Context::from_waker(&waker), &part)
+            {
+                assert_eq!(written.unwrap(), part.len());
+                parts += 1;
+            }
+            parts
+        };
+        assert_eq!((turn(), turn()), (4, 4));
+        assert_eq!(woken.0.load(Ordering::Relaxed), 2, "the task is scheduled again");
+    }
+
     #[tokio::test]
     async fn flood_is_read_in_turns() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        let (stream, _) = listener.accept().await.unwrap();
+        let (mut client, mut socket) = connect().await;
         // The buffers of the operating system hold as much.
-        client.write_all(&[0; 3 * TURN]).await.unwrap();
-        let mut socket = Socket::new(stream);
+        client.write_all(&[0; 3 * READ_TURN]).await.unwrap();
         let woken = Arc::new(Woken::default());
         let waker = Waker::from(woken.clone());
         let mut turns = Vec::new();
-        while turns.iter().sum::<usize>() < 3 * TURN {
+        while turns.iter().sum::<usize>() < 3 * READ_TURN {
             // Where all that has arrived was read, the rest is awaited.
             poll_fn(|cx| socket.stream.poll_read_ready(cx)).await.unwrap();
             let mut turn = 0;
@@ -133,7 +174,23 @@ mod tests {
             }
             turns.push(turn);
         }
-        assert!(turns.iter().all(|turn| *turn < TURN + 1000), "{turns:?}");
+        assert!(turns.iter().all(|turn| *turn < READ_TURN + 1000), "{turns:?}");
         assert!(woken.0.load(Ordering::Relaxed) >= 2, "the task is scheduled again");
+    }
+
+    #[tokio::test]
+    async fn bytes_of_a_rejected_body_are_discarded_in_turns() {
+        let (mut client, mut socket) = connect().await;
+        // The buffers of the operating system hold as much.
+        client.write_all(&[0; 3 * READ_TURN]).await.unwrap();
+        client.shutdown().await.unwrap();
+        let woken = Arc::new(Woken::default());
+        let waker = Waker::from(woken.clone());
+        let mut turns = 0;
+        while Pin::new(&mut socket).poll_shutdown(&mut Context::from_waker(&waker)).is_pending() {
+            turns += 1;
+            poll_fn(|cx| socket.stream.poll_read_ready(cx)).await.unwrap();
+        }
+        assert!(turns >= 3 && woken.0.load(Ordering::Relaxed) >= 3, "{turns} turns");
     }
 }
