@@ -1,15 +1,16 @@
-//! Admission control: an adaptive limit on the number of concurrent requests of a listener.
+//! Admission control: an adaptive limit on the number of requests that a listener has taken on.
 //!
-//! A server that starts every request at once answers all of them late when there are too many. The limit follows Little's law: as many
-//! requests run as the capacity of the service completes within the target latency. The capacity is the highest rate of answers of
-//! the last seconds in which the service was busy: refusals use processor time and lower the rate, and a limit that followed the rate
-//! down would refuse even more. The rate of a service that is not busy says nothing about its capacity.
+//! A server that starts every request at once answers all of them late when there are too many. So a fixed number run at the same time,
+//! as many as keep the processors and the database busy; others wait for their turn in the order of their arrival, so that all wait
+//! for the same time. The limit on both together follows Little's law: as many as the capacity of the service completes within the
+//! target latency. The capacity is the highest rate of answers of the last seconds in which the service was busy: refusals use processor
+//! time and lower the rate, and a limit that followed the rate down would refuse even more. The rate of a service that is not busy says
+//! nothing about its capacity.
 //! A request above the limit is refused before its body is read and its credentials are checked, since a refusal is the cheapest
 //! answer.
 //!
-//! A client that ignores `Retry-After` and sends its next request at once would get a refusal for each of them, and the refusals would
-//! use the processor time of the answers. So the next request on a connection is delayed after a refusal, and its limit is a quarter
-//! higher.
+//! Refusals use the processor time of answers. So a client that ignores `Retry-After` gains nothing: its next request on the connection
+//! is delayed until then, unless the service has room for it. The first request after that time has a limit that is a quarter higher.
 //!
 //! A request that waits for something else than a processor or a database (its body, a password hash, an injected delay) calls
 //! [`release_admission`], and no longer counts. Otherwise a few slow clients could use up the limit.
@@ -23,13 +24,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tokio::sync::Semaphore;
+
 use crate::{
     limits::ConnectionLimits,
     problem::{Problem, UNAVAILABLE},
 };
-
-/// How long the next request on a connection is delayed after a refusal.
-pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
 /// The rate of answers is measured over at least this time.
 const WINDOW: Duration = Duration::from_millis(50);
@@ -40,6 +40,9 @@ const INITIAL: f64 = 10_000.0;
 /// After this time a capacity that a busy service did not reach again counts half.
 const HALF_LIFE: Duration = Duration::from_secs(2);
 
+/// After how many seconds a refused client may try again.
+const RETRY_AFTER: u64 = 1;
+
 /// The end of the window is checked once for this many answers.
 const ANSWERS: usize = 32;
 
@@ -49,12 +52,15 @@ const REPORT: Duration = Duration::from_secs(10);
 /// Admits the requests of a listener.
 pub(crate) struct Admission {
     service: &'static str,
-    /// The lowest value of the limit.
+    /// How many requests run at the same time: the lowest value of the limit.
     least: usize,
     /// The target latency.
     latency: Duration,
-    running: AtomicUsize,
-    /// How many requests may run.
+    /// Permits to run, which are given in the order of arrival.
+    permits: Semaphore,
+    /// How many requests run or wait for a permit.
+    admitted: AtomicUsize,
+    /// How many may.
     limit: AtomicUsize,
     answered: AtomicUsize,
     window: Mutex<Window>,
@@ -76,16 +82,19 @@ tokio::task_local! {
     static ADMITTED: Cell<Option<Admitted>>;
 }
 
-/// A request that runs.
+/// A request that runs or waits for its turn.
 pub(crate) struct Admitted {
     admission: Arc<Admission>,
+    has_permit: bool,
     /// Whether its end is a part of the capacity.
     counts: bool,
 }
 
-/// Marks the answer to a request that was not admitted.
-#[derive(Clone, Copy)]
-pub(crate) struct Refused;
+/// Marks the answer to a request that was not admitted: after so many seconds the client may try again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Refused {
+    pub(crate) retry_after: u64,
+}
 
 impl Admission {
     pub(crate) fn new(service: &'static str, limits: ConnectionLimits) -> Self {
@@ -97,7 +106,8 @@ impl Admission {
             service,
             least: limits.requests,
             latency: limits.latency,
-            running: AtomicUsize::new(0),
+            permits: Semaphore::new(limits.requests),
+            admitted: AtomicUsize::new(0),
             limit: AtomicUsize::new(limit(INITIAL, limits.latency, limits.requests)),
             answered: AtomicUsize::new(0),
             window: Mutex::new(Window { start, answered: 0, capacity: INITIAL }),
@@ -107,18 +117,31 @@ impl Admission {
         }
     }
 
-    /// Lets a request run, or refuses it. `is_after_refusal` says that the last request of its connection was refused.
-    pub(crate) fn admit(self: &Arc<Self>, is_after_refusal: bool) -> Result<Admitted, Problem> {
-        let limit = self.limit.load(Relaxed);
-        let limit = if is_after_refusal { limit + limit / 4 } else { limit };
-        if self.running.fetch_add(1, Relaxed) < limit {
-            return Ok(Admitted { admission: self.clone(), counts: true });
-        }
-        self.end(false);
-        Err(self.refuse())
+    /// Whether a request would be admitted now.
+    pub(crate) fn has_room(&self) -> bool {
+        self.admitted.load(Relaxed) < self.limit.load(Relaxed)
     }
 
-    fn refuse(&self) -> Problem {
+    /// Waits until it is the turn of a request, or refuses it at once. `is_after_refusal` says that it is the first of its connection
+    /// after the time of a refusal.
+    pub(crate) async fn admit(self: &Arc<Self>, is_after_refusal: bool) -> Result<Admitted, Refused> {
+        let limit = self.limit.load(Relaxed);
+        let limit = if is_after_refusal { limit + limit / 4 } else { limit };
+        if self.admitted.fetch_add(1, Relaxed) >= limit {
+            self.admitted.fetch_sub(1, Relaxed);
+            return Err(self.refuse());
+        }
+        // Counted before the wait: the client may disconnect meanwhile.
+        let mut admitted = Admitted { admission: self.clone(), has_permit: false, counts: false };
+        // The semaphore is never closed.
+        if let Ok(permit) = self.permits.acquire().await {
+            permit.forget();
+            (admitted.has_permit, admitted.counts) = (true, true);
+        }
+        Ok(admitted)
+    }
+
+    fn refuse(&self) -> Refused {
         self.refused.increment(1);
         let now = self.start.elapsed();
         let (due, next) = (self.next_report.load(Relaxed), (now + REPORT).as_millis() as u64);
@@ -126,16 +149,11 @@ impl Admission {
         if is_due && self.next_report.compare_exchange(due, next, Relaxed, Relaxed).is_ok() {
             tracing::warn!(service = self.service, "overloaded: requests are refused with 503");
         }
-        Problem::new(&UNAVAILABLE, "The service has more requests than it can answer. Try again later.")
-            .retry_after(1)
+        Refused { retry_after: RETRY_AFTER }
     }
 
-    /// Counts a request that does not run any more. A refusal is not a part of the capacity.
-    fn end(&self, counts: bool) {
-        self.running.fetch_sub(1, Relaxed);
-        if !counts {
-            return;
-        }
+    /// Counts an answer.
+    fn answer(&self) {
         let answered = self.answered.fetch_add(1, Relaxed) + 1;
         if answered.is_multiple_of(ANSWERS)
             && let Ok(mut window) = self.window.try_lock()
@@ -149,7 +167,7 @@ impl Admission {
         let took = now.duration_since(window.start);
         if took >= WINDOW {
             let rate = answered.wrapping_sub(window.answered) as f64 / took.as_secs_f64();
-            let is_busy = self.running.load(Relaxed) >= self.limit.load(Relaxed) / 2;
+            let is_busy = self.admitted.load(Relaxed) >= self.limit.load(Relaxed) / 2;
             let decay = if is_busy { 0.5_f64.powf(took.div_duration_f64(HALF_LIFE)) } else { 1.0 };
             let capacity = rate.max(window.capacity * decay);
             self.limit.store(limit(capacity, self.latency, self.least), Relaxed);
@@ -158,9 +176,16 @@ impl Admission {
     }
 }
 
-/// As many requests as are answered within the target latency.
+/// As many requests as are answered within the target latency, and at least those that run at the same time.
 fn limit(capacity: f64, latency: Duration, least: usize) -> usize {
     least.max((capacity * latency.as_secs_f64()) as usize)
+}
+
+impl Refused {
+    pub(crate) fn problem(self) -> Problem {
+        Problem::new(&UNAVAILABLE, "The service has more requests than it can answer. Try again later.")
+            .retry_after(self.retry_after)
+    }
 }
 
 impl Admitted {
@@ -172,7 +197,13 @@ impl Admitted {
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        self.admission.end(self.counts);
+        self.admission.admitted.fetch_sub(1, Relaxed);
+        if self.has_permit {
+            self.admission.permits.add_permits(1);
+        }
+        if self.counts {
+            self.admission.answer();
+        }
     }
 }
 
@@ -192,6 +223,10 @@ pub(crate) fn refuse_admitted() {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::pin::pin;
+
+    use futures_util::{FutureExt, poll};
+
     use super::*;
 
     fn admission(requests: usize, latency: Duration) -> Arc<Admission> {
@@ -199,30 +234,68 @@ mod tests {
         Arc::new(Admission::new("test", limits))
     }
 
+    /// A request that is admitted or refused without a wait.
+    fn at_once(admission: &Arc<Admission>, is_after_refusal: bool) -> Result<Admitted, Refused> {
+        admission.admit(is_after_refusal).now_or_never().unwrap()
+    }
+
     #[test]
     fn request_above_the_limit_is_refused_until_another_ends() {
         let admission = admission(2, Duration::ZERO);
-        let (first, _second) = (admission.admit(false).unwrap(), admission.admit(false).unwrap());
-        let refused = admission.admit(false).err().unwrap();
-        assert_eq!(refused.status(), http::StatusCode::SERVICE_UNAVAILABLE);
-        assert_eq!(admission.running.load(Relaxed), 2);
+        let (first, _second) = (at_once(&admission, false).unwrap(), at_once(&admission, false).unwrap());
+        let refused = at_once(&admission, false).err().unwrap();
+        assert_eq!(refused.retry_after, 1);
+        assert_eq!(refused.problem().status(), http::StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(admission.admitted.load(Relaxed), 2);
         assert_eq!(admission.answered.load(Relaxed), 0);
         drop(first);
         assert_eq!(admission.answered.load(Relaxed), 1);
-        assert!(admission.admit(false).is_ok());
+        assert!(at_once(&admission, false).is_ok());
     }
 
-    #[test]
-    fn request_after_a_refused_one_has_a_higher_limit() {
+    #[tokio::test]
+    async fn requests_that_wait_run_in_the_order_of_their_arrival() {
+        // 10,000 a second are assumed: one runs, and two wait.
+        let admission = admission(1, Duration::from_micros(350));
+        let running = at_once(&admission, false).unwrap();
+        let (mut first, mut second) = (pin!(admission.admit(false)), pin!(admission.admit(false)));
+        assert!(poll!(&mut first).is_pending() && poll!(&mut second).is_pending());
+        assert!(at_once(&admission, false).is_err());
+        drop(running);
+        assert!(poll!(&mut second).is_pending());
+        let running = first.now_or_never().unwrap();
+        assert!(poll!(&mut second).is_pending());
+        drop(running);
+        assert!(second.now_or_never().is_some());
+        assert_eq!((admission.admitted.load(Relaxed), admission.answered.load(Relaxed)), (0, 3));
+    }
+
+    #[tokio::test]
+    async fn request_whose_client_disconnects_no_longer_waits() {
+        let admission = admission(1, Duration::from_micros(200));
+        let running = at_once(&admission, false).unwrap();
+        let mut waiting = Box::pin(admission.admit(false));
+        assert!(poll!(&mut waiting).is_pending());
+        assert!(!admission.has_room());
+        drop(waiting);
+        assert!(admission.has_room());
+        drop(running);
+        assert_eq!((admission.admitted.load(Relaxed), admission.answered.load(Relaxed)), (0, 1));
+        assert!(at_once(&admission, false).is_ok());
+    }
+
+    #[tokio::test]
+    async fn request_after_a_refused_one_has_a_higher_limit() {
         let admission = admission(4, Duration::ZERO);
-        let _running: Vec<_> = (0..4).map(|_| admission.admit(false).unwrap()).collect();
-        assert!(admission.admit(false).is_err());
-        let _more = admission.admit(true).unwrap();
-        assert!(admission.admit(true).is_err());
+        let _running: Vec<_> = (0..4).map(|_| at_once(&admission, false).unwrap()).collect();
+        assert!(at_once(&admission, false).is_err());
+        let mut more = pin!(admission.admit(true));
+        assert!(poll!(&mut more).is_pending());
+        assert!(at_once(&admission, true).is_err());
     }
 
     #[test]
-    fn as_many_run_as_are_answered_in_time() {
+    fn as_many_are_admitted_as_are_answered_in_time() {
         let admission = admission(10, Duration::from_millis(100));
         assert_eq!(admission.limit.load(Relaxed), 1000);
         let mut window = admission.window.lock().unwrap();
@@ -239,22 +312,22 @@ mod tests {
         assert_eq!(limit_after(10, 10), 2000);
         // A service with little to do still has its capacity.
         assert_eq!(limit_after(60_000, 60), 2000);
-        admission.running.store(1000, Relaxed);
+        admission.admitted.store(1000, Relaxed);
         // 3,000 a second: the capacity is still nearly the one of before.
         assert_eq!(limit_after(100, 300), 1931);
         assert_eq!(limit_after(2000, 6000), 965);
         // A slow service may always do some at once.
         assert_eq!(limit_after(20_000, 300), 10);
-        admission.running.store(0, Relaxed);
+        admission.admitted.store(0, Relaxed);
     }
 
     #[tokio::test]
     async fn request_that_is_refused_after_all_is_no_answer() {
         let admission = admission(1, Duration::ZERO);
-        admission.admit(false).unwrap().scope(async { refuse_admitted() }).await;
-        assert_eq!((admission.running.load(Relaxed), admission.answered.load(Relaxed)), (0, 0));
-        admission.admit(false).unwrap().scope(async {}).await;
-        assert_eq!((admission.running.load(Relaxed), admission.answered.load(Relaxed)), (0, 1));
+        at_once(&admission, false).unwrap().scope(async { refuse_admitted() }).await;
+        assert_eq!((admission.admitted.load(Relaxed), admission.answered.load(Relaxed)), (0, 0));
+        at_once(&admission, false).unwrap().scope(async {}).await;
+        assert_eq!((admission.admitted.load(Relaxed), admission.answered.load(Relaxed)), (0, 1));
     }
 
     #[tokio::test]
@@ -262,13 +335,13 @@ mod tests {
         let admission = admission(1, Duration::ZERO);
         let other = admission.clone();
         let work = async move {
-            assert!(other.admit(false).is_err());
+            assert!(at_once(&other, false).is_err());
             release_admission();
             release_admission();
-            other.admit(false).is_ok()
+            at_once(&other, false).is_ok()
         };
-        assert!(admission.admit(false).unwrap().scope(work).await);
+        assert!(at_once(&admission, false).unwrap().scope(work).await);
         release_admission();
-        assert_eq!(admission.running.load(Relaxed), 0);
+        assert_eq!(admission.admitted.load(Relaxed), 0);
     }
 }

@@ -11,9 +11,9 @@ pub struct ConnectionLimits {
     pub connections_per_address: usize,
     /// Whether connections from this machine do not count towards that.
     pub loopback_exempt: bool,
-    /// Requests that can always run at the same time.
+    /// Requests that run at the same time; others wait for their turn.
     pub requests: usize,
-    /// The target latency under load: as many more requests run as are answered within it.
+    /// The target latency under load: as many requests run and wait as are answered within it.
     pub latency: Duration,
     /// How long the head of a request may take to arrive, also the first one on a connection.
     pub header_time: Duration,
@@ -30,7 +30,7 @@ impl Default for ConnectionLimits {
             connections_per_address: 1250,
             loopback_exempt: true,
             requests: 256,
-            latency: Duration::from_millis(150),
+            latency: Duration::from_millis(100),
             header_time: Duration::from_secs(15),
             stall_time: Duration::from_secs(60),
             grace_time: Duration::from_secs(20),

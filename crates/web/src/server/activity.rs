@@ -19,7 +19,7 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
 
 use crate::{
-    admission::{PAUSE, release_admission},
+    admission::{Refused, release_admission},
     limits::ConnectionLimits,
     observe::ObservedSending,
     size_hint::with_rest,
@@ -37,8 +37,8 @@ struct Seen {
     /// In milliseconds since the start; 0 until a request has come.
     last: AtomicU64,
     is_http_2: AtomicBool,
-    /// When a request was last refused because there were too many, in milliseconds since the start; 0 if the last one was not.
-    refused: AtomicU64,
+    /// Until when the client of the last refused request must wait, in milliseconds since the start; 0 if it has waited.
+    refused_until: AtomicU64,
 }
 
 impl Activity {
@@ -72,18 +72,23 @@ impl Activity {
     }
 
     /// A request was refused because there were too many.
-    pub(super) fn refused(&self) {
-        self.seen.refused.store(self.now(), Relaxed);
+    pub(super) fn refused(&self, refused: Refused) {
+        self.seen.refused_until.store(self.now() + refused.retry_after * 1000, Relaxed);
     }
 
-    /// Lets the next request after a refused one wait; `true` for such a request.
-    pub(super) async fn pause_after_refusal(&self) -> bool {
-        if self.seen.refused.load(Relaxed) == 0 {
+    /// Delays a request that comes before the time of a refusal is over, unless the service has room for it. `true` for the first request
+    /// after this time.
+    pub(super) async fn wait_after_refusal(&self, has_room: impl FnOnce() -> bool) -> bool {
+        let until = self.seen.refused_until.load(Relaxed);
+        if until == 0 {
             return false;
         }
-        let refused = self.seen.refused.swap(0, Relaxed);
-        tokio::time::sleep_until(self.start + Duration::from_millis(refused) + PAUSE).await;
-        refused > 0
+        if has_room() {
+            self.seen.refused_until.store(0, Relaxed);
+            return false;
+        }
+        tokio::time::sleep_until(self.start + Duration::from_millis(until)).await;
+        self.seen.refused_until.swap(0, Relaxed) > 0
     }
 
     fn progress(&self) {
@@ -183,5 +188,30 @@ impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
 
     fn size_hint(&self) -> SizeHint {
         with_rest(self.body.size_hint(), self.rest.len())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::pin::pin;
+
+    use futures_util::poll;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn request_before_the_time_of_a_refusal_waits_unless_there_is_room() {
+        let (activity, _stalled) = Activity::new(ConnectionLimits::default());
+        assert!(!activity.wait_after_refusal(|| false).await);
+
+        activity.refused(Refused { retry_after: 3600 });
+        assert!(poll!(pin!(activity.wait_after_refusal(|| false))).is_pending());
+        assert!(!activity.wait_after_refusal(|| true).await);
+        assert!(!activity.wait_after_refusal(|| false).await, "it was answered since");
+
+        activity.refused(Refused { retry_after: 0 });
+        assert!(activity.wait_after_refusal(|| false).await, "the first request after the time");
+        assert!(!activity.wait_after_refusal(|| false).await, "the second one is like any other");
     }
 }

@@ -137,10 +137,10 @@ async fn answer(
             Body::new(body)
         }
     });
-    let is_after_refusal = activity.pause_after_refusal().await;
+    let is_after_refusal = activity.wait_after_refusal(|| edge.has_room()).await;
     let (mut response, sending) = edge.handle(request, peer, is_after_refusal).await?;
-    if response.extensions().get::<Refused>().is_some() {
-        activity.refused();
+    if let Some(refused) = response.extensions().get::<Refused>() {
+        activity.refused(*refused);
     }
     let is_unread = is_read.is_some_and(|is_read| !is_read.load(Relaxed));
     if is_unread || is_http_1 && edge.is_draining() {

@@ -78,6 +78,11 @@ impl Edge {
         self.draining.load(Relaxed)
     }
 
+    /// Whether a request would be admitted now.
+    pub(super) fn has_room(&self) -> bool {
+        self.admission.has_room()
+    }
+
     /// The answer to a request, and what observes how it is sent.
     pub(super) async fn handle(
         &self,
@@ -133,14 +138,14 @@ impl Edge {
         Ok((response, sending))
     }
 
-    /// Answers a request if it may run. The questions of monitoring are always answered.
+    /// Answers a request when it may run. The questions of monitoring are always answered.
     async fn admit(&self, request: Request, is_after_refusal: bool) -> Response {
         if is_probe(request.uri().path()) {
             return self.answer(request).await;
         }
-        match self.admission.admit(is_after_refusal) {
+        match self.admission.admit(is_after_refusal).await {
             Ok(admitted) => admitted.scope(self.answer_admitted(request)).await,
-            Err(problem) => (Extension(Refused), problem).into_response(),
+            Err(refused) => (Extension(refused), refused.problem()).into_response(),
         }
     }
 
@@ -153,7 +158,10 @@ impl Edge {
     }
 
     async fn answer(&self, request: Request) -> Response {
-        let answer = AssertUnwindSafe(self.app.answer(request)).catch_unwind().await;
+        // Boxed: each function that passes on the future of the whole work of a request would copy its kilobytes, and each connection would
+        // keep room for it.
+        let work = Box::pin(self.app.answer(request));
+        let answer = AssertUnwindSafe(work).catch_unwind().await;
         answer.unwrap_or_else(|panic| {
             let cause = format!("a handler panicked: {}", panic_message(panic.as_ref()));
             Problem::internal(cause).into_response()
