@@ -202,11 +202,13 @@ pub(crate) fn basic(name: &str, password: &str) -> String {
     format!("Basic {}", BASE64_STANDARD.encode(format!("{name}:{password}")))
 }
 
-/// An address at which the program can be started again and again. Its port is below those that the system gives to clients,
-/// one of which could have it in between.
+/// An address at which the program can be started again and again. Other processes use 127.0.0.1, so that none of them has this one in
+/// between.
 fn free_address(random: &mut StdRng) -> SocketAddr {
     loop {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, random.random_range(10_000..30_000)));
+        let host =
+            Ipv4Addr::new(127, random.random_range(1..255), random.random(), random.random_range(1..255));
+        let address = SocketAddr::from((host, random.random_range(10_000..30_000)));
         if TcpListener::bind(address).is_ok() {
             return address;
         }

@@ -1,5 +1,9 @@
-//! Divides the processors of the machine: the first half is for the program and its database, the rest for the clients. Otherwise the
+//! Which threads run on which processors, and before which others.
+//!
+//! Divides the processors of the machine: the first half is for the program, the rest for the clients and PostgreSQL. Otherwise the
 //! clients would take processor time from the program, and the program would look slower with more clients.
+
+use std::process::{Command, Stdio};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -26,12 +30,20 @@ impl Processors {
         self.clients.count() as usize
     }
 
-    /// Lets this thread, which is one of the clients, use only their processors.
-    pub(crate) fn run_with_the_clients(&self) {
+    /// Lets this thread use only the processors of the clients until it ends.
+    pub(crate) fn stay_with_the_clients(&self) {
         use_only(&self.clients);
     }
 
-    /// Lets this thread, and the processes that it starts, use only the processors of the program, until the result is dropped.
+    /// Lets this thread, and the processes that it starts, use only the processors of the clients, until the result is dropped.
+    #[must_use]
+    pub(crate) fn run_with_the_clients(&self) -> Restored<'_> {
+        use_only(&self.clients);
+        Restored(self)
+    }
+
+    /// The same with the processors of the program.
+    #[must_use]
     pub(crate) fn run_with_the_program(&self) -> Restored<'_> {
         use_only(&self.program);
         Restored(self)
@@ -55,4 +67,12 @@ fn set(numbers: &[usize]) -> CpuSet {
 
 fn use_only(processors: &CpuSet) {
     sched_setaffinity(None, processors).expect("a thread may use fewer processors");
+}
+
+/// Lets the kernel run this thread by this policy; false if it may not.
+pub(crate) fn schedule(policy: &str, priority: &str) -> bool {
+    let thread = std::fs::read_link("/proc/thread-self").expect("a running thread");
+    let id = thread.file_name().expect("the id of a thread");
+    let chrt = Command::new("chrt").args([policy, "--pid", priority]).arg(id).stderr(Stdio::null()).status();
+    chrt.is_ok_and(|status| status.success())
 }

@@ -16,7 +16,8 @@ pub(crate) struct Connection {
 /// The head of an answer, as far as it matters here.
 pub(crate) struct Head {
     pub(crate) status: u16,
-    pub(crate) has_retry_after: bool,
+    /// After how many seconds the client may try again.
+    pub(crate) retry_after: Option<u64>,
     closes: bool,
     length: usize,
 }
@@ -30,7 +31,16 @@ impl Connection {
 
     /// Sends a request and reads its answer, which must have a length.
     pub(crate) async fn call(&mut self, request: &[u8]) -> io::Result<Head> {
-        self.stream.write_all(request).await?;
+        self.send(request).await?;
+        self.answer().await
+    }
+
+    pub(crate) async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes).await
+    }
+
+    /// Reads the answer to the request that was sent.
+    pub(crate) async fn answer(&mut self) -> io::Result<Head> {
         self.buffer.clear();
         loop {
             if let Some(end) = self.buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
@@ -58,12 +68,12 @@ impl Head {
         let mut lines = text.split("\r\n");
         let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok());
         let status = status.ok_or(io::ErrorKind::InvalidData)?;
-        let mut head = Head { status, has_retry_after: false, closes: false, length: 0 };
+        let mut head = Head { status, retry_after: None, closes: false, length: 0 };
         for line in lines {
             let Some((name, value)) = line.split_once(':') else { continue };
             match name.to_ascii_lowercase().as_str() {
                 "content-length" => head.length = value.trim().parse().map_err(io::Error::other)?,
-                "retry-after" => head.has_retry_after = true,
+                "retry-after" => head.retry_after = value.trim().parse().ok(),
                 "connection" => head.closes = value.trim() == "close",
                 _ => {}
             }

@@ -1,8 +1,14 @@
 //! Requests that a proxy and a server could read in different ways, and bodies that are expensive to read.
 
-use std::io::Write;
+use std::{
+    io::{self, Write},
+    net::SocketAddr,
+};
 
+use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
+
+use crate::wire::Connection;
 
 /// What would be answered if the rest of a request were taken for another one.
 const SMUGGLED: &str = "GET /healthz HTTP/1.1\r\nHost: HOST\r\n\r\n";
@@ -42,11 +48,38 @@ pub(crate) fn smuggling(host: &str) -> Vec<(&'static str, Vec<u8>)> {
 }
 
 /// A body with its media type, and what it is.
+#[derive(Clone)]
 pub(crate) struct Expensive {
     pub(crate) name: &'static str,
-    pub(crate) media_type: &'static str,
-    pub(crate) encoding: Option<&'static str>,
-    pub(crate) body: Vec<u8>,
+    media_type: &'static str,
+    encoding: Option<&'static str>,
+    body: Bytes,
+}
+
+/// So many bytes are sent at once. A thread that hands the kernel much more keeps its processor for milliseconds.
+const PIECE: usize = 16 * 1024;
+
+impl Expensive {
+    /// Sends it as a new pet. Returns the status of the answer.
+    pub(crate) async fn send(&self, address: SocketAddr, authorization: &str) -> io::Result<u16> {
+        let Expensive { media_type, encoding, body, .. } = self;
+        let encoding =
+            encoding.map(|encoding| format!("Content-Encoding: {encoding}\r\n")).unwrap_or_default();
+        let head = format!(
+            "POST /v3/pet HTTP/1.1\r\nHost: {address}\r\nAuthorization: {authorization}\r\nContent-Type: {media_type}\r\n\
+             {encoding}Content-Length: {}\r\n\r\n",
+            body.len()
+        );
+        let mut connection = Connection::open(address).await?;
+        connection.send(head.as_bytes()).await?;
+        for piece in body.chunks(PIECE) {
+            // The service may answer before it has the whole body, and close the connection.
+            if connection.send(piece).await.is_err() {
+                break;
+            }
+        }
+        Ok(connection.answer().await?.status)
+    }
 }
 
 /// Bodies that are expensive to read if nothing limits it.
@@ -107,7 +140,7 @@ pub(crate) fn expensive() -> Vec<Expensive> {
             name: "100 MB in 100 KB of gzip",
             media_type: "application/json",
             encoding: Some("gzip"),
-            body: gzip.finish().expect("memory"),
+            body: gzip.finish().expect("memory").into(),
         },
     ]
 }

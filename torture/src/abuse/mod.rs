@@ -6,7 +6,6 @@ mod http2;
 
 use std::{
     net::SocketAddr,
-    process::Command,
     time::{Duration, Instant},
 };
 
@@ -25,6 +24,7 @@ use tokio::{
 use crate::{
     Add, Torture,
     installation::{Installation, Service},
+    processors::schedule,
     report::Line,
 };
 
@@ -44,18 +44,16 @@ const FLOOD: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(torture: &Torture, add: Add<'_>) {
     allow_many_files();
-    let attackers =
-        Builder::new_multi_thread().enable_all().on_thread_start(run_when_idle).build().expect("a runtime");
-    Runtime::new().expect("a runtime").block_on(on(torture, attackers.handle(), add));
+    // On another machine, the clients that abuse the service would not use its processors. With the lowest nice value they would still
+    // end a time slice of some milliseconds first.
+    let attackers = runtime(|| assert!(schedule("--idle", "0"), "chrt (package util-linux) fails"));
+    // Nor would the healthy client wait for a processor. Only some users may have this priority.
+    let healthy = runtime(|| _ = schedule("--rr", "1"));
+    healthy.block_on(on(torture, attackers.handle(), add));
 }
 
-/// Lets this thread run only while nothing else needs its processor: on another machine, it would not use the processors of the service.
-/// A thread with the lowest nice value would still end its time slice of some milliseconds first.
-fn run_when_idle() {
-    let thread = std::fs::read_link("/proc/thread-self").expect("a running thread");
-    let id = thread.file_name().expect("the id of a thread");
-    let status = Command::new("chrt").args(["--idle", "--pid", "0"]).arg(id).status();
-    assert!(status.is_ok_and(|status| status.success()), "chrt (package util-linux) fails");
+fn runtime(on_start: fn()) -> Runtime {
+    Builder::new_multi_thread().enable_all().on_thread_start(on_start).build().expect("a runtime")
 }
 
 /// As many open files as the system allows, for this process and the program that it starts.
@@ -101,9 +99,12 @@ async fn on(torture: &Torture, attackers: &Handle, add: Add<'_>) {
     abuse.line(&fault, "each gets one answer, 400 to 501, and is closed", smuggled(address, forms)).await;
     let bodies = forms::expensive();
     let fault = format!("{} bodies that are expensive to read", bodies.len());
-    let client = installation.client(Service::Petstore);
     abuse
-        .line(&fault, "each gets a 4xx", expensive(client, authorization, bodies, torture.size(10, 1)))
+        .line(
+            &fault,
+            "each gets a 4xx",
+            expensive(address, authorization, bodies, torture.size((10, FLOOD), (1, Duration::ZERO))),
+        )
         .await;
 
     let log = abuse.program.whole_log();
@@ -331,26 +332,27 @@ async fn smuggled(address: SocketAddr, forms: Vec<(&'static str, Vec<u8>)>) -> V
     first_errors(requests).await
 }
 
-/// Each body gets an error of the client, also when many are sent at once.
+/// Each body gets an error of the client, also when many are sent at once, again and again.
 async fn expensive(
-    client: Client,
+    address: SocketAddr,
     authorization: String,
     bodies: Vec<forms::Expensive>,
-    at_once: usize,
+    (at_once, duration): (usize, Duration),
 ) -> Vec<String> {
     let mut violations = Vec::new();
-    for forms::Expensive { name, media_type, encoding, body } in bodies {
+    let (start, rounds) = (Instant::now(), bodies.len());
+    for (number, body) in bodies.iter().cycle().enumerate() {
+        if number % rounds == 0 && number > 0 && start.elapsed() >= duration {
+            break;
+        }
         let mut calls = JoinSet::new();
         for _ in 0..at_once {
-            let mut call = client.post("/v3/pet").header("authorization", &authorization);
-            if let Some(encoding) = encoding {
-                call = call.header("content-encoding", encoding);
-            }
-            let call = call.body(media_type, body.clone());
+            let (body, authorization) = (body.clone(), authorization.clone());
             calls.spawn(async move {
-                match timeout(CLOSED, call.try_send()).await {
-                    Ok(Ok(answer)) if (400..500).contains(&answer.status) => Ok(()),
-                    Ok(Ok(answer)) => Err(format!("{name}: {} {}", answer.status, answer.text())),
+                let name = body.name;
+                match timeout(CLOSED, body.send(address, &authorization)).await {
+                    Ok(Ok(status)) if (400..500).contains(&status) => Ok(()),
+                    Ok(Ok(status)) => Err(format!("{name}: {status}")),
                     Ok(Err(error)) => Err(format!("{name}: {error:?}")),
                     Err(_) => Err(format!("{name}: no answer within {CLOSED:?}")),
                 }

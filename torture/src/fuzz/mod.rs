@@ -6,7 +6,10 @@ mod parser;
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::{Mutex, mpsc},
+    sync::{
+        Mutex,
+        mpsc::{self, Sender},
+    },
     thread,
     time::Duration,
 };
@@ -23,13 +26,23 @@ const AT_ONCE: usize = 5;
 
 /// `make test` has the parsers in the tests of `crates/fuzzing`, without libFuzzer.
 pub(crate) fn run(torture: &Torture, add: Add<'_>) {
-    if !torture.short {
-        parsers(torture, add);
-    }
-    documents::run(torture, add);
+    let (sender, lines) = mpsc::channel::<Line>();
+    thread::scope(|scope| {
+        if !torture.short {
+            let sender = sender.clone();
+            scope.spawn(move || parsers(torture, &sender));
+        }
+        // At the same time, as neither needs all of a processor.
+        scope.spawn(move || documents::run(torture, &mut |line| send(&sender, line)));
+        lines.into_iter().for_each(add);
+    });
 }
 
-fn parsers(torture: &Torture, add: Add<'_>) {
+fn send(sender: &Sender<Line>, line: Line) {
+    sender.send(line).expect("lines are awaited");
+}
+
+fn parsers(torture: &Torture, sender: &Sender<Line>) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the sources");
     let mut random = torture.random("fuzz");
     let scratch = scratch(torture);
@@ -39,19 +52,15 @@ fn parsers(torture: &Torture, add: Add<'_>) {
         Parser { name, seed, root: root.clone(), scratch: scratch.path().to_owned() }
     });
     let queue = Mutex::new(parsers.collect::<Vec<_>>().into_iter());
-    let (sender, lines) = mpsc::channel::<Line>();
+    let next = || queue.lock().expect("no thread panics with it").next();
     thread::scope(|scope| {
         for _ in 0..AT_ONCE {
-            let (queue, sender) = (&queue, sender.clone());
-            scope.spawn(move || {
-                let next = || queue.lock().expect("no thread panics with it").next();
+            scope.spawn(|| {
                 while let Some(parser) = next() {
-                    sender.send(parser.line(TIME)).expect("lines are awaited");
+                    send(sender, parser.line(TIME));
                 }
             });
         }
-        drop(sender);
-        lines.into_iter().for_each(add);
     });
 }
 

@@ -85,7 +85,7 @@ async fn on(torture: &Torture, engine: Engine, operations: usize) -> Race {
 
 /// How long the clients race at most in a full run.
 fn time(engine: Engine) -> Duration {
-    Duration::from_secs(if engine == Engine::Postgres { 320 } else { 335 })
+    Duration::from_secs(if engine == Engine::Postgres { 320 } else { 400 })
 }
 
 struct Race {
