@@ -6,6 +6,9 @@
 //!
 //! All groups together have the turn and the connections of one service, however many they are. Among themselves they take
 //! turns too, and so do the databases of a group; a group uses at most half of the connections that groups may use.
+//!
+//! The connection that was used last gets the next job: the others are opened only when they are needed, and the server has its
+//! caches for this one.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -18,7 +21,6 @@ pub(super) struct QueueId(usize);
 
 pub(super) struct FairQueue<J> {
     state: Mutex<State<J>>,
-    wake: Condvar,
     /// How many jobs of a service may wait, and of all groups together.
     queue: usize,
     /// How many jobs of a group's database may wait.
@@ -35,7 +37,18 @@ pub(super) enum Next<J> {
     Left,
 }
 
+/// What a worker keeps between its jobs.
+#[derive(Default)]
+pub(super) struct Idle {
+    /// Wakes it.
+    wake: Arc<Condvar>,
+    /// The number of closed databases that it knows of.
+    left: usize,
+}
+
 struct State<J> {
+    /// The workers that wait for a job, the one that has waited longest first.
+    idle: Vec<Arc<Condvar>>,
     queues: HashMap<QueueId, Queue<J>>,
     /// The queues of services.
     services: Vec<QueueId>,
@@ -72,6 +85,7 @@ struct Group {
 impl<J> FairQueue<J> {
     pub(super) fn new(queue: usize, group_queue: usize, workers: usize) -> Self {
         let state = State {
+            idle: Vec::with_capacity(workers),
             queues: HashMap::new(),
             services: Vec::new(),
             groups: HashMap::new(),
@@ -83,7 +97,7 @@ impl<J> FairQueue<J> {
             left: 0,
             closed: false,
         };
-        FairQueue { state: Mutex::new(state), wake: Condvar::new(), queue, group_queue, workers }
+        FairQueue { state: Mutex::new(state), queue, group_queue, workers }
     }
 
     /// Adds the queue of a service, or of a database of a group.
@@ -106,9 +120,8 @@ impl<J> FairQueue<J> {
         state.services.retain(|service| *service != id);
         state.left += 1;
         state.leave(id);
-        drop(state);
         // All: each worker notices, and the others may now use more connections.
-        self.wake.notify_all();
+        state.wake_all();
     }
 
     /// Adds a job to a queue, or gives it back if the queue is full.
@@ -132,21 +145,23 @@ impl<J> FairQueue<J> {
                 ready.push_back(Arc::clone(name));
             }
         }
+        let worker = state.idle.pop();
         drop(state);
-        self.wake.notify_one();
+        if let Some(wake) = worker {
+            wake.notify_one();
+        }
         Ok(())
     }
 
-    /// Waits for the next job. `None` when the queue is closed and empty. `left` is the number of closed databases that the
-    /// worker knows of.
-    pub(super) fn next(&self, finished: Option<QueueId>, left: &mut usize) -> Option<Next<J>> {
+    /// Waits for the next job. `None` when the queue is closed and empty.
+    pub(super) fn next(&self, finished: Option<QueueId>, worker: &mut Idle) -> Option<Next<J>> {
         let mut state = self.state();
         if let Some(id) = finished {
             state.finish(id);
         }
         loop {
-            if state.left != *left {
-                *left = state.left;
+            if state.left != worker.left {
+                worker.left = state.left;
                 return Some(Next::Left);
             }
             if let Some((id, job)) = state.take(self.workers) {
@@ -155,14 +170,18 @@ impl<J> FairQueue<J> {
             if state.closed && state.queues.values().all(|queue| queue.waiting.is_empty()) {
                 return None;
             }
-            state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle.push(Arc::clone(&worker.wake));
+            state = worker.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+            // It is still there if it was not woken for a job.
+            state.idle.retain(|idle| !Arc::ptr_eq(idle, &worker.wake));
         }
     }
 
     /// Queued jobs still run; then `next` gives `None`.
     pub(super) fn close(&self) {
-        self.state().closed = true;
-        self.wake.notify_all();
+        let mut state = self.state();
+        state.closed = true;
+        state.wake_all();
     }
 
     fn state(&self) -> MutexGuard<'_, State<J>> {
@@ -171,6 +190,12 @@ impl<J> FairQueue<J> {
 }
 
 impl<J> State<J> {
+    fn wake_all(&self) {
+        for wake in &self.idle {
+            wake.notify_one();
+        }
+    }
+
     /// The next job that may run.
     fn take(&mut self, workers: usize) -> Option<(QueueId, J)> {
         let lanes = self.services.len() + usize::from(!self.groups.is_empty());
@@ -270,7 +295,7 @@ impl<J> Queue<J> {
 mod tests {
     use std::sync::Arc;
 
-    use super::{FairQueue, Next, QueueId};
+    use super::{FairQueue, Idle, Next, QueueId};
 
     fn submit(queue: &FairQueue<&'static str>, id: QueueId, jobs: &[&'static str]) {
         for job in jobs {
@@ -285,8 +310,8 @@ mod tests {
 
     /// The next job, after this one has finished.
     fn next(queue: &FairQueue<&'static str>, finished: Option<QueueId>) -> Option<(QueueId, &'static str)> {
-        let mut left = queue.state().left;
-        match queue.next(finished, &mut left)? {
+        let mut worker = Idle { left: queue.state().left, ..Idle::default() };
+        match queue.next(finished, &mut worker)? {
             Next::Job(id, job) => Some((id, job)),
             Next::Left => panic!("no queue has left"),
         }
@@ -421,8 +446,19 @@ mod tests {
         let (one, other) = (queue.join(None), queue.join(None));
         submit(&queue, one, &["a1"]);
         queue.leave(other);
-        let mut left = 0;
-        assert_eq!(queue.next(None, &mut left), Some(Next::Left));
-        assert_eq!(queue.next(None, &mut left), Some(Next::Job(one, "a1")));
+        let mut worker = Idle::default();
+        assert_eq!(queue.next(None, &mut worker), Some(Next::Left));
+        assert_eq!(queue.next(None, &mut worker), Some(Next::Job(one, "a1")));
+    }
+
+    #[test]
+    fn worker_that_has_waited_for_the_shortest_time_gets_the_next_job() {
+        let queue = FairQueue::new(10, 10, 2);
+        let one = queue.join(None);
+        let (first, last) = (Idle::default(), Idle::default());
+        queue.state().idle.extend([Arc::clone(&first.wake), Arc::clone(&last.wake)]);
+        submit(&queue, one, &["a1"]);
+        let idle = queue.state().idle.clone();
+        assert!(idle.len() == 1 && Arc::ptr_eq(&idle[0], &first.wake));
     }
 }

@@ -216,29 +216,29 @@ impl Server {
     /// this process prepares, so its name and text are the same in all processes: where a pooler mixes sessions, no process
     /// can run the statement of another one.
     async fn check_for_pooler(&self) -> Result<(), ConnectError> {
-        for _ in 0..3 {
-            let ((first, first_driver, _), (second, second_driver, _)) =
-                (self.connect(self.deadline()).await?, self.connect(self.deadline()).await?);
-            let (first_driver, second_driver) = (tokio::spawn(first_driver), tokio::spawn(second_driver));
-            let check = async {
+        let ((first, first_driver, _), (second, second_driver, _)) =
+            (self.connect(self.deadline()).await?, self.connect(self.deadline()).await?);
+        let (first_driver, second_driver) = (tokio::spawn(first_driver), tokio::spawn(second_driver));
+        let check = async {
+            // A pooler may also give the same session to both transactions of the first connection.
+            for _ in 0..3 {
                 let statement = first.prepare("SELECT 1").await?;
                 second.batch_execute("BEGIN").await?;
-                first.query(&statement, &[]).await.map(drop)
-            };
-            // A pooler with a single session makes the first wait for the second until the timeout.
-            let kept = timeout(self.wait, check).await;
-            drop((first, second));
-            let _ = tokio::join!(first_driver, second_driver);
-            match kept {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) if error.is_closed() => {
-                    return Err(ConnectError { text: error.to_string(), is_transient: true });
-                }
-                _ => {
-                    self.loses_statements();
-                    break;
-                }
+                first.query(&statement, &[]).await?;
+                second.batch_execute("COMMIT").await?;
             }
+            Ok(())
+        };
+        // A pooler with a single session makes the first wait for the second until the timeout.
+        let kept = timeout(self.wait, check).await;
+        drop((first, second));
+        let _ = tokio::join!(first_driver, second_driver);
+        match kept {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) if PostgresError::is_closed(&error) => {
+                return Err(ConnectError { text: error.to_string(), is_transient: true });
+            }
+            _ => self.loses_statements(),
         }
         Ok(())
     }
