@@ -11,6 +11,7 @@
 //! - [`permits`]: limits on attempts in flight
 //! - [`attempt`]: sending, and the schedule of retries
 //! - [`store`]: the SQL
+//! - [`tls`]: the TLS of deliveries
 
 mod attempt;
 mod destination;
@@ -19,6 +20,7 @@ mod receiver;
 mod sender;
 mod sign;
 mod store;
+mod tls;
 
 use std::sync::Arc;
 
@@ -191,8 +193,12 @@ pub enum SendError {
 
 /// Why webhooks cannot be sent.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot make connections for webhooks: {0}")]
-pub struct OpenError(#[from] reqwest::Error);
+pub enum OpenError {
+    #[error("cannot make connections for webhooks: {0}")]
+    Http(#[from] reqwest::Error),
+    #[error("cannot make connections for webhooks: {0}")]
+    Tls(#[from] rustls::Error),
+}
 
 /// Deletes the subscriptions, deliveries and events of an owner, in a transaction of the service. The owner cannot subscribe
 /// after that.
@@ -221,6 +227,7 @@ impl Webhooks {
             resolver: settings.resolver.clone(),
         };
         let http = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls::config()?)
             .no_proxy()
             // The size of a response is counted as it is received, not after decompression.
             .gzip(false)
