@@ -117,6 +117,8 @@ async fn on(torture: &Torture, engine: Engine, processors: &Processors, add: Add
 struct Load {
     took: Duration,
     accepted: Vec<Duration>,
+    /// How many were accepted after the end. They are not a part of the rate: clients that ignore `Retry-After` wait for it until then.
+    late: usize,
     refused: Vec<Duration>,
     without_retry_after: usize,
     /// Other answers, by status; 0 for none.
@@ -125,11 +127,12 @@ struct Load {
 
 impl Load {
     fn rate(&self) -> f64 {
-        self.accepted.len() as f64 / self.took.as_secs_f64()
+        (self.accepted.len() - self.late) as f64 / self.took.as_secs_f64()
     }
 
     fn add(&mut self, more: Load) {
         self.accepted.extend(more.accepted);
+        self.late += more.late;
         self.refused.extend(more.refused);
         self.without_retry_after += more.without_retry_after;
         for (status, count) in more.other {
@@ -171,7 +174,7 @@ impl Offered {
         while let Some(load) = clients.join_next().await {
             all.add(load.expect("it does not panic"));
         }
-        Load { took: start.elapsed(), ..all }
+        Load { took: time, ..all }
     }
 }
 
@@ -197,7 +200,7 @@ impl Client {
             if let Some(clock) = &mut clock {
                 clock.tick().await;
             }
-            let wait = self.call().await;
+            let wait = self.call(end).await;
             self.may_send = Instant::now() + wait;
             if self.refused == Refused::Waits && !wait.is_zero() {
                 let more = wait.mul_f64(self.random.random());
@@ -208,7 +211,7 @@ impl Client {
     }
 
     /// Sends the request. Returns the time of `Retry-After`.
-    async fn call(&mut self) -> Duration {
+    async fn call(&mut self, end: Instant) -> Duration {
         let start = Instant::now();
         let open = match self.connection.take() {
             Some(open) => Ok(open),
@@ -226,7 +229,10 @@ impl Client {
             self.connection = Some(open);
         }
         match head.status {
-            200 => self.load.accepted.push(start.max(self.may_send).elapsed()),
+            200 => {
+                self.load.accepted.push(start.max(self.may_send).elapsed());
+                self.load.late += usize::from(Instant::now() > end);
+            }
             503 => {
                 self.load.refused.push(start.max(self.may_send).elapsed());
                 self.load.without_retry_after += usize::from(head.retry_after.is_none());

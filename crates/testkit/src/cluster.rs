@@ -313,7 +313,7 @@ fn watch(run: u32, server: u32, folder: &Path) -> io::Result<()> {
     let script = r#"
         while kill -0 "$1" 2>/dev/null; do
             kill -0 "$2" 2>/dev/null || exit 0
-            sleep 0.2
+            sleep 1
         done
         kill -INT "$2" 2>/dev/null
         while kill -0 "$2" 2>/dev/null; do sleep 0.1; done
