@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     connection::{Connection, Session},
-    fair_queue::{FairQueue, Idle, Next},
+    fair_queue::{FairQueue, Next, WorkerState},
     pipeline,
     server::Server,
     service::Service,
@@ -115,8 +115,8 @@ impl Attempt {
 
 impl Worker {
     fn run(mut self, queue: &FairQueue<Job>) {
-        let (mut finished, mut idle) = (None, Idle::default());
-        while let Some(next) = queue.next(finished.take(), &mut idle) {
+        let (mut finished, mut state) = (None, WorkerState::default());
+        while let Some(next) = queue.next(finished.take(), &mut state) {
             match next {
                 Next::Job(id, Job { service, unit }) => {
                     finished = Some(id);

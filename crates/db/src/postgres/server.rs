@@ -227,7 +227,7 @@ impl Server {
                 first.query(&statement, &[]).await?;
                 second.batch_execute("COMMIT").await?;
             }
-            Ok(())
+            Ok::<_, PostgresError>(())
         };
         // A pooler with a single session makes the first wait for the second until the timeout.
         let kept = timeout(self.wait, check).await;
@@ -235,7 +235,7 @@ impl Server {
         let _ = tokio::join!(first_driver, second_driver);
         match kept {
             Ok(Ok(())) => {}
-            Ok(Err(error)) if PostgresError::is_closed(&error) => {
+            Ok(Err(error)) if error.is_closed() => {
                 return Err(ConnectError { text: error.to_string(), is_transient: true });
             }
             _ => self.loses_statements(),
