@@ -26,6 +26,7 @@ use super::{
     reach,
     socket::Socket,
     tls::{Stream, Tls},
+    turn::next_turn,
 };
 use crate::{admission::Refused, fault::Cut, limits::ConnectionLimits};
 
@@ -125,8 +126,12 @@ async fn answer(
     peer: SocketAddr,
     request: Request<Incoming>,
 ) -> Result<http::Response<TrackedBody<Body>>, Cut> {
-    activity.begin(request.version());
     let is_http_1 = request.version() < Version::HTTP_2;
+    if !is_http_1 {
+        // A client may have cancelled the request already, with a frame that is read before the task of the request runs again.
+        next_turn().await;
+    }
+    activity.begin(request.version());
     let may_close = is_http_1 && is_large(request.body());
     let mut is_read = None;
     let request = request.map(|body| match body.is_end_stream() {

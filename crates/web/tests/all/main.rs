@@ -10,6 +10,7 @@ mod background;
 mod background_log;
 mod body_limits;
 mod body_memory;
+mod cancelled_streams;
 mod closed;
 mod either;
 mod failures;
