@@ -4,16 +4,21 @@
 //! count, since a client can send HTTP/2 PINGs, or a preface byte by byte, without end.
 
 use std::{
+    future::poll_fn,
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        atomic::{
+            AtomicBool, AtomicU64, AtomicUsize,
+            Ordering::{Acquire, Relaxed, Release},
+        },
     },
     task::{Context, Poll},
     time::Duration,
 };
 
 use bytes::Bytes;
+use futures_util::task::AtomicWaker;
 use http::Version;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
@@ -27,87 +32,138 @@ use crate::{
 
 /// The requests of a connection: when one last made progress.
 #[derive(Clone)]
-pub(super) struct Activity {
-    pub(super) start: Instant,
-    seen: Arc<Seen>,
-}
+pub(super) struct Activity(Arc<Seen>);
 
-#[derive(Default)]
 struct Seen {
+    start: Instant,
     /// In milliseconds since the start; 0 until a request has come.
     last: AtomicU64,
+    /// How many requests have no complete answer.
+    running: AtomicUsize,
     is_http_2: AtomicBool,
     /// Until when the client of the last refused request must wait, in milliseconds since the start; 0 if it has waited.
     refused_until: AtomicU64,
+    /// Whether the connection is to be closed after its running requests.
+    leaves: AtomicBool,
+    waker: AtomicWaker,
 }
 
 impl Activity {
     /// The activity, and a future that ends when no request has begun or made progress for too long.
     pub(super) fn new(limits: ConnectionLimits) -> (Self, impl Future<Output = ()>) {
-        let activity = Activity { start: Instant::now(), seen: Arc::default() };
+        let activity = Activity(Arc::new(Seen {
+            start: Instant::now(),
+            last: AtomicU64::new(0),
+            running: AtomicUsize::new(0),
+            is_http_2: AtomicBool::new(false),
+            refused_until: AtomicU64::new(0),
+            leaves: AtomicBool::new(false),
+            waker: AtomicWaker::new(),
+        }));
         let watched = activity.clone();
+        let shortest = limits.header_time.min(limits.stall_time);
         let stalled = async move {
             loop {
-                let due = match watched.seen.last.load(Relaxed) {
-                    0 => watched.start + limits.header_time,
-                    last => watched.start + Duration::from_millis(last) + limits.stall_time,
-                };
+                let due = watched.due(limits.header_time, limits.stall_time);
                 let now = Instant::now();
                 if now >= due {
                     return;
                 }
-                // A request that begins meanwhile may have the earlier deadline.
-                tokio::time::sleep_until(due.min(now + limits.stall_time)).await;
+                // What happens meanwhile may lead to an earlier deadline, but not to one before this.
+                tokio::time::sleep_until(due.min(now + shortest)).await;
             }
         };
         (activity, stalled)
     }
 
-    /// A request of this version has begun.
-    pub(super) fn begin(&self, version: Version) {
+    /// When the connection is closed if nothing happens.
+    fn due(&self, header_time: Duration, stall_time: Duration) -> Instant {
+        let seen = &*self.0;
+        let last = seen.last.load(Relaxed);
+        let allowed = match last {
+            0 => header_time,
+            // The head of the next request must arrive.
+            _ if seen.running.load(Relaxed) == 0 && !self.is_http_2() => header_time.min(stall_time),
+            _ => stall_time,
+        };
+        seen.start + Duration::from_millis(last) + allowed
+    }
+
+    /// A request of this version has begun; it runs until its answer is complete.
+    pub(super) fn begin(&self, version: Version) -> Running {
         if version >= Version::HTTP_2 {
-            self.seen.is_http_2.store(true, Relaxed);
+            self.0.is_http_2.store(true, Relaxed);
         }
+        self.0.running.fetch_add(1, Relaxed);
         self.progress();
+        Running(self.clone())
+    }
+
+    /// Asks for the connection to be closed after its running requests.
+    pub(super) fn leave(&self) {
+        self.0.leaves.store(true, Release);
+        self.0.waker.wake();
+    }
+
+    /// Ends when the connection is to be closed after its running requests. Only one task may wait for it.
+    pub(super) fn left(&self) -> impl Future<Output = ()> {
+        poll_fn(|cx| {
+            self.0.waker.register(cx.waker());
+            if self.0.leaves.load(Acquire) { Poll::Ready(()) } else { Poll::Pending }
+        })
     }
 
     /// A request was refused because there were too many.
     pub(super) fn refused(&self, refused: Refused) {
-        self.seen.refused_until.store(self.now() + refused.retry_after * 1000, Relaxed);
+        self.0.refused_until.store(self.now() + refused.retry_after * 1000, Relaxed);
     }
 
     /// Delays a request that comes before the time of a refusal is over, unless the service has room for it. `true` for the first request
     /// after this time.
     pub(super) async fn wait_after_refusal(&self, has_room: impl FnOnce() -> bool) -> bool {
-        let until = self.seen.refused_until.load(Relaxed);
+        let until = self.0.refused_until.load(Relaxed);
         if until == 0 {
             return false;
         }
         if has_room() {
-            self.seen.refused_until.store(0, Relaxed);
+            self.0.refused_until.store(0, Relaxed);
             return false;
         }
-        tokio::time::sleep_until(self.start + Duration::from_millis(until)).await;
-        self.seen.refused_until.swap(0, Relaxed) > 0
+        tokio::time::sleep_until(self.0.start + Duration::from_millis(until)).await;
+        self.0.refused_until.swap(0, Relaxed) > 0
     }
 
     fn progress(&self) {
-        self.seen.last.store(self.now(), Relaxed);
+        self.0.last.store(self.now(), Relaxed);
     }
 
     /// In milliseconds since the start, at least 1.
     fn now(&self) -> u64 {
-        (self.start.elapsed().as_millis() as u64).max(1)
+        (self.0.start.elapsed().as_millis() as u64).max(1)
+    }
+
+    pub(super) fn start(&self) -> Instant {
+        self.0.start
     }
 
     /// Whether no request has begun.
     pub(super) fn is_unused(&self) -> bool {
-        self.seen.last.load(Relaxed) == 0
+        self.0.last.load(Relaxed) == 0
     }
 
     /// Whether a request of HTTP/2 has begun.
     pub(super) fn is_http_2(&self) -> bool {
-        self.seen.is_http_2.load(Relaxed)
+        self.0.is_http_2.load(Relaxed)
+    }
+}
+
+/// A request without a complete answer.
+pub(super) struct Running(Activity);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.progress();
+        self.0.0.running.fetch_sub(1, Relaxed);
     }
 }
 
@@ -123,16 +179,19 @@ pub(super) struct TrackedBody<B> {
     is_read: Option<Arc<AtomicBool>>,
     /// Observes the parts of the answer to an observed request.
     sending: Option<ObservedSending>,
+    /// The request that the body answers.
+    _running: Option<Running>,
 }
 
 impl<B: Body> TrackedBody<B> {
     pub(super) fn new(body: B, activity: &Activity) -> Self {
-        TrackedBody { body, rest: Bytes::new(), activity: activity.clone(), is_read: None, sending: None }
+        let activity = activity.clone();
+        TrackedBody { body, rest: Bytes::new(), activity, is_read: None, sending: None, _running: None }
     }
 
-    /// The same, whose parts are observed.
-    pub(super) fn observed(self, sending: Option<ObservedSending>) -> Self {
-        TrackedBody { sending, ..self }
+    /// The body of the answer to a request, whose parts may be observed.
+    pub(super) fn of_answer(self, running: Running, sending: Option<ObservedSending>) -> Self {
+        TrackedBody { sending, _running: Some(running), ..self }
     }
 
     /// Says, also after the body is dropped, whether it was read to its end.

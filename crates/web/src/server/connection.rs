@@ -2,7 +2,7 @@
 
 use std::{
     error::Error,
-    io,
+    future, io,
     net::SocketAddr,
     pin::pin,
     sync::{Arc, atomic::Ordering::Relaxed},
@@ -60,22 +60,47 @@ impl Connections {
         phase: watch::Receiver<Phase>,
         served: watch::Receiver<()>,
     ) -> Self {
-        Connections { service, limits, tls, edge, builder: Arc::new(builder(limits)), phase, served }
+        Connections { service, limits, tls, edge, builder: Arc::new(builder()), phase, served }
     }
 
-    /// Serves a connection in its own task.
+    /// Serves a connection in its own task. Another task ends it. One task for both would look at all reasons to end a connection
+    /// each time that it goes on with a request: with thousands of connections they are in no cache of the processor.
     pub(super) fn start(&self, stream: TcpStream, peer: SocketAddr, permit: Permit) {
-        let (name, builder, edge) = (self.service, self.builder.clone(), self.edge.clone());
-        let tls = self.tls.clone();
-        let (phase, mut served) = (self.phase.clone(), self.served.clone());
         let (activity, stalled) = Activity::new(self.limits);
-        let leaving = leave(phase, activity.clone());
-        let service = service_fn(move |request| answer(edge.clone(), activity.clone(), peer, request));
+        let mut connection = tokio::spawn(self.serve(stream, peer, permit, activity.clone()));
+        let (phase, mut served) = (self.phase.clone(), self.served.clone());
         tokio::spawn(async move {
+            let leaving = async {
+                leave(phase, &activity).await;
+                activity.leave();
+                future::pending::<()>().await;
+            };
+            tokio::select! {
+                _ = &mut connection => return,
+                () = stalled => {}
+                _ = served.changed() => {}
+                () = leaving => {}
+            }
+            connection.abort();
+            let _ = connection.await;
+        });
+    }
+
+    fn serve(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        permit: Permit,
+        activity: Activity,
+    ) -> impl Future<Output = ()> + use<> {
+        let (name, tls) = (self.service, self.tls.clone());
+        let (builder, edge) = (self.builder.clone(), self.edge.clone());
+        let requests = activity.clone();
+        let service = service_fn(move |request| answer(edge.clone(), requests.clone(), peer, request));
+        async move {
             let _permit = permit;
             // Without it a small answer waits for the client's acknowledgement of the one before.
             let _ = stream.set_nodelay(true);
-            let (mut stalled, mut leaving, mut leaves) = (pin!(stalled), pin!(leaving), false);
             let stream = match tls {
                 None => Stream::Plain(Socket::new(stream)),
                 Some(tls) => tokio::select! {
@@ -83,24 +108,20 @@ impl Connections {
                         Ok(stream) => stream,
                         Err(error) => return log_handshake_error(name, peer, &error),
                     },
-                    () = &mut stalled => return,
-                    _ = served.changed() => return,
-                    () = &mut leaving => return,
+                    () = activity.left() => return,
                 },
             };
             let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-            loop {
-                tokio::select! {
-                    ended = &mut connection => return log_parse_error(name, peer, ended),
-                    () = &mut stalled => return,
-                    _ = served.changed() => return,
-                    () = &mut leaving, if !leaves => {
-                        leaves = true;
-                        connection.as_mut().graceful_shutdown();
-                    }
+            let ended = tokio::select! {
+                biased;
+                ended = &mut connection => ended,
+                () = activity.left() => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
                 }
-            }
-        });
+            };
+            log_parse_error(name, peer, ended);
+        }
     }
 }
 
@@ -109,14 +130,14 @@ impl Connections {
 /// HTTP/2 says which requests are still answered, so its connections can be closed first. A client of HTTP/1.1 may be sending a
 /// request at the moment in which its idle connection is closed, and cannot know whether it was handled: it gets the time of the
 /// drain to close the connection itself, or to learn from an answer that it is the last one.
-async fn leave(phase: watch::Receiver<Phase>, activity: Activity) {
+async fn leave(phase: watch::Receiver<Phase>, activity: &Activity) {
     reach(phase.clone(), Phase::Draining).await;
     if activity.is_http_2() {
         return;
     }
     reach(phase, Phase::Stopping).await;
     if activity.is_unused() {
-        sleep_until(activity.start + FIRST_REQUEST).await;
+        sleep_until(activity.start() + FIRST_REQUEST).await;
     }
 }
 
@@ -131,7 +152,7 @@ async fn answer(
         // A client may have cancelled the request already, with a frame that is read before the task of the request runs again.
         next_turn().await;
     }
-    activity.begin(request.version());
+    let running = activity.begin(request.version());
     let may_close = is_http_1 && is_large(request.body());
     let mut is_read = None;
     let request = request.map(|body| match body.is_end_stream() {
@@ -151,7 +172,7 @@ async fn answer(
     if is_unread || is_http_1 && edge.is_draining() {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-    Ok(response.map(|body| TrackedBody::new(body, &activity).observed(sending)))
+    Ok(response.map(|body| TrackedBody::new(body, &activity).of_answer(running, sending)))
 }
 
 /// Whether hyper closes the connection if the service does not read this body. Hyper discards only what has arrived, and does not say
@@ -176,12 +197,12 @@ fn log_handshake_error(service: &str, peer: SocketAddr, error: &io::Error) {
     }
 }
 
-fn builder(limits: ConnectionLimits) -> auto::Builder<TokioExecutor> {
+fn builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_time)
+        // `Activity` limits this time, without a timer for each request.
+        .header_read_timeout(None)
         .max_buf_size(BUFFER)
         .http2()
         .timer(TokioTimer::new())

@@ -1,6 +1,6 @@
 //! Clients that keep a connection without using it: each is disconnected after its time, and its permit is free.
 
-use std::{convert::Infallible, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use crate::support::{RawConnection, SHORT, http2::Http2, serve_within, soon};
 use axum::{
@@ -11,7 +11,7 @@ use axum::{
 use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::BodyExt;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use web::{
     Body, ConnectionLimits, RequestLimits,
     input::{Fields, Input},
@@ -162,6 +162,28 @@ async fn idle_connection_is_closed_after_its_last_answer() {
         assert_eq!(wire.answer().await.has_status(200).text(), "hello");
         assert_eq!(wire.closed().await, b"");
     }
+}
+
+#[tokio::test]
+async fn request_may_run_longer_than_a_head_may_take() {
+    let (running, mut runs) = mpsc::unbounded_channel();
+    let ends = Arc::new(Notify::new());
+    let end = ends.clone();
+    let handler = async move || {
+        running.send(()).unwrap();
+        ends.notified().await;
+        "done"
+    };
+    let (server, _) = serve_within(short_headers(), Router::new().route("/", get(handler))).await;
+    let mut wire = RawConnection::connect(server.address()).await;
+    wire.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    soon("the call", runs.recv()).await.unwrap();
+    // These have the same time one after the other, from now on.
+    for _ in 0..2 {
+        assert_eq!(RawConnection::connect(server.address()).await.closed().await, b"");
+    }
+    end.notify_one();
+    assert_eq!(wire.answer().await.has_status(200).text(), "done");
 }
 
 #[tokio::test]
