@@ -22,7 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use postgres::{Client, NoTls};
+use postgres::{Client, NoTls, SimpleQueryMessage};
 
 const MISSING: &str = "the tests need PostgreSQL's server: install it (Debian: apt-get install postgresql), or put \
                        initdb and postgres on the PATH";
@@ -39,27 +39,53 @@ pub(crate) struct Database {
 /// Empty databases of tests that have ended: creating one takes longer than most tests.
 static FREE: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Deletes all schemas that a test made in its database.
-const EMPTY: &str = "
-    DO $$
-    DECLARE name TEXT;
-    BEGIN
-        FOR name IN SELECT nspname FROM pg_namespace WHERE NOT starts_with(nspname, 'pg_') AND nspname <> 'information_schema'
-        LOOP EXECUTE format('DROP SCHEMA %I CASCADE', name); END LOOP;
-    END $$;
-    CREATE SCHEMA public;";
+/// A connection for what is done to the databases from outside. A connection costs more than most statements.
+static OUTSIDE: Mutex<Option<Client>> = Mutex::new(None);
+
+/// The schemas that a test made in its database, as a list for `DROP SCHEMA`.
+const SCHEMAS: &str = "SELECT string_agg(quote_ident(nspname), ', ') FROM pg_namespace
+    WHERE NOT starts_with(nspname, 'pg_') AND nspname <> 'information_schema'";
 
 impl Database {
     pub(crate) fn create() -> Self {
-        let server = cluster();
         let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let name = free.unwrap_or_else(|| {
             let name = new_name();
-            server.run("postgres", &format!("CREATE DATABASE {name}"));
+            outside(&[format!("CREATE DATABASE {name}")]).expect("the test cluster makes a database");
             name
         });
+        let server = cluster();
         Database { url: server.url(&name), name, port: server.port }
     }
+}
+
+/// Runs statements in no database of a test.
+fn outside(statements: &[String]) -> Result<(), postgres::Error> {
+    let server = cluster();
+    on_a_thread(|| {
+        let mut client = OUTSIDE.lock().unwrap_or_else(PoisonError::into_inner);
+        let client = match &mut *client {
+            Some(client) => client,
+            none => none.insert(server.connect("postgres")?),
+        };
+        statements.iter().try_for_each(|statement| client.batch_execute(statement))
+    })
+}
+
+/// Deletes all schemas of a database.
+fn empty(mut client: Client) -> Result<(), postgres::Error> {
+    let found = client.simple_query(SCHEMAS)?;
+    let schemas = found.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    let drop = schemas.map(|schemas| format!("DROP SCHEMA {schemas} CASCADE;")).unwrap_or_default();
+    client.batch_execute(&format!("{drop} CREATE SCHEMA public"))
+}
+
+/// The client blocks, which must not happen in the runtime of a test.
+fn on_a_thread<T: Send>(run: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| scope.spawn(run).join()).expect("the client does not panic")
 }
 
 impl Drop for Database {
@@ -75,14 +101,10 @@ impl Drop for Database {
             "ALTER DATABASE {old} RENAME TO {new}; ALTER DATABASE {new} RESET ALL;
              ALTER DATABASE {new} WITH ALLOW_CONNECTIONS true"
         );
-        let emptied = server.connected("postgres", |mut client| {
-            client.batch_execute(&closed)?;
-            client.batch_execute(&end_sessions(old))?;
-            client.batch_execute(&renamed)?;
-            server.run(&new, EMPTY);
+        let emptied = outside(&[closed, end_sessions(old), renamed])
+            .and_then(|()| server.connected(&new, empty))
             // The session above may take a moment to end, and the next test may count sessions.
-            client.batch_execute(&end_sessions(&new))
-        });
+            .and_then(|()| outside(&[end_sessions(&new)]));
         emptied.expect("the database of the test is emptied");
         FREE.lock().unwrap_or_else(PoisonError::into_inner).push(new);
     }
@@ -117,16 +139,17 @@ impl Cluster {
         self.connected("postgres", |_| Ok(())).is_ok()
     }
 
-    /// Runs on a new thread: the client blocks, which must not happen in the runtime of a test.
+    fn connect(&self, database: &str) -> Result<Client, postgres::Error> {
+        let mut config = postgres::Config::new();
+        config.host_path(&self.folder).port(self.port).user("postgres").dbname(database).connect(NoTls)
+    }
+
     fn connected(
         &self,
         database: &str,
         run: impl FnOnce(Client) -> Result<(), postgres::Error> + Send,
     ) -> Result<(), postgres::Error> {
-        let mut config = postgres::Config::new();
-        config.host_path(&self.folder).port(self.port).user("postgres").dbname(database);
-        let connect = || config.connect(NoTls).and_then(run);
-        thread::scope(|scope| scope.spawn(connect).join()).expect("the client does not panic")
+        on_a_thread(|| self.connect(database).and_then(run))
     }
 }
 

@@ -202,7 +202,7 @@ fn two_processes_of_a_demo_have_one_certificate() {
     });
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn accept_header_chooses_json_or_the_pass_and_json_is_the_default(store: Store) {
         let open = Open::on(store, in_a_demo()).await;
         let ticket = open.buy(&general("2026-05-20")).await.has_status(201).json();
