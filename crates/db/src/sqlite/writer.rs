@@ -273,3 +273,24 @@ fn write_alone(connection: &mut Connection, mut unit: WriteUnit) {
         Err(error) => fail_all(iter::once(unit), &error),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::unit;
+
+    #[test]
+    fn units_that_were_not_written_get_the_cause_once() {
+        let full = || Error::Unavailable("database or disk is full".into());
+        for (error, cause) in [
+            (full(), "the database is unavailable: database or disk is full"),
+            (Error::Engine("no such table".into()), "the database is unavailable: no such table"),
+            (Error::Busy, "the database is busy: its queue is full"),
+        ] {
+            let (unit, mut outcome) = unit::write(|_| Ok::<_, Error>(()));
+            fail_all(vec![unit].into_iter(), &error);
+            assert_eq!(outcome.try_recv().unwrap().unwrap_err().to_string(), cause);
+        }
+    }
+}
