@@ -86,8 +86,22 @@ tokio::task_local! {
 pub(crate) struct Admitted {
     admission: Arc<Admission>,
     has_permit: bool,
-    /// Whether its end is a part of the capacity.
+    /// Whether its end is a part of the capacity: from the start of its work on.
     counts: bool,
+}
+
+/// How the edge gets the admission of a request.
+pub(crate) enum Entry {
+    /// It was decided before the request was read.
+    Decided(Decision),
+    /// It is to be decided. `is_after_refusal` as for [`Admission::admit`].
+    Open { is_after_refusal: bool },
+}
+
+/// Whether a request was admitted, and when it arrived.
+pub(crate) struct Decision {
+    pub(crate) arrival: Instant,
+    pub(crate) admitted: Result<Admitted, Refused>,
 }
 
 /// Marks the answer to a request that was not admitted: after so many seconds the client may try again.
@@ -124,7 +138,7 @@ impl Admission {
 
     /// Waits until it is the turn of a request, or refuses it at once. `is_after_refusal` says that it is the first of its connection
     /// after the time of a refusal.
-    pub(crate) async fn admit(self: &Arc<Self>, is_after_refusal: bool) -> Result<Admitted, Refused> {
+    pub(crate) async fn admit(self: Arc<Self>, is_after_refusal: bool) -> Result<Admitted, Refused> {
         let limit = self.limit.load(Relaxed);
         let limit = if is_after_refusal { limit + limit / 4 } else { limit };
         if self.admitted.fetch_add(1, Relaxed) >= limit {
@@ -136,7 +150,7 @@ impl Admission {
         // The semaphore is never closed.
         if let Ok(permit) = self.permits.acquire().await {
             permit.forget();
-            (admitted.has_permit, admitted.counts) = (true, true);
+            admitted.has_permit = true;
         }
         Ok(admitted)
     }
@@ -190,7 +204,8 @@ impl Refused {
 
 impl Admitted {
     /// Runs the work of the request, during which [`release_admission`] can end the admission.
-    pub(crate) async fn scope<F: Future>(self, work: F) -> F::Output {
+    pub(crate) async fn scope<F: Future>(mut self, work: F) -> F::Output {
+        self.counts = true;
         ADMITTED.scope(Cell::new(Some(self)), work).await
     }
 }
@@ -234,9 +249,11 @@ mod tests {
         Arc::new(Admission::new("test", limits))
     }
 
-    /// A request that is admitted or refused without a wait.
+    /// A request that is admitted or refused without a wait, and then works.
     fn at_once(admission: &Arc<Admission>, is_after_refusal: bool) -> Result<Admitted, Refused> {
-        admission.admit(is_after_refusal).now_or_never().unwrap()
+        let mut admitted = admission.clone().admit(is_after_refusal).now_or_never().unwrap()?;
+        admitted.counts = true;
+        Ok(admitted)
     }
 
     #[test]
@@ -258,7 +275,8 @@ mod tests {
         // 10,000 a second are assumed: one runs, and two wait.
         let admission = admission(1, Duration::from_micros(350));
         let running = at_once(&admission, false).unwrap();
-        let (mut first, mut second) = (pin!(admission.admit(false)), pin!(admission.admit(false)));
+        let (mut first, mut second) =
+            (pin!(admission.clone().admit(false)), pin!(admission.clone().admit(false)));
         assert!(poll!(&mut first).is_pending() && poll!(&mut second).is_pending());
         assert!(at_once(&admission, false).is_err());
         drop(running);
@@ -267,14 +285,15 @@ mod tests {
         assert!(poll!(&mut second).is_pending());
         drop(running);
         assert!(second.now_or_never().is_some());
-        assert_eq!((admission.admitted.load(Relaxed), admission.answered.load(Relaxed)), (0, 3));
+        // The other two did not work.
+        assert_eq!((admission.admitted.load(Relaxed), admission.answered.load(Relaxed)), (0, 1));
     }
 
     #[tokio::test]
     async fn request_whose_client_disconnects_no_longer_waits() {
         let admission = admission(1, Duration::from_micros(200));
         let running = at_once(&admission, false).unwrap();
-        let mut waiting = Box::pin(admission.admit(false));
+        let mut waiting = Box::pin(admission.clone().admit(false));
         assert!(poll!(&mut waiting).is_pending());
         assert!(!admission.has_room());
         drop(waiting);
@@ -289,7 +308,7 @@ mod tests {
         let admission = admission(4, Duration::ZERO);
         let _running: Vec<_> = (0..4).map(|_| at_once(&admission, false).unwrap()).collect();
         assert!(at_once(&admission, false).is_err());
-        let mut more = pin!(admission.admit(true));
+        let mut more = pin!(admission.clone().admit(true));
         assert!(poll!(&mut more).is_pending());
         assert!(at_once(&admission, true).is_err());
     }

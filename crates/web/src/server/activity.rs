@@ -7,7 +7,7 @@ use std::{
     future::poll_fn,
     pin::Pin,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{
             AtomicBool, AtomicU64, AtomicUsize,
             Ordering::{Acquire, Relaxed, Release},
@@ -24,7 +24,7 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
 
 use crate::{
-    admission::{Refused, release_admission},
+    admission::{Decision, Refused, release_admission},
     limits::ConnectionLimits,
     observe::ObservedSending,
     size_hint::with_rest,
@@ -43,6 +43,10 @@ struct Seen {
     is_http_2: AtomicBool,
     /// Until when the client of the last refused request must wait, in milliseconds since the start; 0 if it has waited.
     refused_until: AtomicU64,
+    /// Whether the next request is admitted before it is read.
+    admits_early: AtomicBool,
+    /// The admission of the next request, until it was read.
+    admission: Mutex<Option<Decision>>,
     /// Whether the connection is to be closed after its running requests.
     leaves: AtomicBool,
     waker: AtomicWaker,
@@ -57,6 +61,8 @@ impl Activity {
             running: AtomicUsize::new(0),
             is_http_2: AtomicBool::new(false),
             refused_until: AtomicU64::new(0),
+            admits_early: AtomicBool::new(false),
+            admission: Mutex::new(None),
             leaves: AtomicBool::new(false),
             waker: AtomicWaker::new(),
         }));
@@ -94,9 +100,38 @@ impl Activity {
         if version >= Version::HTTP_2 {
             self.0.is_http_2.store(true, Relaxed);
         }
+        self.run()
+    }
+
+    /// A request runs, or waits for its turn.
+    pub(super) fn run(&self) -> Running {
         self.0.running.fetch_add(1, Relaxed);
         self.progress();
         Running(self.clone())
+    }
+
+    /// Says whether the request after this one is admitted before it is read.
+    pub(super) fn admit_next_early(&self, early: bool) {
+        self.0.admits_early.store(early, Relaxed);
+    }
+
+    /// Whether what arrives next is a request that is to be admitted before it is read.
+    pub(super) fn admits_early(&self) -> bool {
+        let seen = &*self.0;
+        seen.admits_early.load(Relaxed) && seen.running.load(Relaxed) == 0 && self.admission().is_none()
+    }
+
+    /// Keeps the admission of the next request until it was read.
+    pub(super) fn set_admission(&self, admission: Decision) {
+        *self.admission() = Some(admission);
+    }
+
+    pub(super) fn take_admission(&self) -> Option<Decision> {
+        self.admission().take()
+    }
+
+    fn admission(&self) -> MutexGuard<'_, Option<Decision>> {
+        self.0.admission.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks for the connection to be closed after its running requests.

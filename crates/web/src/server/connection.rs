@@ -21,6 +21,7 @@ use tokio::{net::TcpStream, sync::watch, time::sleep_until};
 use super::{
     Phase,
     activity::{Activity, TrackedBody},
+    early_admission::EarlyAdmission,
     edge::Edge,
     permits::Permit,
     reach,
@@ -28,7 +29,12 @@ use super::{
     tls::{Stream, Tls},
     turn::next_turn,
 };
-use crate::{admission::Refused, fault::Cut, limits::ConnectionLimits};
+use crate::{
+    admission::{Entry, Refused},
+    fault::Cut,
+    limits::ConnectionLimits,
+    times::is_probe,
+};
 
 /// How many bytes of a connection are read ahead: the largest head of a request.
 const BUFFER: usize = 64 * 1024;
@@ -96,15 +102,19 @@ impl Connections {
         let (name, tls) = (self.service, self.tls.clone());
         let (builder, edge) = (self.builder.clone(), self.edge.clone());
         let requests = activity.clone();
-        let service = service_fn(move |request| answer(edge.clone(), requests.clone(), peer, request));
+        let answering = edge.clone();
+        // Boxed: a connection without a request keeps no room for it, and one request after the other has the same room.
+        let service =
+            service_fn(move |request| Box::pin(answer(answering.clone(), requests.clone(), peer, request)));
         async move {
             let _permit = permit;
             // Without it a small answer waits for the client's acknowledgement of the one before.
             let _ = stream.set_nodelay(true);
+            let socket = Socket::new(stream, EarlyAdmission::new(edge.admission(), activity.clone()));
             let stream = match tls {
-                None => Stream::Plain(Socket::new(stream)),
+                None => Stream::Plain(socket),
                 Some(tls) => tokio::select! {
-                    stream = tls.accept(Socket::new(stream)) => match stream {
+                    stream = tls.accept(socket) => match stream {
                         Ok(stream) => stream,
                         Err(error) => return log_handshake_error(name, peer, &error),
                     },
@@ -141,38 +151,47 @@ async fn leave(phase: watch::Receiver<Phase>, activity: &Activity) {
     }
 }
 
-async fn answer(
+/// Answers a request.
+fn answer(
     edge: Arc<Edge>,
     activity: Activity,
     peer: SocketAddr,
     request: Request<Incoming>,
-) -> Result<http::Response<TrackedBody<Body>>, Cut> {
+) -> impl Future<Output = Result<http::Response<TrackedBody<Body>>, Cut>> {
     let is_http_1 = request.version() < Version::HTTP_2;
-    if !is_http_1 {
-        // A client may have cancelled the request already, with a frame that is read before the task of the request runs again.
-        next_turn().await;
-    }
+    // Not in the future: hyper may read on before it polls that for the first time, and what arrives then is no request to admit.
     let running = activity.begin(request.version());
-    let may_close = is_http_1 && is_large(request.body());
-    let mut is_read = None;
-    let request = request.map(|body| match body.is_end_stream() {
-        true => Body::empty(),
-        false => {
-            let mut body = TrackedBody::new(body, &activity);
-            is_read = may_close.then(|| body.is_read());
-            Body::new(body)
+    let admission = activity.take_admission();
+    activity.admit_next_early(is_http_1 && !is_probe(request.uri().path()));
+    async move {
+        if !is_http_1 {
+            // A client may have cancelled the request already, with a frame that is read before the task of the request runs again.
+            next_turn().await;
         }
-    });
-    let is_after_refusal = activity.wait_after_refusal(|| edge.has_room()).await;
-    let (mut response, sending) = edge.handle(request, peer, is_after_refusal).await?;
-    if let Some(refused) = response.extensions().get::<Refused>() {
-        activity.refused(*refused);
+        let may_close = is_http_1 && is_large(request.body());
+        let mut is_read = None;
+        let request = request.map(|body| match body.is_end_stream() {
+            true => Body::empty(),
+            false => {
+                let mut body = TrackedBody::new(body, &activity);
+                is_read = may_close.then(|| body.is_read());
+                Body::new(body)
+            }
+        });
+        let entry = match admission {
+            Some(admission) => Entry::Decided(admission),
+            None => Entry::Open { is_after_refusal: activity.wait_after_refusal(|| edge.has_room()).await },
+        };
+        let (mut response, sending) = edge.handle(request, peer, entry).await?;
+        if let Some(refused) = response.extensions().get::<Refused>() {
+            activity.refused(*refused);
+        }
+        let is_unread = is_read.is_some_and(|is_read| !is_read.load(Relaxed));
+        if is_unread || is_http_1 && edge.is_draining() {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        Ok(response.map(|body| TrackedBody::new(body, &activity).of_answer(running, sending)))
     }
-    let is_unread = is_read.is_some_and(|is_read| !is_read.load(Relaxed));
-    if is_unread || is_http_1 && edge.is_draining() {
-        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    }
-    Ok(response.map(|body| TrackedBody::new(body, &activity).of_answer(running, sending)))
 }
 
 /// Whether hyper closes the connection if the service does not read this body. Hyper discards only what has arrived, and does not say

@@ -7,6 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
+    time::Instant,
 };
 
 use axum::{
@@ -25,7 +26,7 @@ use super::{
     traces::RequestTraces,
 };
 use crate::{
-    admission::{Admission, Refused, refuse_admitted},
+    admission::{Admission, Decision, Entry, Refused, refuse_admitted},
     app::App,
     fault::{Cut, Fault},
     negotiate::{prefers_html, prefers_xml, vary},
@@ -78,6 +79,10 @@ impl Edge {
         self.draining.load(Relaxed)
     }
 
+    pub(super) fn admission(&self) -> Arc<Admission> {
+        self.admission.clone()
+    }
+
     /// Whether a request would be admitted now.
     pub(super) fn has_room(&self) -> bool {
         self.admission.has_room()
@@ -88,7 +93,7 @@ impl Edge {
         &self,
         mut request: Request,
         peer: SocketAddr,
-        is_after_refusal: bool,
+        entry: Entry,
     ) -> Result<(Response, Option<ObservedSending>), Cut> {
         let client = self.proxies.client(peer.ip(), request.headers());
         let accept = accept(request.headers());
@@ -97,15 +102,19 @@ impl Edge {
         if let Some(span) = &span {
             context.set_trace(span.context());
         }
-        let mut record = Record::new(&request, context.clone(), span);
+        let arrival = match &entry {
+            Entry::Decided(decision) => decision.arrival,
+            Entry::Open { .. } => Instant::now(),
+        };
+        let mut record = Record::new(&request, context.clone(), span, arrival);
         request.extensions_mut().insert(context);
 
         let checked = has_one_host(&request).and_then(|()| self.hosts.check(&request));
         let mut response = match checked.and_then(|()| self.check_ready(&request)) {
             Ok(()) => match record.span.as_ref().filter(|span| span.is_recorded()) {
-                None => self.admit(request, is_after_refusal).await,
+                None => self.admit(request, entry).await,
                 // Boxed for the same reason as a fault below.
-                Some(span) => Box::pin(span.scope(self.admit(request, is_after_refusal))).await,
+                Some(span) => Box::pin(span.scope(self.admit(request, entry))).await,
             },
             Err(problem) => problem.into_response(),
         };
@@ -139,11 +148,16 @@ impl Edge {
     }
 
     /// Answers a request when it may run. The questions of monitoring are always answered.
-    async fn admit(&self, request: Request, is_after_refusal: bool) -> Response {
+    async fn admit(&self, request: Request, entry: Entry) -> Response {
         if is_probe(request.uri().path()) {
+            drop(entry);
             return self.answer(request).await;
         }
-        match self.admission.admit(is_after_refusal).await {
+        let admitted = match entry {
+            Entry::Decided(Decision { admitted, .. }) => admitted,
+            Entry::Open { is_after_refusal } => self.admission.clone().admit(is_after_refusal).await,
+        };
+        match admitted {
             Ok(admitted) => admitted.scope(self.answer_admitted(request)).await,
             Err(refused) => (Extension(refused), refused.problem()).into_response(),
         }

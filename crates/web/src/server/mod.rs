@@ -5,6 +5,7 @@
 
 mod activity;
 mod connection;
+mod early_admission;
 mod edge;
 mod linger;
 mod permits;

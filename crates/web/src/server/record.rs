@@ -38,12 +38,17 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn new(request: &Request, context: RequestContext, span: Option<Span>) -> Self {
+    pub(super) fn new(
+        request: &Request,
+        context: RequestContext,
+        span: Option<Span>,
+        start: Instant,
+    ) -> Self {
         Record {
             method: request.method().clone(),
             context,
             target: request.uri().path_and_query().cloned(),
-            start: Instant::now(),
+            start,
             span,
             is_refused: false,
             answered: false,

@@ -12,6 +12,7 @@ use tokio::{
 };
 
 use super::{
+    early_admission::EarlyAdmission,
     linger::Linger,
     turn::{READ_TURN, end_turn},
 };
@@ -23,6 +24,7 @@ const WRITE_TURN: usize = 128 * 1024;
 /// A stream that leaves time for others, and that is closed in a way that lets its client read the answer.
 pub(super) struct Socket {
     stream: TcpStream,
+    admission: EarlyAdmission,
     linger: Option<Linger>,
     /// The bytes that were read and written in this turn.
     read: usize,
@@ -30,8 +32,8 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    pub(super) fn new(stream: TcpStream) -> Self {
-        Socket { stream, linger: None, read: 0, written: 0 }
+    pub(super) fn new(stream: TcpStream, admission: EarlyAdmission) -> Self {
+        Socket { stream, admission, linger: None, read: 0, written: 0 }
     }
 
     /// Writes a part, unless the turn has ended.
@@ -63,8 +65,13 @@ impl AsyncRead for Socket {
             self.read = 0;
             return end_turn(cx);
         }
+        let Socket { stream, admission, .. } = &mut *self;
+        ready!(admission.poll_turn(stream, cx));
         let before = buf.filled().len();
-        let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
+        let polled = Pin::new(stream).poll_read(cx, buf);
+        if polled.is_pending() {
+            admission.release();
+        }
         self.read = if polled.is_ready() { self.read + buf.filled().len() - before } else { 0 };
         polled
     }
@@ -114,7 +121,8 @@ mod tests {
 
     use tokio::{io::AsyncWriteExt, net::TcpListener};
 
-    use super::*;
+    use super::{super::activity::Activity, *};
+    use crate::{admission::Admission, limits::ConnectionLimits};
 
     #[derive(Default)]
     struct Woken(AtomicUsize);
@@ -128,7 +136,10 @@ mod tests {
     async fn connect() -> (TcpStream, Socket) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        (client, Socket::new(listener.accept().await.unwrap().0))
+        let limits = ConnectionLimits::default();
+        let admission = Arc::new(Admission::new("test", limits));
+        let admission = EarlyAdmission::new(admission, Activity::new(limits).0);
+        (client, Socket::new(listener.accept().await.unwrap().0, admission))
     }
 
     #[tokio::test]

@@ -77,6 +77,30 @@ async fn request_above_the_limit_is_refused() {
 }
 
 #[tokio::test]
+async fn second_request_of_a_connection_waits_in_the_buffer_of_the_kernel() {
+    let held = Held::default();
+    let limits = ConnectionLimits { latency: Duration::from_secs(1), ..one_request() };
+    let (server, client) = serve_within(limits, held.router()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
+    let request = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    wire.send(request).await;
+    wire.answer().await.has_status(200);
+    let running = tokio::spawn({
+        let client = client.clone();
+        async move { client.get("/hold").send().await }
+    });
+    held.started.notified().await;
+    wire.send(request).await;
+    // What was sent after it is answered.
+    client.get("/readyz").send().await.has_status(200);
+    assert_eq!(wire.bytes_not_read(), request.len());
+    held.end.notify_one();
+    running.await.unwrap().has_status(200);
+    assert_eq!(wire.answer().await.has_status(200).text(), "hello");
+    assert_eq!(wire.bytes_not_read(), 0);
+}
+
+#[tokio::test]
 async fn request_whose_body_arrives_slowly_lets_others_run() {
     let held = Held::default();
     let (server, client) = serve_within(one_request(), held.router()).await;

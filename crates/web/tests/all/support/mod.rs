@@ -86,6 +86,19 @@ impl RawConnection {
         RawConnection { stream, unread: Vec::new() }
     }
 
+    /// How many of the sent bytes the service has not read: they are in the buffer of its socket.
+    pub(crate) fn bytes_not_read(&self) -> usize {
+        let ends = [self.stream.peer_addr(), self.stream.local_addr()].map(|end| {
+            let SocketAddr::V4(end) = end.expect("an address") else { panic!("the address is not IPv4") };
+            format!("{:08X}:{:04X}", u32::from_ne_bytes(end.ip().octets()), end.port())
+        });
+        let sockets = std::fs::read_to_string("/proc/net/tcp").expect("the sockets of this machine");
+        let of_the_service = |line: &&str| line.split_whitespace().skip(1).take(2).eq(&ends);
+        let line = sockets.lines().find(of_the_service).expect("the service has the connection");
+        let queues = line.split_whitespace().nth(4).and_then(|queues| queues.split_once(':'));
+        usize::from_str_radix(queues.expect("two numbers").1, 16).expect("a number")
+    }
+
     pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.stream.write_all(bytes.as_ref()).await.expect("the service takes what is sent");
     }
