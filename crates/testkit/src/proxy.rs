@@ -85,7 +85,7 @@ impl Proxy {
 
     /// Waits for the next connection.
     pub fn wait_for_attempt(&self) {
-        self.attempts.recv().expect("the proxy runs");
+        self.attempts.recv_timeout(Duration::from_secs(60)).expect("a connection within a minute");
     }
 
     /// Forwards new connections. Earlier ones stay as they are.
