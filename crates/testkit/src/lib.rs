@@ -38,7 +38,7 @@ pub mod sign_in;
 mod tls;
 pub mod xml;
 
-pub use browser::{Browser, ENTER, TAB};
+pub use browser::{Browser, ENTER, ESCAPE, TAB};
 pub use certificates::{Authority, Certificate};
 pub use cluster::{DurablePostgres, Owner};
 pub use collector::Collector;

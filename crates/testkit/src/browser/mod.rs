@@ -21,6 +21,7 @@ const ELEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 /// The name that WebDriver gives to references to elements.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
+pub const ESCAPE: char = '\u{E00C}';
 pub const TAB: char = '\u{E004}';
 pub const ENTER: char = '\u{E007}';
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::common::Workspace;
 use serde_json::{Value, json};
-use testkit::{Browser, Engine, Program, Store};
+use testkit::{Browser, ESCAPE, Engine, Program, Store};
 
 /// A script that clicks the visible button with this text inside of an element, and gives whether there is one.
 fn click_text(inside: &str, text: &str) -> String {
@@ -36,8 +36,6 @@ struct Documentation {
     /// The identifier of each operation on the page, by its id in the document.
     operations: BTreeMap<String, String>,
     prefix: String,
-    /// Whether the dialog that sends operations is shown.
-    is_open: bool,
     _program: Program,
     _workspace: Workspace,
 }
@@ -58,7 +56,6 @@ impl Documentation {
             browser,
             operations: identifiers(&document),
             prefix: format!("{}/", prefix.trim_end_matches('/')),
-            is_open: false,
             _program: program,
             _workspace: workspace,
         }
@@ -88,16 +85,10 @@ impl Documentation {
             .remove(id)
             .unwrap_or_else(|| panic!("{id} was sent before, or there is no such operation"));
         let browser = &self.browser;
-        // The dialog is always there, also when it is not shown.
+        self.clicks(&format!("[data-sidebar-id={place:?}] button")).await;
+        self.clicks(&format!("[id={place:?}] button.show-api-client-button")).await;
+        // The dialog is always there; it is shown, and for this operation.
         let send = "[role=dialog] button.scalar-button-solid";
-        if self.is_open {
-            // Quicker than to close it and to let the page show another operation.
-            self.clicks(&format!("[role=dialog] [data-sidebar-id={place:?}] button")).await;
-        } else {
-            self.clicks(&format!("[data-sidebar-id={place:?}] button")).await;
-            self.clicks(&format!("[id={place:?}] button.show-api-client-button")).await;
-            self.is_open = true;
-        }
         let chosen = format!("[role=dialog] [data-sidebar-id={place:?}] [aria-selected=true]");
         let shown = format!(
             "return document.querySelector({send:?})?.offsetWidth > 0 && document.querySelector({chosen:?}) !== null"
@@ -112,6 +103,8 @@ impl Documentation {
         );
         let found = browser.settles(&last, &json!(status)).await;
         assert_eq!(found, status, "{id}: {}", browser.text("[role=dialog]").await);
+        browser.press(&ESCAPE.to_string()).await;
+        assert_eq!(browser.settles(&shown, &json!(false)).await, false, "{id}");
     }
 
     /// Clicks an element that may be below another one. The page may replace it at any time, so it is found and clicked in one step.
