@@ -39,8 +39,8 @@ pub(crate) struct Database {
 /// Empty databases of tests that have ended: creating one takes longer than most tests.
 static FREE: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// A connection for what is done to the databases from outside. A connection costs more than most statements.
-static OUTSIDE: Mutex<Option<Client>> = Mutex::new(None);
+/// A connection that creates, renames and closes the databases of tests. A connection costs more than most statements.
+static ADMINISTRATOR: Mutex<Option<Client>> = Mutex::new(None);
 
 /// The schemas that a test made in its database, as a list for `DROP SCHEMA`.
 const SCHEMAS: &str = "SELECT string_agg(quote_ident(nspname), ', ') FROM pg_namespace
@@ -51,7 +51,7 @@ impl Database {
         let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let name = free.unwrap_or_else(|| {
             let name = new_name();
-            outside(&[format!("CREATE DATABASE {name}")]).expect("the test cluster makes a database");
+            administer(&[format!("CREATE DATABASE {name}")]).expect("the test cluster makes a database");
             name
         });
         let server = cluster();
@@ -59,11 +59,11 @@ impl Database {
     }
 }
 
-/// Runs statements in no database of a test.
-fn outside(statements: &[String]) -> Result<(), postgres::Error> {
+/// Runs statements about the databases of tests. Their connection is to none of them.
+fn administer(statements: &[String]) -> Result<(), postgres::Error> {
     let server = cluster();
     on_a_thread(|| {
-        let mut client = OUTSIDE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut client = ADMINISTRATOR.lock().unwrap_or_else(PoisonError::into_inner);
         let client = match &mut *client {
             Some(client) => client,
             none => none.insert(server.connect("postgres")?),
@@ -101,10 +101,10 @@ impl Drop for Database {
             "ALTER DATABASE {old} RENAME TO {new}; ALTER DATABASE {new} RESET ALL;
              ALTER DATABASE {new} WITH ALLOW_CONNECTIONS true"
         );
-        let emptied = outside(&[closed, end_sessions(old), renamed])
+        let emptied = administer(&[closed, end_sessions(old), renamed])
             .and_then(|()| server.connected(&new, empty))
             // The session above may take a moment to end, and the next test may count sessions.
-            .and_then(|()| outside(&[end_sessions(&new)]));
+            .and_then(|()| administer(&[end_sessions(&new)]));
         emptied.expect("the database of the test is emptied");
         FREE.lock().unwrap_or_else(PoisonError::into_inner).push(new);
     }

@@ -21,9 +21,9 @@ const ELEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 /// The name that WebDriver gives to references to elements.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
-pub const ESCAPE: char = '\u{E00C}';
 pub const TAB: char = '\u{E004}';
 pub const ENTER: char = '\u{E007}';
+pub const ESCAPE: char = '\u{E00C}';
 
 /// Browsers of tests that have passed: starting one takes longer than most tests.
 static FREE: Mutex<Vec<Running>> = Mutex::new(Vec::new());

@@ -45,8 +45,8 @@ struct Seen {
     refused_until: AtomicU64,
     /// Whether the next request is admitted before it is read.
     admits_early: AtomicBool,
-    /// The admission of the next request, until it was read.
-    admission: Mutex<Option<Decision>>,
+    /// The decision about the next request, until it was read.
+    decision: Mutex<Option<Decision>>,
     /// Whether the connection is to be closed after its running requests.
     leaves: AtomicBool,
     waker: AtomicWaker,
@@ -62,7 +62,7 @@ impl Activity {
             is_http_2: AtomicBool::new(false),
             refused_until: AtomicU64::new(0),
             admits_early: AtomicBool::new(false),
-            admission: Mutex::new(None),
+            decision: Mutex::new(None),
             leaves: AtomicBool::new(false),
             waker: AtomicWaker::new(),
         }));
@@ -118,20 +118,20 @@ impl Activity {
     /// Whether what arrives next is a request that is to be admitted before it is read.
     pub(super) fn admits_early(&self) -> bool {
         let seen = &*self.0;
-        seen.admits_early.load(Relaxed) && seen.running.load(Relaxed) == 0 && self.admission().is_none()
+        seen.admits_early.load(Relaxed) && seen.running.load(Relaxed) == 0 && self.decision().is_none()
     }
 
-    /// Keeps the admission of the next request until it was read.
-    pub(super) fn set_admission(&self, admission: Decision) {
-        *self.admission() = Some(admission);
+    /// Keeps the decision about the next request until it was read.
+    pub(super) fn set_decision(&self, decision: Decision) {
+        *self.decision() = Some(decision);
     }
 
-    pub(super) fn take_admission(&self) -> Option<Decision> {
-        self.admission().take()
+    pub(super) fn take_decision(&self) -> Option<Decision> {
+        self.decision().take()
     }
 
-    fn admission(&self) -> MutexGuard<'_, Option<Decision>> {
-        self.0.admission.lock().unwrap_or_else(PoisonError::into_inner)
+    fn decision(&self) -> MutexGuard<'_, Option<Decision>> {
+        self.0.decision.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks for the connection to be closed after its running requests.

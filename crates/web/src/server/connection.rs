@@ -161,7 +161,7 @@ fn answer(
     let is_http_1 = request.version() < Version::HTTP_2;
     // Not in the future: hyper may read on before it polls that for the first time, and what arrives then is no request to admit.
     let running = activity.begin(request.version());
-    let admission = activity.take_admission();
+    let decision = activity.take_decision();
     activity.admit_next_early(is_http_1 && !is_probe(request.uri().path()));
     async move {
         if !is_http_1 {
@@ -178,8 +178,8 @@ fn answer(
                 Body::new(body)
             }
         });
-        let entry = match admission {
-            Some(admission) => Entry::Decided(admission),
+        let entry = match decision {
+            Some(decision) => Entry::Decided(decision),
             None => Entry::Open { is_after_refusal: activity.wait_after_refusal(|| edge.has_room()).await },
         };
         let (mut response, sending) = edge.handle(request, peer, entry).await?;

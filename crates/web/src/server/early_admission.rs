@@ -1,9 +1,9 @@
 //! Admits a request before it is read.
 //!
 //! A request that was read has some kilobytes of state. If a thousand of them waited for their turn, this memory would be in no cache
-//! of the processor when the turn comes. So the next request of a connection waits in the buffer of the kernel, also for the time of a
-//! refusal. The first one is read at once, since it may use HTTP/2, which has many requests at the same time on one connection; the
-//! edge admits those.
+//! of the processor when the turn comes. So the next request of a connection waits in the buffer of the kernel, also until the
+//! `Retry-After` of a refusal is over. The first one is read at once, since it may use HTTP/2, which has many requests at the same time
+//! on one connection; the edge admits those.
 
 use std::{
     pin::Pin,
@@ -49,7 +49,7 @@ impl EarlyAdmission {
                 }
                 let mut waiting = Waiting::new(self.admission.clone(), self.activity.clone());
                 if let Poll::Ready(decision) = waiting.poll(cx) {
-                    self.activity.set_admission(decision);
+                    self.activity.set_decision(decision);
                     return Poll::Ready(());
                 }
                 // A client that has disconnected needs no turn.
@@ -62,13 +62,13 @@ impl EarlyAdmission {
         };
         let decision = ready!(waiting.poll(cx));
         self.waiting = None;
-        self.activity.set_admission(decision);
+        self.activity.set_decision(decision);
         Poll::Ready(())
     }
 
     /// Releases the admission of a request of which no more has arrived.
     pub(super) fn release(&self) {
-        self.activity.take_admission();
+        self.activity.take_decision();
     }
 }
 
@@ -152,10 +152,13 @@ mod tests {
         connection.arrives().await;
         assert!(connection.turn().now_or_never().is_none());
         assert!(!connection.activity.admits_early(), "a request waits");
+        let waits = Instant::now();
         drop(other);
         connection.turn().await;
         assert!(!connection.is_free());
-        let admitted = connection.activity.take_admission().unwrap().admitted.ok().unwrap();
+        let decision = connection.activity.take_decision().unwrap();
+        assert!(decision.arrival <= waits);
+        let admitted = decision.admitted.ok().unwrap();
         let _running = connection.activity.begin(Version::HTTP_11);
         drop(admitted);
         assert!(connection.is_free());
@@ -183,7 +186,26 @@ mod tests {
         let _other = connection.runs().await;
         connection.arrives().await;
         connection.turn().now_or_never().unwrap();
-        assert_eq!(connection.activity.take_admission().unwrap().admitted.err().unwrap().retry_after, 1);
+        assert_eq!(connection.activity.take_decision().unwrap().admitted.err().unwrap().retry_after, 1);
+    }
+
+    #[tokio::test]
+    async fn request_before_the_time_of_a_refusal_is_not_read() {
+        let mut connection = Connection::after_a_request(1).await;
+        let _other = connection.runs().await;
+        connection.activity.refused(Refused { retry_after: 3600 });
+        connection.arrives().await;
+        assert!(connection.turn().now_or_never().is_none());
+    }
+
+    #[tokio::test]
+    async fn client_that_has_disconnected_does_not_wait() {
+        let mut connection = Connection::after_a_request(3).await;
+        let _other = connection.runs().await;
+        connection.client.shutdown().await.unwrap();
+        connection.stream.readable().await.unwrap();
+        connection.turn().now_or_never().unwrap();
+        assert!(connection.activity.take_decision().is_none());
     }
 
     #[tokio::test]
