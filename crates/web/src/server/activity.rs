@@ -38,6 +38,8 @@ struct Seen {
     start: Instant,
     /// In milliseconds since the start; 0 until a request has come.
     last: AtomicU64,
+    /// Whether a request has arrived and waits for its turn. What has arrived may be a part of its head, so this is no progress.
+    waits: AtomicBool,
     /// How many requests have no complete answer.
     running: AtomicUsize,
     is_http_2: AtomicBool,
@@ -58,6 +60,7 @@ impl Activity {
         let activity = Activity(Arc::new(Seen {
             start: Instant::now(),
             last: AtomicU64::new(0),
+            waits: AtomicBool::new(false),
             running: AtomicUsize::new(0),
             is_http_2: AtomicBool::new(false),
             refused_until: AtomicU64::new(0),
@@ -85,6 +88,9 @@ impl Activity {
     /// When the connection is closed if nothing happens.
     fn due(&self, header_time: Duration, stall_time: Duration) -> Instant {
         let seen = &*self.0;
+        if seen.waits.load(Relaxed) {
+            return Instant::now() + header_time.min(stall_time);
+        }
         let last = seen.last.load(Relaxed);
         let allowed = match last {
             0 => header_time,
@@ -100,14 +106,15 @@ impl Activity {
         if version >= Version::HTTP_2 {
             self.0.is_http_2.store(true, Relaxed);
         }
-        self.run()
-    }
-
-    /// A request runs, or waits for its turn.
-    pub(super) fn run(&self) -> Running {
         self.0.running.fetch_add(1, Relaxed);
         self.progress();
         Running(self.clone())
+    }
+
+    /// A request has arrived and waits for its turn.
+    pub(super) fn wait(&self) -> WaitingRequest {
+        self.0.waits.store(true, Relaxed);
+        WaitingRequest(self.clone())
     }
 
     /// Says whether the request after this one is admitted before it is read.
@@ -118,7 +125,10 @@ impl Activity {
     /// Whether what arrives next is a request that is to be admitted before it is read.
     pub(super) fn admits_early(&self) -> bool {
         let seen = &*self.0;
-        seen.admits_early.load(Relaxed) && seen.running.load(Relaxed) == 0 && self.decision().is_none()
+        seen.admits_early.load(Relaxed)
+            && !seen.waits.load(Relaxed)
+            && seen.running.load(Relaxed) == 0
+            && self.decision().is_none()
     }
 
     /// Keeps the decision about the next request until it was read.
@@ -189,6 +199,15 @@ impl Activity {
     /// Whether a request of HTTP/2 has begun.
     pub(super) fn is_http_2(&self) -> bool {
         self.0.is_http_2.load(Relaxed)
+    }
+}
+
+/// A request that waits for its turn.
+pub(super) struct WaitingRequest(Activity);
+
+impl Drop for WaitingRequest {
+    fn drop(&mut self) {
+        self.0.0.waits.store(false, Relaxed);
     }
 }
 

@@ -14,7 +14,7 @@ use std::{
 
 use tokio::{io::ReadBuf, net::TcpStream};
 
-use super::activity::{Activity, Running};
+use super::activity::{Activity, WaitingRequest};
 use crate::admission::{Admission, Admitted, Decision, Refused};
 
 pub(super) struct EarlyAdmission {
@@ -27,7 +27,7 @@ pub(super) struct EarlyAdmission {
 struct Waiting {
     arrival: Instant,
     admit: Pin<Box<dyn Future<Output = Result<Admitted, Refused>> + Send>>,
-    _running: Running,
+    _request: WaitingRequest,
 }
 
 impl EarlyAdmission {
@@ -74,12 +74,12 @@ impl EarlyAdmission {
 
 impl Waiting {
     fn new(admission: Arc<Admission>, activity: Activity) -> Self {
-        let running = activity.run();
+        let request = activity.wait();
         let admit = Box::pin(async move {
             let is_after_refusal = activity.wait_after_refusal(|| admission.has_room()).await;
             admission.admit(is_after_refusal).await
         });
-        Waiting { arrival: Instant::now(), admit, _running: running }
+        Waiting { arrival: Instant::now(), admit, _request: request }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Decision> {

@@ -165,6 +165,17 @@ async fn idle_connection_is_closed_after_its_last_answer() {
 }
 
 #[tokio::test]
+async fn connection_with_a_slow_second_head_is_closed() {
+    let (server, _) = serve_within(short_headers(), router()).await;
+    let mut wire = RawConnection::connect(server.address()).await;
+    wire.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    wire.answer().await;
+    // Longer than the test waits for the end.
+    let head = format!("GET / HTTP/1.1\r\nhost: {}", "a".repeat(2000));
+    wire.drip(head.as_bytes()).await;
+}
+
+#[tokio::test]
 async fn request_may_run_longer_than_a_head_may_take() {
     let (running, mut runs) = mpsc::unbounded_channel();
     let ends = Arc::new(Notify::new());
