@@ -77,8 +77,13 @@ async fn on(torture: &Torture, attackers: &Handle, add: Add<'_>) {
     abuse.line(&fault, "each is closed after limits.header_seconds", silent(address, connections)).await;
     let slow = torture.size(500, 20);
     let head = format!("GET /v3/pet/1 HTTP/1.1\r\nHost: {address}\r\nX-Slow: ");
-    let fault = format!("{slow} clients that send a head byte by byte");
-    abuse.line(&fault, "each is closed after limits.header_seconds", drip(address, slow, head, None)).await;
+    let second_head =
+        format!("GET /v3/pet/1 HTTP/1.1\r\nHost: {address}\r\napi_key: special-key\r\n\r\n{head}");
+    for (which, start) in [("a", head), ("their second", second_head)] {
+        let fault = format!("{slow} clients that send {which} head byte by byte");
+        let must = "each is closed after limits.header_seconds";
+        abuse.line(&fault, must, drip(address, slow, start, None)).await;
+    }
     let body = format!(
         "POST /v3/store/order HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
     );
