@@ -17,7 +17,7 @@ use tokio::{
     time::{Instant, Sleep, sleep_until},
 };
 
-use super::turn::{READ_TURN, end_turn};
+use super::turn::{DISCARD_TURN, end_turn};
 
 /// The longest time without a byte from the client, and the longest time in all.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -37,10 +37,10 @@ impl Linger {
 
     /// Discards bytes; ready when the client has closed its side, or after the longest time.
     pub(super) fn poll(&mut self, stream: &mut TcpStream, cx: &mut Context<'_>) -> Poll<()> {
-        let mut thrown = [MaybeUninit::uninit(); 8 * 1024];
+        let mut thrown = [MaybeUninit::uninit(); 16 * 1024];
         let mut discarded = 0;
         loop {
-            if discarded >= READ_TURN {
+            if discarded >= DISCARD_TURN {
                 return end_turn(cx);
             }
             let mut buffer = ReadBuf::uninit(&mut thrown);

@@ -121,7 +121,10 @@ mod tests {
 
     use tokio::{io::AsyncWriteExt, net::TcpListener};
 
-    use super::{super::activity::Activity, *};
+    use super::{
+        super::{activity::Activity, turn::DISCARD_TURN},
+        *,
+    };
     use crate::{admission::Admission, limits::ConnectionLimits};
 
     #[derive(Default)]
@@ -193,7 +196,7 @@ mod tests {
     async fn bytes_of_a_rejected_body_are_discarded_in_turns() {
         let (mut client, mut socket) = connect().await;
         // The buffers of the operating system hold as much.
-        client.write_all(&[0; 3 * READ_TURN]).await.unwrap();
+        client.write_all(&vec![0; 3 * DISCARD_TURN]).await.unwrap();
         client.shutdown().await.unwrap();
         let woken = Arc::new(Woken::default());
         let waker = Waker::from(woken.clone());

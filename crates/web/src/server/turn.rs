@@ -10,6 +10,9 @@ use std::{
 /// that need no answer faster than they are read; so many take about a millisecond.
 pub(super) const READ_TURN: usize = 8 * 1024;
 
+/// How many bytes of a rejected body are discarded before others have their turn. Bytes that are not parsed take less time.
+pub(super) const DISCARD_TURN: usize = 128 * 1024;
+
 /// Lets other connections of this thread have their turn, and other threads.
 pub(super) fn end_turn<T>(cx: &mut Context<'_>) -> Poll<T> {
     cx.waker().wake_by_ref();
