@@ -138,8 +138,10 @@ let prepared = false;
 document.addEventListener(
   "click",
   async (event) => {
-    const button = event.target.closest?.(".show-api-client-button");
-    const [, method, path] = /\/([A-Z]+)(\/.*)$/.exec(button?.closest("[id*='/tag/']")?.id ?? "") ?? [];
+    // It opens the dialog for an operation, or selects another one in the dialog.
+    const button = event.target.closest?.(".show-api-client-button, [role=dialog] [data-sidebar-id] button");
+    const place = button?.closest("[id*='/tag/'], [data-sidebar-id]");
+    const [, method, path] = /\/([A-Z]+)(\/.*)$/.exec(place?.dataset.sidebarId ?? place?.id ?? "") ?? [];
     const opened = method && [...operations()].find((each) => each.path === path && each.method === method.toLowerCase());
     if (!opened) return;
     fillParameters();
