@@ -166,7 +166,8 @@ impl Bench {
             self.add(Line::at_most("ready: later start", later.as_secs_f64(), " s", (0.1, 0.03)));
         }
         let program = Program::start_without_sandboxes(&folder, &flags);
-        let works = self.runtime.block_on(work::all(&program, self.scale.pets, self.scale.travellers));
+        let Scale { pets, travellers, .. } = self.scale;
+        let works = self.runtime.block_on(work::all(&program, pets, travellers, work::BOOKED_DAYS));
         let (mut p99, mut prism) = (Vec::new(), Vec::new());
         for work in &works {
             if !self.wants(work.name) {

@@ -35,6 +35,9 @@ pub(crate) struct Work {
     pub(crate) deletes_bookings: bool,
 }
 
+/// The days of the trips that the bench books.
+pub(crate) const BOOKED_DAYS: i64 = 78;
+
 /// How many different requests a script has.
 const VARIETY: i64 = 5000;
 
@@ -65,15 +68,15 @@ pub(crate) fn new_pets() -> Vec<String> {
     (0..VARIETY).map(pet).collect()
 }
 
-/// All work on the embedded engine.
-pub(crate) async fn all(program: &Program, pets: i64, travellers: usize) -> Vec<Work> {
+/// All work on the embedded engine. Bookings are for the trips of so many days.
+pub(crate) async fn all(program: &Program, pets: i64, travellers: usize, days: i64) -> Vec<Work> {
     let basic = ("authorization", "Basic ZGVtbzpkZW1v".to_owned());
     let (petstore, train) = (program.token("petstore"), program.token("train"));
     let travellers = (0..travellers)
         .map(|number| bearer(&program.token_of("train", Some(&data::traveller(number)))).1)
         .collect();
     let event = first_event(program, &basic).await;
-    let trips = trips(program, &train).await;
+    let trips = trips(program, &train, days).await;
     let work = |name, server, requests, reference, (must, aim), document| Work {
         name,
         server,
@@ -213,11 +216,11 @@ async fn open_day(program: &Program, basic: &(&'static str, String)) -> String {
     hours[1]["date"].as_str().expect("a day").to_owned()
 }
 
-/// The trips of the next weeks between [`PAIRS`]: together they have more seats than a run of the bench books.
-async fn trips(program: &Program, token: &str) -> Vec<String> {
+/// The trips of the next days between [`PAIRS`]. Those of [`BOOKED_DAYS`] have more seats than a run of the bench books.
+async fn trips(program: &Program, token: &str, days: i64) -> Vec<String> {
     let today = today();
     let mut trips = Vec::new();
-    for days in 2..80_i64 {
+    for days in 2..2 + days {
         for (origin, destination) in PAIRS {
             let date = today + days.days();
             let path = format!("/trips?origin={origin}&destination={destination}&date={date}&limit=100");
