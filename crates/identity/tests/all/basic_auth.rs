@@ -106,7 +106,9 @@ testkit::on_both_engines! {
             send(&world, &fine).await.has_status(200);
         }
     }
+}
 
+testkit::on_one_engine! {
     async fn too_long_names_and_passwords_are_rejected(world: World) {
         world.add("ada", PASSWORD).await;
         for (name, password) in [

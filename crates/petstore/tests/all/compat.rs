@@ -63,31 +63,6 @@ const FORM: &str = "multipart/form-data; boundary=limit";
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and\r\n--lim what follows";
 
 testkit::on_both_engines! {
-    async fn api_prefix_is_accepted_in_front_of_every_operation(demo: Demo) {
-        let Demo { open, controls } = demo;
-        open.pets.get("/api/v3/pet/1").send().await.is_problem(404, "not-found");
-        controls.set(PUBLIC);
-        for path in ["/api/v3/pet/1", "/v3/pet/1"] {
-            assert_eq!(text(&open.anyone.get(path).send().await.has_status(200).json(), "name"), "Minka");
-        }
-        let found = open.anyone.get("/api/v3/pet/findByStatus?status=sold&status=pending").send().await;
-        assert_eq!(found.has_status(200).json().as_array().unwrap().len(), 4);
-        for Operation { method, path, id, .. } in operations() {
-            let answers = [
-                open.anyone.call(method.clone(), &format!("/api{path}")).send().await,
-                open.anyone.call(method, &path).send().await,
-            ];
-            // The first may have deleted what the second looks for.
-            assert!(answers.iter().all(|answer| ![401, 405, 500].contains(&answer.status)), "{id}");
-            assert!(!answers[0].text().starts_with("There is nothing at this address"), "{id}");
-        }
-        for other in ["/api", "/api/", "/api/v2/pet/1", "/api/v33/pet/1", "/api/api/v3/pet/1", "/api/docs"] {
-            open.anyone.get(other).send().await.has_status(404);
-        }
-        controls.set(STRICT);
-        open.pets.get("/api/v3/pet/1").send().await.is_problem(404, "not-found");
-    }
-
     async fn sign_in_off_lets_every_caller_call_every_operation(demo: Demo) {
         let Demo { open, controls } = demo;
         open.anyone.post("/v3/pet").json(&pet("Rex")).send().await.has_status(401);
@@ -173,6 +148,63 @@ testkit::on_both_engines! {
         // An id that is not a number is still an error.
         open.anyone.delete("/v3/pet/x").send().await.has_status(400);
         open.anyone.get("/v3/pet/4711").send().await.has_status(404);
+    }
+
+    async fn strict_instance_beside_a_public_one_is_not_changed(store: Store) {
+        let (open, _) = controlled(store, true, PUBLIC).await;
+        let strict = open.another(&Setup { demo: true, ..Setup::default() }).await;
+        open.anyone.get("/api/v3/pet/1").send().await.has_status(200);
+        strict.anyone.get("/api/v3/pet/1").send().await.is_problem(404, "not-found");
+        strict.anyone.get("/v3/pet/1").send().await.is_problem(401, "unauthorized");
+    }
+}
+
+/// The first words of the lines of a file that have this beginning.
+fn names(file: &str, beginning: &str) -> BTreeSet<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = fs::read_to_string(root.join(file)).unwrap();
+    let lines = text.lines().filter_map(|line| line.trim().strip_prefix(beginning));
+    lines.map(|rest| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()).collect()
+}
+
+#[test]
+fn every_habit_has_a_row_in_the_documentation_and_a_test() {
+    let rows = names("docs/compat.md", "| `");
+    let habits = names("crates/petstore/src/habits.rs", "pub(crate) ");
+    let habits: BTreeSet<_> = habits.into_iter().filter(|name| name != "fn" && name != "struct").collect();
+    let tests = names("crates/petstore/tests/all/compat.rs", "async fn ");
+    assert_eq!(rows.len(), 10);
+    assert_eq!(rows, habits);
+    for habit in &rows {
+        let beginning = format!("{habit}_");
+        assert!(tests.iter().any(|test| test.starts_with(&beginning)), "{habit} has no test");
+    }
+}
+
+testkit::on_one_engine! {
+    async fn api_prefix_is_accepted_in_front_of_every_operation(demo: Demo) {
+        let Demo { open, controls } = demo;
+        open.pets.get("/api/v3/pet/1").send().await.is_problem(404, "not-found");
+        controls.set(PUBLIC);
+        for path in ["/api/v3/pet/1", "/v3/pet/1"] {
+            assert_eq!(text(&open.anyone.get(path).send().await.has_status(200).json(), "name"), "Minka");
+        }
+        let found = open.anyone.get("/api/v3/pet/findByStatus?status=sold&status=pending").send().await;
+        assert_eq!(found.has_status(200).json().as_array().unwrap().len(), 4);
+        for Operation { method, path, id, .. } in operations() {
+            let answers = [
+                open.anyone.call(method.clone(), &format!("/api{path}")).send().await,
+                open.anyone.call(method, &path).send().await,
+            ];
+            // The first may have deleted what the second looks for.
+            assert!(answers.iter().all(|answer| ![401, 405, 500].contains(&answer.status)), "{id}");
+            assert!(!answers[0].text().starts_with("There is nothing at this address"), "{id}");
+        }
+        for other in ["/api", "/api/", "/api/v2/pet/1", "/api/v33/pet/1", "/api/api/v3/pet/1", "/api/docs"] {
+            open.anyone.get(other).send().await.has_status(404);
+        }
+        controls.set(STRICT);
+        open.pets.get("/api/v3/pet/1").send().await.is_problem(404, "not-found");
     }
 
     async fn texts_as_values_are_numbers_and_booleans(demo: Demo) {
@@ -290,35 +322,5 @@ testkit::on_both_engines! {
                 assert!(is_right(answer.status), "{method} {odd}: {} {}", answer.status, answer.text());
             }
         }
-    }
-
-    async fn strict_instance_beside_a_public_one_is_not_changed(store: Store) {
-        let (open, _) = controlled(store, true, PUBLIC).await;
-        let strict = open.another(&Setup { demo: true, ..Setup::default() }).await;
-        open.anyone.get("/api/v3/pet/1").send().await.has_status(200);
-        strict.anyone.get("/api/v3/pet/1").send().await.is_problem(404, "not-found");
-        strict.anyone.get("/v3/pet/1").send().await.is_problem(401, "unauthorized");
-    }
-}
-
-/// The first words of the lines of a file that have this beginning.
-fn names(file: &str, beginning: &str) -> BTreeSet<String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let text = fs::read_to_string(root.join(file)).unwrap();
-    let lines = text.lines().filter_map(|line| line.trim().strip_prefix(beginning));
-    lines.map(|rest| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()).collect()
-}
-
-#[test]
-fn every_habit_has_a_row_in_the_documentation_and_a_test() {
-    let rows = names("docs/compat.md", "| `");
-    let habits = names("crates/petstore/src/habits.rs", "pub(crate) ");
-    let habits: BTreeSet<_> = habits.into_iter().filter(|name| name != "fn" && name != "struct").collect();
-    let tests = names("crates/petstore/tests/all/compat.rs", "async fn ");
-    assert_eq!(rows.len(), 10);
-    assert_eq!(rows, habits);
-    for habit in &rows {
-        let beginning = format!("{habit}_");
-        assert!(tests.iter().any(|test| test.starts_with(&beginning)), "{habit} has no test");
     }
 }

@@ -280,7 +280,9 @@ testkit::on_both_engines! {
         assert_eq!(told.next().await.0, "/hooks/gone/newBooking");
         told.with_deliveries(text(&made, "id"), 2).await;
     }
+}
 
+testkit::on_one_engine! {
     async fn destinations_that_are_not_public_are_rejected(open: Open) {
         const NOT_PUBLIC: &str = "must lead to a public address, not to a private, local or reserved one";
         const HTTPS: &str = "must begin with https://";

@@ -15,39 +15,6 @@ fn rows(table: &str) -> Vec<Vec<&str>> {
     table.lines().skip(1).map(|line| line.split_whitespace().collect()).collect()
 }
 
-testkit::on_both_engines! {
-    async fn class_is_created_reset_and_deleted(workspace: Workspace) {
-        let sandboxes = Sandboxes::start(&workspace);
-        let said = sandboxes.run(&CREATE);
-        let url = sandboxes.url();
-        let students = rows(&said);
-        assert_eq!(students.len(), 6);
-        for (at, student) in students.iter().enumerate() {
-            let name = format!("monday-0{}", at + 1);
-            let link = format!("{url}/sandbox/{name}/docs");
-            assert_eq!(student[..2], [name.as_str(), &link]);
-            let call = sandboxes.petstore().get(&format!("/sandbox/{name}/_control"));
-            let shown = call.header("authorization", &format!("Bearer {}", student[2])).send().await;
-            assert_eq!(shown.has_status(200).json()["class"], "monday");
-        }
-        assert_eq!(
-            sandboxes.fails(&CREATE),
-            "triptych: there is a class monday already, with 6 sandboxes: delete it with triptych class delete monday, or choose \
-             another name"
-        );
-        sandboxes.run(&["sandbox", "create", "other"]);
-        sandboxes.run(&["sandbox", "sign-in", "monday-05", "--mode", "off"]);
-        sandboxes.petstore().delete("/sandbox/monday-05/v3/pet/1").send().await.has_status(200);
-        let all = |done: &str| (1..=6).map(|at| format!("monday-0{at}: {done}")).collect::<Vec<_>>().join("\n");
-        assert_eq!(sandboxes.run(&["class", "reset", "monday"]), all("reset"));
-        sandboxes.petstore().get("/sandbox/monday-05/v3/pet/1").send().await.has_status(200);
-        assert_eq!(sandboxes.run(&["class", "delete", "monday"]), all("deleted"));
-        assert_eq!(rows(&sandboxes.run(&["sandbox", "list"])).len(), 1);
-        assert_eq!(sandboxes.fails(&["class", "delete", "monday"]), "triptych: there is no class monday");
-        assert_eq!(sandboxes.fails(&["class", "reset", "monday"]), "triptych: there is no class monday");
-    }
-}
-
 testkit::on_one_engine! {
     async fn class_has_a_csv_file_and_a_page_to_print(workspace: Workspace) {
         let sandboxes = Sandboxes::start(&workspace);
@@ -165,5 +132,36 @@ testkit::on_one_engine! {
             "triptych: There are as many sandboxes as there can be. Try again later. (429 Too Many Requests)"
         );
         assert!(!workspace.folder.path().join("tuesday.html").exists());
+    }
+
+    async fn class_is_created_reset_and_deleted(workspace: Workspace) {
+        let sandboxes = Sandboxes::start(&workspace);
+        let said = sandboxes.run(&CREATE);
+        let url = sandboxes.url();
+        let students = rows(&said);
+        assert_eq!(students.len(), 6);
+        for (at, student) in students.iter().enumerate() {
+            let name = format!("monday-0{}", at + 1);
+            let link = format!("{url}/sandbox/{name}/docs");
+            assert_eq!(student[..2], [name.as_str(), &link]);
+            let call = sandboxes.petstore().get(&format!("/sandbox/{name}/_control"));
+            let shown = call.header("authorization", &format!("Bearer {}", student[2])).send().await;
+            assert_eq!(shown.has_status(200).json()["class"], "monday");
+        }
+        assert_eq!(
+            sandboxes.fails(&CREATE),
+            "triptych: there is a class monday already, with 6 sandboxes: delete it with triptych class delete monday, or choose \
+             another name"
+        );
+        sandboxes.run(&["sandbox", "create", "other"]);
+        sandboxes.run(&["sandbox", "sign-in", "monday-05", "--mode", "off"]);
+        sandboxes.petstore().delete("/sandbox/monday-05/v3/pet/1").send().await.has_status(200);
+        let all = |done: &str| (1..=6).map(|at| format!("monday-0{at}: {done}")).collect::<Vec<_>>().join("\n");
+        assert_eq!(sandboxes.run(&["class", "reset", "monday"]), all("reset"));
+        sandboxes.petstore().get("/sandbox/monday-05/v3/pet/1").send().await.has_status(200);
+        assert_eq!(sandboxes.run(&["class", "delete", "monday"]), all("deleted"));
+        assert_eq!(rows(&sandboxes.run(&["sandbox", "list"])).len(), 1);
+        assert_eq!(sandboxes.fails(&["class", "delete", "monday"]), "triptych: there is no class monday");
+        assert_eq!(sandboxes.fails(&["class", "reset", "monday"]), "triptych: there is no class monday");
     }
 }

@@ -17,40 +17,6 @@ fn rules(sandboxes: &Sandboxes<'_>, name: &str) -> Vec<Value> {
     rules
 }
 
-testkit::on_both_engines! {
-    async fn fault_is_added_listed_and_removed(workspace: Workspace) {
-        let sandboxes = Sandboxes::start(&workspace);
-        sandboxes.run(&["sandbox", "create", "ada"]);
-        let get = async || {
-            let call = sandboxes.petstore().get("/sandbox/ada/v3/pet/1");
-            call.header("api_key", "special-key").send().await
-        };
-        let add = |more: &[&str]| sandboxes.run(&[&["sandbox", "fault", "add", "ada"], more].concat());
-        let id = add(&["--service", "petstore", "--method", "get", "--path", "/v3/pet/*", "--first", "1",
-            "--status", "503", "--retry-after", "7"]);
-        assert_eq!(id.len(), 36, "{id}");
-        let failed = get().await;
-        assert_eq!((failed.status, failed.header("retry-after")), (503, "7"));
-        get().await.has_status(200);
-        let listed = sandboxes.run(&["sandbox", "fault", "list", "ada"]);
-        let columns: Vec<_> = listed.lines().nth(1).unwrap().split("  ").filter(|text| !text.is_empty()).collect();
-        assert_eq!(columns, [
-            id.as_str(),
-            "first 1, method GET, path /v3/pet/*, service petstore",
-            "retry-after 7, status 503",
-        ]);
-        assert_eq!(sandboxes.run(&["sandbox", "fault", "remove", "ada", &id]), format!("{id}: removed"));
-        assert_eq!(
-            sandboxes.fails(&["sandbox", "fault", "remove", "ada", &id]),
-            "triptych: There is no fault rule with this id. (404 Not Found)"
-        );
-        add(&["--status", "418"]);
-        get().await.has_status(418);
-        assert_eq!(sandboxes.run(&["sandbox", "fault", "clear", "ada"]), "ada: no faults");
-        get().await.has_status(200);
-    }
-}
-
 testkit::on_one_engine! {
     async fn all_members_of_a_rule_have_an_argument(workspace: Workspace) {
         let sandboxes = Sandboxes::start(&workspace);
@@ -107,5 +73,37 @@ testkit::on_one_engine! {
         assert_eq!(both.status.code(), Some(2));
         let neither = sandboxes.command(&["sandbox", "reset"]).output().unwrap();
         assert_eq!(neither.status.code(), Some(2));
+    }
+
+    async fn fault_is_added_listed_and_removed(workspace: Workspace) {
+        let sandboxes = Sandboxes::start(&workspace);
+        sandboxes.run(&["sandbox", "create", "ada"]);
+        let get = async || {
+            let call = sandboxes.petstore().get("/sandbox/ada/v3/pet/1");
+            call.header("api_key", "special-key").send().await
+        };
+        let add = |more: &[&str]| sandboxes.run(&[&["sandbox", "fault", "add", "ada"], more].concat());
+        let id = add(&["--service", "petstore", "--method", "get", "--path", "/v3/pet/*", "--first", "1",
+            "--status", "503", "--retry-after", "7"]);
+        assert_eq!(id.len(), 36, "{id}");
+        let failed = get().await;
+        assert_eq!((failed.status, failed.header("retry-after")), (503, "7"));
+        get().await.has_status(200);
+        let listed = sandboxes.run(&["sandbox", "fault", "list", "ada"]);
+        let columns: Vec<_> = listed.lines().nth(1).unwrap().split("  ").filter(|text| !text.is_empty()).collect();
+        assert_eq!(columns, [
+            id.as_str(),
+            "first 1, method GET, path /v3/pet/*, service petstore",
+            "retry-after 7, status 503",
+        ]);
+        assert_eq!(sandboxes.run(&["sandbox", "fault", "remove", "ada", &id]), format!("{id}: removed"));
+        assert_eq!(
+            sandboxes.fails(&["sandbox", "fault", "remove", "ada", &id]),
+            "triptych: There is no fault rule with this id. (404 Not Found)"
+        );
+        add(&["--status", "418"]);
+        get().await.has_status(418);
+        assert_eq!(sandboxes.run(&["sandbox", "fault", "clear", "ada"]), "ada: no faults");
+        get().await.has_status(200);
     }
 }

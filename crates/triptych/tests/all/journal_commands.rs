@@ -31,7 +31,7 @@ impl Sandboxes<'_> {
     }
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn journal_is_listed_filtered_exported_and_cleared(workspace: Workspace) {
         let sandboxes = Sandboxes::start(&workspace);
         sandboxes.run(&["sandbox", "create", "ada"]);

@@ -107,6 +107,59 @@ testkit::on_both_engines! {
             "triptych: There is a sandbox with this name already. (409 Conflict)"
         );
     }
+}
+
+testkit::on_one_engine! {
+    async fn control_token_of_a_sandbox_is_used_for_no_other(workspace: Workspace) {
+        let sandboxes = Sandboxes::start(&workspace);
+        let created: Value = serde_json::from_str(&sandboxes.run(&["sandbox", "create", "ada", "--json"])).unwrap();
+        sandboxes.run(&["sandbox", "create", "bob"]);
+        let token = created["control_token"].as_str().unwrap();
+        let with_token = |arguments: &[&str]| {
+            let mut command = sandboxes.command(arguments);
+            command.env("TRIPTYCH_CONTROL_TOKEN", token).env("TRIPTYCH_SANDBOX", "ada");
+            command
+        };
+        assert_eq!(output_of(&mut with_token(&["sandbox", "reset", "ada"])), "ada: reset");
+        // The operator's token, from the data folder.
+        assert_eq!(output_of(&mut with_token(&["sandbox", "reset", "bob"])), "bob: reset");
+        let refused = with_token(&["sandbox", "reset", "bob", "--token", token]).output().unwrap();
+        assert_eq!(
+            failed_with(1, &refused),
+            "triptych: This operation needs the control token of this sandbox, as a bearer token. (401 Unauthorized)"
+        );
+    }
+
+    async fn operators_token_stays_in_effect_beside_the_control_token_of_a_sandbox(workspace: Workspace) {
+        let sandboxes = Sandboxes::start(&workspace);
+        let path = format!("{}:/usr/bin:/bin", Path::new(env!("CARGO_BIN_EXE_triptych")).parent().unwrap().display());
+        let script = r#"eval "$(triptych sandbox create ada --env)"
+            triptych sandbox reset ada
+            triptych sandbox create bob --json >/dev/null
+            triptych sandbox reset bob
+            triptych sandbox list | wc -l
+            TRIPTYCH_OPERATOR_TOKEN= triptych sandbox reset ada"#;
+        let folder = tempfile::tempdir().unwrap();
+        let mut shell = Command::new("sh");
+        shell.args(["-e", "-c", script]).current_dir(folder.path()).env_clear();
+        shell.env("PATH", path).env("TRIPTYCH_SERVER", sandboxes.url());
+        shell.env("TRIPTYCH_OPERATOR_TOKEN", sandboxes.run(&["sandbox", "token"]));
+        assert_eq!(output_of(&mut shell), "ada: reset\nbob: reset\n3\nada: reset");
+    }
+
+    async fn token_command_prints_the_operators_token(workspace: Workspace) {
+        let sandboxes = Sandboxes::start(&workspace);
+        let token = sandboxes.run(&["sandbox", "token"]);
+        assert!(token.starts_with("operator_") && !token.contains(char::is_whitespace), "{token}");
+        let list = sandboxes.petstore().get("/sandboxes").header("authorization", &format!("Bearer {token}"));
+        list.send().await.is(200, &json!({"sandboxes": []}));
+        // A command that has only the token and the address.
+        let folder = tempfile::tempdir().unwrap();
+        let mut list = bare(folder.path(), &["sandbox", "list", "--server", &sandboxes.url()]);
+        list.env("TRIPTYCH_OPERATOR_TOKEN", &token);
+        assert_eq!(output_of(&mut list), "  name  class  created  used  expires");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "a command makes no data folder");
+    }
 
     async fn data_is_reset_saved_and_restored(workspace: Workspace) {
         let sandboxes = Sandboxes::start(&workspace);
@@ -201,59 +254,6 @@ testkit::on_both_engines! {
             output_of(&mut shell),
             format!("ada: reset\n{url}/sandbox/ada/v3\n{url}/sandbox/ada/_control")
         );
-    }
-}
-
-testkit::on_one_engine! {
-    async fn control_token_of_a_sandbox_is_used_for_no_other(workspace: Workspace) {
-        let sandboxes = Sandboxes::start(&workspace);
-        let created: Value = serde_json::from_str(&sandboxes.run(&["sandbox", "create", "ada", "--json"])).unwrap();
-        sandboxes.run(&["sandbox", "create", "bob"]);
-        let token = created["control_token"].as_str().unwrap();
-        let with_token = |arguments: &[&str]| {
-            let mut command = sandboxes.command(arguments);
-            command.env("TRIPTYCH_CONTROL_TOKEN", token).env("TRIPTYCH_SANDBOX", "ada");
-            command
-        };
-        assert_eq!(output_of(&mut with_token(&["sandbox", "reset", "ada"])), "ada: reset");
-        // The operator's token, from the data folder.
-        assert_eq!(output_of(&mut with_token(&["sandbox", "reset", "bob"])), "bob: reset");
-        let refused = with_token(&["sandbox", "reset", "bob", "--token", token]).output().unwrap();
-        assert_eq!(
-            failed_with(1, &refused),
-            "triptych: This operation needs the control token of this sandbox, as a bearer token. (401 Unauthorized)"
-        );
-    }
-
-    async fn operators_token_stays_in_effect_beside_the_control_token_of_a_sandbox(workspace: Workspace) {
-        let sandboxes = Sandboxes::start(&workspace);
-        let path = format!("{}:/usr/bin:/bin", Path::new(env!("CARGO_BIN_EXE_triptych")).parent().unwrap().display());
-        let script = r#"eval "$(triptych sandbox create ada --env)"
-            triptych sandbox reset ada
-            triptych sandbox create bob --json >/dev/null
-            triptych sandbox reset bob
-            triptych sandbox list | wc -l
-            TRIPTYCH_OPERATOR_TOKEN= triptych sandbox reset ada"#;
-        let folder = tempfile::tempdir().unwrap();
-        let mut shell = Command::new("sh");
-        shell.args(["-e", "-c", script]).current_dir(folder.path()).env_clear();
-        shell.env("PATH", path).env("TRIPTYCH_SERVER", sandboxes.url());
-        shell.env("TRIPTYCH_OPERATOR_TOKEN", sandboxes.run(&["sandbox", "token"]));
-        assert_eq!(output_of(&mut shell), "ada: reset\nbob: reset\n3\nada: reset");
-    }
-
-    async fn token_command_prints_the_operators_token(workspace: Workspace) {
-        let sandboxes = Sandboxes::start(&workspace);
-        let token = sandboxes.run(&["sandbox", "token"]);
-        assert!(token.starts_with("operator_") && !token.contains(char::is_whitespace), "{token}");
-        let list = sandboxes.petstore().get("/sandboxes").header("authorization", &format!("Bearer {token}"));
-        list.send().await.is(200, &json!({"sandboxes": []}));
-        // A command that has only the token and the address.
-        let folder = tempfile::tempdir().unwrap();
-        let mut list = bare(folder.path(), &["sandbox", "list", "--server", &sandboxes.url()]);
-        list.env("TRIPTYCH_OPERATOR_TOKEN", &token);
-        assert_eq!(output_of(&mut list), "  name  class  created  used  expires");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "a command makes no data folder");
     }
 }
 

@@ -24,7 +24,7 @@ async fn is_accepted(program: &Program, token: &str) {
     pets.has_status(200);
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn services_start_on_the_date_of_the_flag(workspace: Workspace) {
         // In the past and in the future; each is a day on which the museum is open.
         for date in ["2021-05-05", "2031-05-07"] {

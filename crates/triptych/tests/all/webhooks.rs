@@ -74,7 +74,7 @@ async fn event_is_sent_only_to_a_server_whose_certificate_the_machine_trusts() {
     assert_eq!(request.next_line().await.unwrap().unwrap(), "POST /hooks/newBooking HTTP/1.1");
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn only_a_loopback_demo_sends_to_loopback(workspace: Workspace) {
         const ADDRESS: &str = "TRIPTYCH_TRAIN_ADDRESS";
         for (flags, address) in [

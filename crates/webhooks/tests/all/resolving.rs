@@ -75,7 +75,7 @@ async fn subscribe(webhooks: &Webhooks, owner: &str, name: &str, port: u16) -> U
     webhooks.subscribe(owner, &url).await.unwrap().0.id
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn name_with_a_private_address_is_not_connected_to(harness: Harness) {
         let door = Door::open(("127.0.0.1", 0)).await;
         let (resolver, asked) = names([

@@ -64,6 +64,87 @@ async fn count(harness: &Harness, sql: &'static str) -> i64 {
 }
 
 testkit::on_both_engines! {
+    async fn sign_in_starts_a_new_session_that_expires(harness: Harness) {
+        let service = &harness.service;
+        let path = format!("/oauth/authorize?{}", service.request(&[]));
+        let page = service.client.get(&path).send().await;
+        let (token, form) = form_of(&page);
+        assert_eq!(page.header("set-cookie"), format!("{form}; Path=/; HttpOnly; SameSite=Lax"));
+        assert!(form.starts_with("test-service-form="), "{form}");
+        let good = [("token", token.as_str()), ("intent", "sign-in"), ("name", NAME), ("password", PASSWORD)];
+        // A session that an attacker set before.
+        let planted = format!("{form}; test-service-session=planted");
+        let first = send(service, &path, &[("cookie", &planted)], &good).await;
+        let session = cookie(&first.has_status(303).headers, "session");
+        let set = cookies(&first.headers);
+        assert_eq!(
+            set,
+            [
+                format!("{session}; Path=/; HttpOnly; SameSite=Lax"),
+                "test-service-form=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0".to_owned(),
+            ]
+        );
+        let secret = session.strip_prefix("test-service-session=").unwrap();
+        assert_eq!(secret.len(), 43);
+        let shows = async |cookie: &str, words: &str| {
+            let page = service.client.get(&path).header("cookie", cookie).send().await;
+            assert!(page.has_status(200).text().contains(words), "{words}: {}", page.text());
+        };
+        shows(&session, "<h1>Allow Demo?</h1>").await;
+        shows("test-service-session=planted", "<h1>Sign in</h1>").await;
+        // Signing in again ends the session before.
+        let again = send(service, &path, &[("cookie", &format!("{form}; {session}"))], &good).await;
+        let second = cookie(&again.has_status(303).headers, "session");
+        assert_ne!(session, second);
+        shows(&session, "<h1>Sign in</h1>").await;
+        shows(&second, "<h1>Allow Demo?</h1>").await;
+        let both = format!("{form}; {second}");
+        let out = send(service, "/oauth/sign-out", &[("cookie", &both)], &[("token", &token)]).await;
+        assert_eq!(out.has_status(303).header("location"), "/oauth/sign-out");
+        let gone = cookies(&out.headers);
+        let gone_as = |kind| format!("test-service-{kind}=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0");
+        assert_eq!(gone, [gone_as("session"), gone_as("form")]);
+        shows(&second, "<h1>Sign in</h1>").await;
+        let third = send(service, &path, &[("cookie", &form)], &good).await;
+        let third = cookie(&third.has_status(303).headers, "session");
+        let switch = [("token", token.as_str()), ("intent", "switch")];
+        let switched = send(service, &path, &[("cookie", &format!("{form}; {third}"))], &switch).await;
+        assert_eq!(switched.has_status(303).header("location"), path);
+        shows(&third, "<h1>Sign in</h1>").await;
+        // Consent needs a session.
+        let allow = [("token", token.as_str()), ("intent", "allow")];
+        let nobody = send(service, &path, &[("cookie", &form)], &allow).await;
+        assert_eq!(nobody.has_status(303).header("location"), path);
+        let fourth = send(service, &path, &[("cookie", &form)], &good).await;
+        let fourth = cookie(&fourth.has_status(303).headers, "session");
+        harness.clock.advance(jiff::SignedDuration::from_hours(12));
+        shows(&fourth, "<h1>Sign in</h1>").await;
+        assert_eq!(count(&harness, "SELECT count(*) FROM oauth_grant").await, 0);
+    }
+
+    async fn password_guessing_is_throttled(harness: Harness) {
+        let service = &harness.service;
+        let path = format!("/oauth/authorize?{}", service.request(&[]));
+        let mut browser = Browser::new(service);
+        for number in 0..10 {
+            let guess = format!("guess {number}");
+            let fields = [("intent", "sign-in"), ("name", NAME), ("password", guess.as_str())];
+            let answer = browser.refused(&path, &fields).await;
+            assert!(answer.has_status(200).text().contains("The name or the password is wrong."));
+        }
+        let right = [("intent", "sign-in"), ("name", NAME), ("password", PASSWORD)];
+        let answer = browser.refused(&path, &right).await;
+        is_page("too many", &answer, 200, " http://127.0.0.1:5999");
+        let words = "There were too many wrong passwords. Try again in 30 seconds.";
+        assert!(answer.text().contains(words), "{}", answer.text());
+        assert!(!answer.text().contains("aria-invalid"), "{}", answer.text());
+        harness.clock.advance(jiff::SignedDuration::from_secs(30));
+        browser.sign_in(&path).await.has_status(303);
+        assert!(browser.get(&path).await.text().contains("<h1>Allow Demo?</h1>"));
+    }
+}
+
+testkit::on_one_engine! {
     async fn form_of_another_origin_is_rejected(harness: Harness) {
         let service = &harness.service;
         let authorize = format!("/oauth/authorize?{}", service.request(&[]));
@@ -164,64 +245,6 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn sign_in_starts_a_new_session_that_expires(harness: Harness) {
-        let service = &harness.service;
-        let path = format!("/oauth/authorize?{}", service.request(&[]));
-        let page = service.client.get(&path).send().await;
-        let (token, form) = form_of(&page);
-        assert_eq!(page.header("set-cookie"), format!("{form}; Path=/; HttpOnly; SameSite=Lax"));
-        assert!(form.starts_with("test-service-form="), "{form}");
-        let good = [("token", token.as_str()), ("intent", "sign-in"), ("name", NAME), ("password", PASSWORD)];
-        // A session that an attacker set before.
-        let planted = format!("{form}; test-service-session=planted");
-        let first = send(service, &path, &[("cookie", &planted)], &good).await;
-        let session = cookie(&first.has_status(303).headers, "session");
-        let set = cookies(&first.headers);
-        assert_eq!(
-            set,
-            [
-                format!("{session}; Path=/; HttpOnly; SameSite=Lax"),
-                "test-service-form=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0".to_owned(),
-            ]
-        );
-        let secret = session.strip_prefix("test-service-session=").unwrap();
-        assert_eq!(secret.len(), 43);
-        let shows = async |cookie: &str, words: &str| {
-            let page = service.client.get(&path).header("cookie", cookie).send().await;
-            assert!(page.has_status(200).text().contains(words), "{words}: {}", page.text());
-        };
-        shows(&session, "<h1>Allow Demo?</h1>").await;
-        shows("test-service-session=planted", "<h1>Sign in</h1>").await;
-        // Signing in again ends the session before.
-        let again = send(service, &path, &[("cookie", &format!("{form}; {session}"))], &good).await;
-        let second = cookie(&again.has_status(303).headers, "session");
-        assert_ne!(session, second);
-        shows(&session, "<h1>Sign in</h1>").await;
-        shows(&second, "<h1>Allow Demo?</h1>").await;
-        let both = format!("{form}; {second}");
-        let out = send(service, "/oauth/sign-out", &[("cookie", &both)], &[("token", &token)]).await;
-        assert_eq!(out.has_status(303).header("location"), "/oauth/sign-out");
-        let gone = cookies(&out.headers);
-        let gone_as = |kind| format!("test-service-{kind}=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0");
-        assert_eq!(gone, [gone_as("session"), gone_as("form")]);
-        shows(&second, "<h1>Sign in</h1>").await;
-        let third = send(service, &path, &[("cookie", &form)], &good).await;
-        let third = cookie(&third.has_status(303).headers, "session");
-        let switch = [("token", token.as_str()), ("intent", "switch")];
-        let switched = send(service, &path, &[("cookie", &format!("{form}; {third}"))], &switch).await;
-        assert_eq!(switched.has_status(303).header("location"), path);
-        shows(&third, "<h1>Sign in</h1>").await;
-        // Consent needs a session.
-        let allow = [("token", token.as_str()), ("intent", "allow")];
-        let nobody = send(service, &path, &[("cookie", &form)], &allow).await;
-        assert_eq!(nobody.has_status(303).header("location"), path);
-        let fourth = send(service, &path, &[("cookie", &form)], &good).await;
-        let fourth = cookie(&fourth.has_status(303).headers, "session");
-        harness.clock.advance(jiff::SignedDuration::from_hours(12));
-        shows(&fourth, "<h1>Sign in</h1>").await;
-        assert_eq!(count(&harness, "SELECT count(*) FROM oauth_grant").await, 0);
-    }
-
     async fn cookies_are_bound_to_the_host_with_tls(harness: Harness) {
         let secure = Service::start(&harness.db, &harness.clock, Some("https://id.example.com")).await;
         let page = secure.client.get("/oauth/sign-up").send().await;
@@ -236,27 +259,6 @@ testkit::on_both_engines! {
         assert!(session.starts_with("__Host-test-service-session="), "{session}");
         let set = cookies(&signed_up.headers)[0];
         assert_eq!(set, format!("{session}; Path=/; HttpOnly; SameSite=Lax; Secure"));
-    }
-
-    async fn password_guessing_is_throttled(harness: Harness) {
-        let service = &harness.service;
-        let path = format!("/oauth/authorize?{}", service.request(&[]));
-        let mut browser = Browser::new(service);
-        for number in 0..10 {
-            let guess = format!("guess {number}");
-            let fields = [("intent", "sign-in"), ("name", NAME), ("password", guess.as_str())];
-            let answer = browser.refused(&path, &fields).await;
-            assert!(answer.has_status(200).text().contains("The name or the password is wrong."));
-        }
-        let right = [("intent", "sign-in"), ("name", NAME), ("password", PASSWORD)];
-        let answer = browser.refused(&path, &right).await;
-        is_page("too many", &answer, 200, " http://127.0.0.1:5999");
-        let words = "There were too many wrong passwords. Try again in 30 seconds.";
-        assert!(answer.text().contains(words), "{}", answer.text());
-        assert!(!answer.text().contains("aria-invalid"), "{}", answer.text());
-        harness.clock.advance(jiff::SignedDuration::from_secs(30));
-        browser.sign_in(&path).await.has_status(303);
-        assert!(browser.get(&path).await.text().contains("<h1>Allow Demo?</h1>"));
     }
 
     async fn error_is_shown_once_on_its_page(harness: Harness) {

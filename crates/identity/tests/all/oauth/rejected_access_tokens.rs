@@ -100,7 +100,7 @@ fn is_invalid(what: &str, service: &Service, answer: &Answer, why: &str) {
     assert_eq!(answer.is_problem(401, "unauthorized"), format!("The access token {why}."), "{what}");
 }
 
-testkit::on_both_engines! {
+testkit::on_one_engine! {
     async fn token_header_cannot_choose_its_verification(harness: Harness) {
         let service = &harness.service;
         let forge = Forge::new(&harness).await;

@@ -122,72 +122,6 @@ testkit::on_both_engines! {
         redeem(service, &timely, &[]).await.has_status(200);
     }
 
-    async fn client_must_authenticate_by_one_method(harness: Harness) {
-        let service = &harness.service;
-        let (id, secret) = service.register("Confidential", &["read"], true).await;
-        let (right, wrong) = (basic(&id, &secret), basic(&id, "wrong"));
-        let nobody = basic("nobody", &secret);
-        let plain = ("grant_type", "client_credentials");
-        let no_colon = format!("Basic {}", BASE64_STANDARD.encode("nocolon"));
-        let not_utf8 = format!("Basic {}", BASE64_STANDARD.encode([0xff, b':', 0xfe]));
-        let broken = basic("%zz", "x");
-        let public = basic("demo", "");
-        let cases: &[(&str, u16, &str, &[&str], Pairs<'_>)] = &[
-            ("no secret", 401, "invalid_client", &[], &[plain, ("client_id", &id)]),
-            (
-                "an empty secret", 401, "invalid_client", &[],
-                &[plain, ("client_id", &id), ("client_secret", "")],
-            ),
-            (
-                "a wrong secret", 401, "invalid_client", &[],
-                &[plain, ("client_id", &id), ("client_secret", "x")],
-            ),
-            ("a wrong secret by Basic", 401, "invalid_client", &[&wrong], &[plain]),
-            ("an unknown client by Basic", 401, "invalid_client", &[&nobody], &[plain]),
-            ("a public client by Basic", 400, "unauthorized_client", &[&public], &[plain]),
-            ("two ways", 400, "invalid_request", &[&right], &[plain, ("client_secret", &secret)]),
-            ("two clients", 400, "invalid_request", &[&right], &[plain, ("client_id", "demo")]),
-            ("two headers", 401, "invalid_client", &[&right, &right], &[plain]),
-            ("no Base64", 401, "invalid_client", &["Basic ***"], &[plain]),
-            ("no colon", 401, "invalid_client", &[&no_colon], &[plain]),
-            ("no UTF-8", 401, "invalid_client", &[&not_utf8], &[plain]),
-            ("a broken percent code", 401, "invalid_client", &[&broken], &[plain]),
-            ("no value", 401, "invalid_client", &["Basic"], &[plain]),
-            ("another scheme", 401, "invalid_client", &["Bearer x"], &[plain, ("client_id", "demo")]),
-            ("an unknown scope", 400, "invalid_scope", &[&right], &[plain, ("scope", "fly")]),
-            ("a scope it may not have", 400, "invalid_scope", &[&right], &[plain, ("scope", "write")]),
-            (
-                "a foreign resource", 400, "invalid_target", &[&right],
-                &[plain, ("resource", "https://x.example")],
-            ),
-        ];
-        for (what, status, error, authorization, form) in cases {
-            refused(what, &as_client(service, authorization, form).await, *status, error);
-        }
-        for (authorization, form) in [
-            (vec![right.as_str()], vec![plain]),
-            (vec![right.as_str()], vec![plain, ("client_id", id.as_str())]),
-            (vec![], vec![plain, ("client_id", id.as_str()), ("client_secret", secret.as_str())]),
-        ] {
-            let answer = as_client(service, &authorization, &form).await;
-            let token = answer.has_status(200).json();
-            assert_eq!(token["scope"], "read");
-            assert_eq!(token.get("refresh_token"), None, "{token}");
-            let opened = service.call("/v1/read", &text(&token["access_token"])).await;
-            assert_eq!(opened.has_status(200).text(), id);
-        }
-        let code = service.code(&[("client_id", &id), ("redirect_uri", APP)]).await;
-        let form = [
-            ("grant_type", "authorization_code"),
-            ("client_id", &id),
-            ("code", &code),
-            ("redirect_uri", APP),
-            ("code_verifier", VERIFIER),
-        ];
-        refused("a code without the secret", &service.token(&form).await, 401, "invalid_client");
-        as_client(service, &[&right], &form).await.has_status(200);
-    }
-
     async fn refresh_token_of_another_client_scope_or_time_is_rejected(harness: Harness) {
         let service = &harness.service;
         let (app, _) = service.register("App", &["read"], false).await;
@@ -277,5 +211,73 @@ testkit::on_both_engines! {
         service.redeem(&timely).await.has_status(200);
         harness.clock.advance(SignedDuration::from_hours(24));
         service.refresh(&refresh).await.has_status(200);
+    }
+}
+
+testkit::on_one_engine! {
+    async fn client_must_authenticate_by_one_method(harness: Harness) {
+        let service = &harness.service;
+        let (id, secret) = service.register("Confidential", &["read"], true).await;
+        let (right, wrong) = (basic(&id, &secret), basic(&id, "wrong"));
+        let nobody = basic("nobody", &secret);
+        let plain = ("grant_type", "client_credentials");
+        let no_colon = format!("Basic {}", BASE64_STANDARD.encode("nocolon"));
+        let not_utf8 = format!("Basic {}", BASE64_STANDARD.encode([0xff, b':', 0xfe]));
+        let broken = basic("%zz", "x");
+        let public = basic("demo", "");
+        let cases: &[(&str, u16, &str, &[&str], Pairs<'_>)] = &[
+            ("no secret", 401, "invalid_client", &[], &[plain, ("client_id", &id)]),
+            (
+                "an empty secret", 401, "invalid_client", &[],
+                &[plain, ("client_id", &id), ("client_secret", "")],
+            ),
+            (
+                "a wrong secret", 401, "invalid_client", &[],
+                &[plain, ("client_id", &id), ("client_secret", "x")],
+            ),
+            ("a wrong secret by Basic", 401, "invalid_client", &[&wrong], &[plain]),
+            ("an unknown client by Basic", 401, "invalid_client", &[&nobody], &[plain]),
+            ("a public client by Basic", 400, "unauthorized_client", &[&public], &[plain]),
+            ("two ways", 400, "invalid_request", &[&right], &[plain, ("client_secret", &secret)]),
+            ("two clients", 400, "invalid_request", &[&right], &[plain, ("client_id", "demo")]),
+            ("two headers", 401, "invalid_client", &[&right, &right], &[plain]),
+            ("no Base64", 401, "invalid_client", &["Basic ***"], &[plain]),
+            ("no colon", 401, "invalid_client", &[&no_colon], &[plain]),
+            ("no UTF-8", 401, "invalid_client", &[&not_utf8], &[plain]),
+            ("a broken percent code", 401, "invalid_client", &[&broken], &[plain]),
+            ("no value", 401, "invalid_client", &["Basic"], &[plain]),
+            ("another scheme", 401, "invalid_client", &["Bearer x"], &[plain, ("client_id", "demo")]),
+            ("an unknown scope", 400, "invalid_scope", &[&right], &[plain, ("scope", "fly")]),
+            ("a scope it may not have", 400, "invalid_scope", &[&right], &[plain, ("scope", "write")]),
+            (
+                "a foreign resource", 400, "invalid_target", &[&right],
+                &[plain, ("resource", "https://x.example")],
+            ),
+        ];
+        for (what, status, error, authorization, form) in cases {
+            refused(what, &as_client(service, authorization, form).await, *status, error);
+        }
+        for (authorization, form) in [
+            (vec![right.as_str()], vec![plain]),
+            (vec![right.as_str()], vec![plain, ("client_id", id.as_str())]),
+            (vec![], vec![plain, ("client_id", id.as_str()), ("client_secret", secret.as_str())]),
+        ] {
+            let answer = as_client(service, &authorization, &form).await;
+            let token = answer.has_status(200).json();
+            assert_eq!(token["scope"], "read");
+            assert_eq!(token.get("refresh_token"), None, "{token}");
+            let opened = service.call("/v1/read", &text(&token["access_token"])).await;
+            assert_eq!(opened.has_status(200).text(), id);
+        }
+        let code = service.code(&[("client_id", &id), ("redirect_uri", APP)]).await;
+        let form = [
+            ("grant_type", "authorization_code"),
+            ("client_id", &id),
+            ("code", &code),
+            ("redirect_uri", APP),
+            ("code_verifier", VERIFIER),
+        ];
+        refused("a code without the secret", &service.token(&form).await, 401, "invalid_client");
+        as_client(service, &[&right], &form).await.has_status(200);
     }
 }

@@ -126,34 +126,6 @@ testkit::on_both_engines! {
         service.refresh(&refresh).await.has_status(200);
     }
 
-    async fn two_resources_get_invalid_target(harness: Harness) {
-        let service = &harness.service;
-        let code = service.code(&[]).await;
-        let (one, two) = (("resource", service.issuer.as_str()), ("resource", "https://other.example"));
-        let form = [
-            ("grant_type", "authorization_code"), ("client_id", "demo"), ("code", &code),
-            ("redirect_uri", CALLBACK), ("code_verifier", VERIFIER), one, two,
-        ];
-        refused("two resources", &service.token(&form).await, 400, "invalid_target");
-        let path = format!("/oauth/authorize?{}", service.request(&[one, two]));
-        let answer = service.client.get(&path).send().await;
-        assert!(answer.has_status(303).header("location").contains("error=invalid_target"));
-        service.token(&form[..6]).await.has_status(200);
-    }
-
-    async fn responses_with_tokens_are_not_cached(harness: Harness) {
-        let service = &harness.service;
-        let code = service.code(&[]).await;
-        let tokens = service.redeem(&code).await;
-        let refresh = text(&tokens.has_status(200).json()["refresh_token"]);
-        let next = service.refresh(&refresh).await;
-        let refusal = service.refresh("x").await;
-        for answer in [&tokens, next.has_status(200), refusal.has_status(400)] {
-            assert_eq!(answer.header("cache-control"), "no-store");
-            assert_eq!(answer.header("pragma"), "no-cache");
-        }
-    }
-
     async fn redirect_uri_is_optional_for_a_client_with_one_address(harness: Harness) {
         let service = &harness.service;
         let (id, _) = service.register("App", &[], false).await;
@@ -170,29 +142,6 @@ testkit::on_both_engines! {
         // A client that sent the address in the authorization request must repeat it.
         let code = service.code(&[("client_id", &id), ("redirect_uri", APP)]).await;
         refused("no address", &service.token(&by_code(&id, &code)).await, 400, "invalid_request");
-    }
-
-    async fn authorization_request_in_a_body_equals_one_in_the_query(harness: Harness) {
-        let service = &harness.service;
-        let request = service.request(&[]);
-        let answer = service.client.post("/oauth/authorize").body(FORM, request.clone()).send().await;
-        assert_eq!(answer.has_status(303).header("location"), format!("/oauth/authorize?{request}"));
-        let path = answer.header("location").to_owned();
-        assert!(!code_in(&Browser::new(service).allow(&path).await).is_empty());
-        // A parameter in both query and body is repeated.
-        let both = service.client.post(&path).body(FORM, "client_id=demo").send().await;
-        let shown = service.client.get(both.has_status(303).header("location")).send().await;
-        assert!(shown.has_status(400).text().contains("client_id is given more than once"));
-        let long = encode(&[("client_id", "demo"), ("state", &"x".repeat(9000))]);
-        let answer = service.client.post("/oauth/authorize").body(FORM, long).send().await;
-        assert!(answer.has_status(400).text().contains("The request is too long."));
-    }
-
-    async fn each_resource_is_listed_once(harness: Harness) {
-        let at_the_root =
-            Service::start_with(&harness.db, &harness.clock, None, |settings| settings.prefix = "").await;
-        let document = at_the_root.client.get("/.well-known/oauth-authorization-server").send().await;
-        assert_eq!(document.has_status(200).json()["protected_resources"], json!([at_the_root.issuer]));
     }
 
     async fn client_introspects_only_its_own_tokens_and_those_for_its_resource(harness: Harness) {
@@ -222,18 +171,6 @@ testkit::on_both_engines! {
         );
     }
 
-    async fn body_of_another_media_type_gets_invalid_request(harness: Harness) {
-        let service = &harness.service;
-        for path in ["/oauth/token", "/oauth/revoke", "/oauth/introspect"] {
-            let json = service.client.post(path).json(&json!({"grant_type": "client_credentials"}));
-            let answer = json.send().await;
-            refused(path, &answer, 400, "invalid_request");
-            refused(path, &service.client.post(path).send().await, 400, "invalid_request");
-            let broken = service.client.post(path).body(FORM, "token=%zz").send().await;
-            refused(path, &broken, 400, "invalid_request");
-        }
-    }
-
     async fn openly_registered_client_gets_no_redirect_without_a_click(harness: Harness) {
         let service = &harness.service;
         let body = json!({"redirect_uris": [APP], "client_name": "Bargains <b>"});
@@ -260,5 +197,70 @@ testkit::on_both_engines! {
         browser.sign_in(&path).await.has_status(303);
         let denied = browser.post(&path, &[("intent", "deny")]).await;
         assert!(denied.has_status(303).header("location").starts_with(&format!("{APP}?error=access_denied")));
+    }
+}
+
+testkit::on_one_engine! {
+    async fn two_resources_get_invalid_target(harness: Harness) {
+        let service = &harness.service;
+        let code = service.code(&[]).await;
+        let (one, two) = (("resource", service.issuer.as_str()), ("resource", "https://other.example"));
+        let form = [
+            ("grant_type", "authorization_code"), ("client_id", "demo"), ("code", &code),
+            ("redirect_uri", CALLBACK), ("code_verifier", VERIFIER), one, two,
+        ];
+        refused("two resources", &service.token(&form).await, 400, "invalid_target");
+        let path = format!("/oauth/authorize?{}", service.request(&[one, two]));
+        let answer = service.client.get(&path).send().await;
+        assert!(answer.has_status(303).header("location").contains("error=invalid_target"));
+        service.token(&form[..6]).await.has_status(200);
+    }
+
+    async fn responses_with_tokens_are_not_cached(harness: Harness) {
+        let service = &harness.service;
+        let code = service.code(&[]).await;
+        let tokens = service.redeem(&code).await;
+        let refresh = text(&tokens.has_status(200).json()["refresh_token"]);
+        let next = service.refresh(&refresh).await;
+        let refusal = service.refresh("x").await;
+        for answer in [&tokens, next.has_status(200), refusal.has_status(400)] {
+            assert_eq!(answer.header("cache-control"), "no-store");
+            assert_eq!(answer.header("pragma"), "no-cache");
+        }
+    }
+
+    async fn authorization_request_in_a_body_equals_one_in_the_query(harness: Harness) {
+        let service = &harness.service;
+        let request = service.request(&[]);
+        let answer = service.client.post("/oauth/authorize").body(FORM, request.clone()).send().await;
+        assert_eq!(answer.has_status(303).header("location"), format!("/oauth/authorize?{request}"));
+        let path = answer.header("location").to_owned();
+        assert!(!code_in(&Browser::new(service).allow(&path).await).is_empty());
+        // A parameter in both query and body is repeated.
+        let both = service.client.post(&path).body(FORM, "client_id=demo").send().await;
+        let shown = service.client.get(both.has_status(303).header("location")).send().await;
+        assert!(shown.has_status(400).text().contains("client_id is given more than once"));
+        let long = encode(&[("client_id", "demo"), ("state", &"x".repeat(9000))]);
+        let answer = service.client.post("/oauth/authorize").body(FORM, long).send().await;
+        assert!(answer.has_status(400).text().contains("The request is too long."));
+    }
+
+    async fn each_resource_is_listed_once(harness: Harness) {
+        let at_the_root =
+            Service::start_with(&harness.db, &harness.clock, None, |settings| settings.prefix = "").await;
+        let document = at_the_root.client.get("/.well-known/oauth-authorization-server").send().await;
+        assert_eq!(document.has_status(200).json()["protected_resources"], json!([at_the_root.issuer]));
+    }
+
+    async fn body_of_another_media_type_gets_invalid_request(harness: Harness) {
+        let service = &harness.service;
+        for path in ["/oauth/token", "/oauth/revoke", "/oauth/introspect"] {
+            let json = service.client.post(path).json(&json!({"grant_type": "client_credentials"}));
+            let answer = json.send().await;
+            refused(path, &answer, 400, "invalid_request");
+            refused(path, &service.client.post(path).send().await, 400, "invalid_request");
+            let broken = service.client.post(path).body(FORM, "token=%zz").send().await;
+            refused(path, &broken, 400, "invalid_request");
+        }
     }
 }
