@@ -24,6 +24,8 @@ use std::{
 
 use postgres::{Client, NoTls, SimpleQueryMessage};
 
+use crate::postmaster::wait_until_ready;
+
 const MISSING: &str = "the tests need PostgreSQL's server: install it (Debian: apt-get install postgresql), or put \
                        initdb and postgres on the PATH";
 
@@ -311,14 +313,12 @@ fn serve_at(port: u16, folder: &Path, run: u32, settings: &[&str]) -> io::Result
         .spawn()?;
     watch(run, server.id(), folder)?;
     let cluster = Cluster { port, folder: folder.to_owned() };
-    let deadline = Instant::now() + STARTS_WITHIN;
-    while !cluster.answers() {
-        if server.try_wait()?.is_some() || Instant::now() > deadline {
-            let log = fs::read_to_string(folder.join("log")).unwrap_or_default();
-            return Err(io::Error::other(format!("it does not answer; its log:\n{log}")));
-        }
-        thread::yield_now();
-    }
+    let ready = wait_until_ready(&data, &mut server, Instant::now() + STARTS_WITHIN)
+        .and_then(|()| cluster.connected("postgres", |_| Ok(())).map_err(io::Error::other));
+    ready.map_err(|error| {
+        let log = fs::read_to_string(folder.join("log")).unwrap_or_default();
+        io::Error::other(format!("it does not answer: {error}; its log:\n{log}"))
+    })?;
     Ok((cluster, server))
 }
 

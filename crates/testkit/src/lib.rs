@@ -28,6 +28,7 @@ mod nginx;
 pub mod openapi;
 mod parameter;
 mod pooler;
+mod postmaster;
 mod process;
 mod proxy;
 pub mod receiver;
