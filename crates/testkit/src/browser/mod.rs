@@ -11,12 +11,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use driver::Driver;
+use driver::{Chromium, Driver};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 /// How long an element may take to appear. Only a failing test waits this long.
 const ELEMENT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long chromedriver may take for an answer: longer than it may wait for an element, a page or a script.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// The name that WebDriver gives to references to elements.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
@@ -65,7 +68,8 @@ impl Browser {
 
     fn of(running: Running, shared: bool) -> Self {
         // A client belongs to the runtime of its test. It does not use TLS.
-        let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().expect("a client");
+        let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).timeout(ANSWER_TIMEOUT);
+        let http = http.build().expect("a client");
         Browser { http, running: Some(running), shared }
     }
 
@@ -88,12 +92,11 @@ impl Browser {
 
     /// Starts one with more command-line arguments, for this test only.
     pub async fn start_with(arguments: &[&str]) -> Self {
-        let binary = driver::chromium();
+        let Chromium { binary, name, headless } = Chromium::find();
         let driver = Driver::start();
         let profile = format!("--user-data-dir={}", driver.profile.display());
         let mut browser = Browser::of(Running { driver, session: String::new() }, false);
         let mut all = vec![
-            "--headless=new",
             // A sandbox needs permissions that containers lack; the pages are trusted.
             "--no-sandbox",
             // Containers have little shared memory.
@@ -110,9 +113,10 @@ impl Browser {
             "--force-prefers-reduced-motion",
             &profile,
         ];
+        all.extend(headless);
         all.extend(arguments);
         let capabilities = json!({
-            "browserName": "chrome",
+            "browserName": name,
             "timeouts": {"implicit": ELEMENT_TIMEOUT.as_millis(), "pageLoad": 60_000, "script": 90_000},
             "unhandledPromptBehavior": "ignore",
             "goog:loggingPrefs": {"browser": "ALL"},
