@@ -9,7 +9,7 @@ use std::fmt;
 
 /// The migrations of one component, in order; the first is version 1. `migrations!` of the crate `model` reads them from the
 /// folder of a crate.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Migrations {
     component: &'static str,
     scripts: &'static [Script],

@@ -22,9 +22,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use db::{Db, Limits, Location, Migrations};
 use postgres::{Client, NoTls, SimpleQueryMessage};
 
-use crate::postmaster::wait_until_ready;
+use crate::{postmaster::wait_until_ready, tables::Tables};
 
 const MISSING: &str = "the tests need PostgreSQL's server: install it (Debian: apt-get install postgresql), or put \
                        initdb and postgres on the PATH";
@@ -36,10 +37,13 @@ pub(crate) struct Database {
     pub(crate) url: String,
     pub(crate) name: String,
     pub(crate) port: u16,
+    /// The tables that it had when the test got it.
+    tables: Option<Tables>,
 }
 
-/// Empty databases of tests that have ended: creating one takes longer than most tests.
-static FREE: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// Databases of tests that have ended, empty or with the tables of a service: creating one takes longer than most tests, and so do
+/// migrations.
+static FREE: Mutex<Vec<(String, Option<Tables>)>> = Mutex::new(Vec::new());
 
 /// A connection that creates, renames and closes the databases of tests. A connection costs more than most statements.
 static ADMINISTRATOR: Mutex<Option<Client>> = Mutex::new(None);
@@ -49,15 +53,43 @@ const SCHEMAS: &str = "SELECT string_agg(quote_ident(nspname), ', ') FROM pg_nam
     WHERE NOT starts_with(nspname, 'pg_') AND nspname <> 'information_schema'";
 
 impl Database {
+    /// An empty database.
     pub(crate) fn create() -> Self {
-        let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let name = free.unwrap_or_else(|| {
+        Database::free(|tables| tables.is_none()).unwrap_or_else(|| {
             let name = new_name();
             administer(&[format!("CREATE DATABASE {name}")]).expect("the test cluster makes a database");
-            name
-        });
+            Database::of(name, None)
+        })
+    }
+
+    /// A database with the empty tables of a service.
+    pub(crate) fn migrated(service: &'static str, migrations: &[Migrations]) -> Self {
+        let same = |tables: &Tables| tables.service == service && tables.migrations == migrations;
+        Database::free(|tables| tables.as_ref().is_some_and(same)).unwrap_or_else(|| {
+            let mut new = Database::create();
+            let limits = Limits { connections: 1, ..Limits::default() };
+            let opened = Db::open(&Location::Postgres(new.url.clone()), service, migrations, limits);
+            drop(opened.expect("the test's database opens"));
+            let migrations = migrations.to_vec();
+            let connected = cluster().connected(&new.name, |mut client| {
+                new.tables = Some(Tables::read(&mut client, service, migrations)?);
+                Ok(())
+            });
+            connected.expect("the tables of the service are read");
+            new
+        })
+    }
+
+    fn free(is_right: impl Fn(&Option<Tables>) -> bool) -> Option<Self> {
+        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = free.iter().position(|(_, tables)| is_right(tables))?;
+        let (name, tables) = free.swap_remove(found);
+        Some(Database::of(name, tables))
+    }
+
+    fn of(name: String, tables: Option<Tables>) -> Self {
         let server = cluster();
-        Database { url: server.url(&name), name, port: server.port }
+        Database { url: server.url(&name), name, port: server.port, tables }
     }
 }
 
@@ -75,7 +107,7 @@ fn administer(statements: &[String]) -> Result<(), postgres::Error> {
 }
 
 /// Deletes all schemas of a database.
-fn empty(mut client: Client) -> Result<(), postgres::Error> {
+fn empty(client: &mut Client) -> Result<(), postgres::Error> {
     let found = client.simple_query(SCHEMAS)?;
     let schemas = found.iter().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => row.get(0),
@@ -103,12 +135,23 @@ impl Drop for Database {
             "ALTER DATABASE {old} RENAME TO {new}; ALTER DATABASE {new} RESET ALL;
              ALTER DATABASE {new} WITH ALLOW_CONNECTIONS true"
         );
+        let mut tables = self.tables.take();
         let emptied = administer(&[closed, end_sessions(old), renamed])
-            .and_then(|()| server.connected(&new, empty))
+            .and_then(|()| {
+                server.connected(&new, |mut client| {
+                    if let Some(tables) = &tables
+                        && tables.restore(&mut client)?
+                    {
+                        return Ok(());
+                    }
+                    tables = None;
+                    empty(&mut client)
+                })
+            })
             // The session above may take a moment to end, and the next test may count sessions.
             .and_then(|()| administer(&[end_sessions(&new)]));
         emptied.expect("the database of the test is emptied");
-        FREE.lock().unwrap_or_else(PoisonError::into_inner).push(new);
+        FREE.lock().unwrap_or_else(PoisonError::into_inner).push((new, tables));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tests that run on both engines.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::OnceLock, time::Duration};
 
 use db::{Databases, Db, Limits, Location, Migrations};
 
@@ -12,45 +12,43 @@ pub enum Engine {
     Postgres,
 }
 
-/// An empty database for one test. It is deleted when this is dropped.
+/// An empty database for one test. When this is dropped, it is deleted, or emptied for another test.
 pub struct Store {
-    location: Location,
     engine: Engine,
-    _folder: Option<tempfile::TempDir>,
+    folder: Option<tempfile::TempDir>,
     // Dropped before the database, to which it has connections.
-    _pooler: Option<Pooler>,
-    database: Option<Database>,
+    pooler: Option<Pooler>,
+    /// On PostgreSQL, from its first use: then it is known whether the test needs the tables of a service.
+    database: OnceLock<Database>,
+    location: OnceLock<Location>,
 }
 
 impl Store {
     pub fn new(engine: Engine) -> Self {
-        match engine {
-            Engine::Sqlite => {
-                let folder = tempfile::tempdir().expect("a temporary folder");
-                let location = Location::Sqlite(folder.path().join("data"));
-                Store { location, engine, _folder: Some(folder), _pooler: None, database: None }
-            }
-            Engine::Postgres => {
-                let database = Database::create();
-                let location = Location::Postgres(database.url.clone());
-                Store { location, engine, _folder: None, _pooler: None, database: Some(database) }
-            }
-        }
+        let folder = (engine == Engine::Sqlite).then(|| tempfile::tempdir().expect("a temporary folder"));
+        Store { engine, folder, pooler: None, database: OnceLock::new(), location: OnceLock::new() }
     }
 
     /// On PostgreSQL behind a PgBouncer that gives each transaction another session, with one of
     /// [`max_prepared_statements`](crate::max_prepared_statements).
     pub fn pooled(max_prepared_statements: u32) -> Self {
-        let direct = Store::new(Engine::Postgres);
-        let database = direct.database.as_ref().expect("a database of PostgreSQL");
-        let pooler = Pooler::start(database, max_prepared_statements);
-        Store { location: Location::Postgres(pooler.url.clone()), _pooler: Some(pooler), ..direct }
+        let mut store = Store::new(Engine::Postgres);
+        let pooler = Pooler::start(store.database(), max_prepared_statements);
+        store.location = Location::Postgres(pooler.url.clone()).into();
+        store.pooler = Some(pooler);
+        store
+    }
+
+    fn database(&self) -> &Database {
+        self.database.get_or_init(Database::create)
     }
 
     /// The same database, without the pooler.
     pub fn direct(&self) -> Location {
-        let url = self.database.as_ref().map(|database| database.url.clone());
-        url.map_or_else(|| self.location.clone(), Location::Postgres)
+        match self.engine {
+            Engine::Sqlite => self.location().clone(),
+            Engine::Postgres => Location::Postgres(self.database().url.clone()),
+        }
     }
 
     pub fn engine(&self) -> Engine {
@@ -58,12 +56,15 @@ impl Store {
     }
 
     pub fn location(&self) -> &Location {
-        &self.location
+        self.location.get_or_init(|| match &self.folder {
+            Some(folder) => Location::Sqlite(folder.path().join("data")),
+            None => Location::Postgres(self.database().url.clone()),
+        })
     }
 
     /// The flags with which the program uses this database.
     pub fn flags(&self) -> Vec<String> {
-        match &self.location {
+        match self.location() {
             Location::Sqlite(folder) => vec!["--data".into(), folder.display().to_string()],
             Location::Postgres(url) => vec!["--database".into(), url.clone()],
         }
@@ -71,6 +72,9 @@ impl Store {
 
     /// Opens the database of a service.
     pub fn open(&self, service: &'static str, migrations: &[Migrations]) -> Db {
+        if self.engine == Engine::Postgres {
+            self.database.get_or_init(|| Database::migrated(service, migrations));
+        }
         self.connect().open(service, migrations).expect("the test's database opens")
     }
 
@@ -79,12 +83,12 @@ impl Store {
         // On a busy machine a queue of hundreds may take longer than the default; tests of deadlines set their own.
         let wait = Duration::from_secs(60);
         let limits = Limits { connections: 4, wait, ..Limits::default() };
-        Databases::connect(&self.location, limits).expect("the test's database accepts connections")
+        Databases::connect(self.location(), limits).expect("the test's database accepts connections")
     }
 
     /// The folder of an embedded database.
     pub fn folder(&self) -> Option<PathBuf> {
-        match &self.location {
+        match self.location() {
             Location::Sqlite(folder) => Some(folder.clone()),
             Location::Postgres(_) => None,
         }

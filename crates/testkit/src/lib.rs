@@ -36,6 +36,7 @@ mod replication;
 mod schemathesis;
 mod server;
 pub mod sign_in;
+mod tables;
 mod tls;
 pub mod xml;
 
