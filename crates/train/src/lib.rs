@@ -75,7 +75,7 @@ pub struct Inner {
     request_limits: RequestLimits,
     settings: Settings,
     fingerprint_key: [u8; 32],
-    timetable: Timetable,
+    timetable: Arc<Timetable>,
     db: Db,
     clock: Clock,
     random: Random,
@@ -120,7 +120,7 @@ impl Train {
     /// The same with another timetable and another payment processor.
     pub async fn open_with(
         settings: Settings,
-        timetable: Timetable,
+        timetable: Arc<Timetable>,
         processor: Box<dyn Processor>,
         instance: Instance,
     ) -> Result<Self, OpenError> {

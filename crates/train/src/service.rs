@@ -272,7 +272,8 @@ impl Service for Settings {
 
     fn openapi(&self, address: &str, now: Timestamp) -> Result<OpenApi, Error> {
         let document = routes_and_document(address, self.hold()).1;
-        Ok(examples::with_examples(document, &Timetable::built_in()?, now))
+        let timetable = Timetable::built_in()?;
+        Ok(examples::with_examples(document, &timetable, now))
     }
 
     fn open(&self, instance: Instance) -> BoxFuture<'_, Result<Box<dyn Running>, Error>> {

@@ -1,6 +1,6 @@
 //! The timetable: which trains run between which stations, and when.
 //!
-//! It is part of the program: a few tables, read at the start. A trip is a service on a day; nothing is stored for it until
+//! It is part of the program: a few tables, read once in a process. A trip is a service on a day; nothing is stored for it until
 //! the first booking. So every process has all trips from today on, and no process creates them.
 
 mod read;
@@ -8,7 +8,10 @@ mod read;
 mod tests;
 mod trip_id;
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
 
 use jiff::{SignedDuration, Timestamp, ToSpan, civil::Date, civil::Time, tz::TimeZone};
 use rust_decimal::Decimal;
@@ -62,9 +65,14 @@ pub struct Timetable {
 }
 
 impl Timetable {
-    /// The built-in timetable.
-    pub fn built_in() -> Result<Self, OpenError> {
-        Timetable::of_services(include_str!("../../data/services.tsv"))
+    /// The built-in timetable, which all instances of a process share.
+    pub fn built_in() -> Result<Arc<Self>, OpenError> {
+        static BUILT_IN: OnceLock<Arc<Timetable>> = OnceLock::new();
+        if let Some(timetable) = BUILT_IN.get() {
+            return Ok(timetable.clone());
+        }
+        let timetable = Timetable::of_services(include_str!("../../data/services.tsv"))?.into();
+        Ok(BUILT_IN.get_or_init(|| timetable).clone())
     }
 
     /// A timetable of other services between the same stations, in the format of the built-in table.

@@ -6,7 +6,7 @@ use jiff::civil::date;
 
 use super::*;
 
-fn timetable() -> Timetable {
+fn timetable() -> Arc<Timetable> {
     Timetable::built_in().unwrap()
 }
 
@@ -53,11 +53,16 @@ fn stations_are_real_and_complete() {
     }
 }
 
+#[test]
+fn built_in_timetable_is_read_once() {
+    assert!(Arc::ptr_eq(&timetable(), &timetable()));
+}
+
 /// The offset of a zone is roughly its longitude: this finds swapped coordinates and wrong zones.
 #[test]
 fn stations_are_within_their_zones() {
     let winter: Timestamp = "2026-01-15T12:00:00Z".parse().unwrap();
-    for station in timetable().stations {
+    for station in &timetable().stations {
         let (latitude, longitude) = (station.place.latitude, station.place.longitude);
         assert!((35.0..=70.0).contains(&latitude) && (-10.0..=30.0).contains(&longitude), "{}", station.name);
         let offset = f64::from(station.zone.to_offset(winter).seconds()) / 3600.0;

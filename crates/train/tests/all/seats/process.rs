@@ -68,7 +68,7 @@ fn instance(db: &Db, clock: &Clock) -> Instance {
 }
 
 impl Process {
-    pub(crate) async fn start(db: Db, clock: &Clock, timetable: Timetable) -> Self {
+    pub(crate) async fn start(db: Db, clock: &Clock, timetable: Arc<Timetable>) -> Self {
         let processor = Box::new(Sandbox::new(db.clone(), clock.clone()));
         Process::start_with(processor, db, clock, timetable).await
     }
@@ -77,7 +77,7 @@ impl Process {
         processor: Box<dyn Processor>,
         db: Db,
         clock: &Clock,
-        timetable: Timetable,
+        timetable: Arc<Timetable>,
     ) -> Self {
         let settings = Settings {
             calls_per_hour: u32::MAX,

@@ -1,5 +1,7 @@
 //! One trip after another with a single seat each, a clock to move, and a service that crashes where a test says.
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, ToSpan, tz::TimeZone};
 use serde_json::{Value, json};
 use testkit::{Engine, Fixture, Store};
@@ -48,12 +50,12 @@ async fn start(db: db::Db, clock: &Clock, script: &Script) -> Process {
 }
 
 /// Trains with one seat each.
-fn timetable() -> Timetable {
+fn timetable() -> Arc<Timetable> {
     let head = "number\toperator\torigin\tdestination\tdeparts\tminutes\tdays\tprice\tcurrency\tbicycles\tdogs\tseats";
     let train =
         |number| format!("T {number}\tTest\tberlin-hbf\tparis-nord\t12:00\t60\t1234567\t20.00\tEUR\t1\t1\t1");
     let table: Vec<_> = std::iter::once(head.to_owned()).chain((0..TRAINS).map(train)).collect();
-    Timetable::of_services(&table.join("\n")).unwrap()
+    Arc::new(Timetable::of_services(&table.join("\n")).unwrap())
 }
 
 impl Stage {
