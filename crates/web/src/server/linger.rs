@@ -13,7 +13,6 @@ use std::{
 
 use tokio::{
     io::{AsyncRead, ReadBuf},
-    net::TcpStream,
     time::{Instant, Sleep, sleep_until},
 };
 
@@ -36,7 +35,7 @@ impl Linger {
     }
 
     /// Discards bytes; ready when the client has closed its side, or after the longest time.
-    pub(super) fn poll(&mut self, stream: &mut TcpStream, cx: &mut Context<'_>) -> Poll<()> {
+    pub(super) fn poll(&mut self, stream: &mut (impl AsyncRead + Unpin), cx: &mut Context<'_>) -> Poll<()> {
         let mut thrown = [MaybeUninit::uninit(); 16 * 1024];
         let mut discarded = 0;
         loop {
@@ -57,5 +56,28 @@ impl Linger {
                 Poll::Pending => return self.silence.as_mut().poll(cx),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, repeat};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn bytes_of_a_rejected_body_are_discarded_in_turns() {
+        // All of it has arrived.
+        let mut body = repeat(0).take(3 * DISCARD_TURN as u64 + 1);
+        let mut linger = Linger::new();
+        let mut turns = Vec::new();
+        std::future::poll_fn(|cx| {
+            let polled = linger.poll(&mut body, cx);
+            turns.push(body.limit());
+            polled
+        })
+        .await;
+        let turn = DISCARD_TURN as u64;
+        assert_eq!(turns, [2 * turn + 1, turn + 1, 1, 0], "what is left after each turn");
     }
 }
