@@ -134,8 +134,8 @@ impl Load {
         (self.accepted.len() - self.late) as f64 / self.time.as_secs_f64()
     }
 
-    /// The rate of clients that send again as soon as they have an answer. On a slow machine, a short time may end before the first
-    /// answer.
+    /// The rate of clients that send again as soon as they have an answer. It includes the last answers: on a slow machine, no answer
+    /// may come within a short time.
     fn peak(&self) -> f64 {
         assert!(!self.accepted.is_empty(), "no call was accepted; other answers: {:?}", self.other);
         self.accepted.len() as f64 / self.took.as_secs_f64()

@@ -33,6 +33,8 @@ const BYTES_PER_ROW: u64 = 1024;
 const BYTES_TO_SPARE: u64 = 256 << 10;
 /// Connections and threads that come and go with the calls.
 const TO_SPARE: u64 = 4;
+/// A process opens a connection to PostgreSQL when all that it has are in use. It has these soon, so that later ones are a leak.
+const DATABASE_CONNECTIONS: &str = "6";
 /// Longer than all that expires is kept, in minutes.
 const HALF_A_YEAR: i64 = 190 * 24 * 60;
 
@@ -45,7 +47,8 @@ pub(crate) fn run(torture: &Torture, add: Add<'_>) {
 
 fn day(torture: &Torture, engine: Engine) -> Line {
     let mut random = torture.random("day");
-    let installation = Installation::new(torture, engine, "day", &mut random);
+    let mut installation = Installation::new(torture, engine, "day", &mut random);
+    installation.set("TRIPTYCH_LIMITS_DATABASE_CONNECTIONS", DATABASE_CONNECTIONS);
     let (program, _) = installation.start();
     let runtime = Runtime::new().expect("a runtime");
     let mut steady = runtime.block_on(Steady::start(&installation, random));

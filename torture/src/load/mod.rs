@@ -49,10 +49,12 @@ pub(crate) const FEW_SEATS: (&str, &str) =
 /// The clients of one fault.
 pub(crate) struct Round {
     writers: JoinSet<Notes>,
-    /// A message for each acknowledged write.
-    acknowledged: mpsc::UnboundedReceiver<()>,
+    /// The number of the client for each acknowledged write.
+    acknowledged: mpsc::UnboundedReceiver<usize>,
     /// How many of these messages were received.
     count: usize,
+    /// The clients without an acknowledged write.
+    waiting: HashSet<usize>,
     stop: watch::Sender<bool>,
 }
 
@@ -75,7 +77,9 @@ impl Round {
         let mut writers = JoinSet::new();
         for (which, place) in target.places.iter().enumerate() {
             for (number, kind) in Kind::CLIENTS.into_iter().enumerate() {
+                let client = writers.len();
                 let writer = Writer {
+                    client,
                     kind,
                     processes: clients.iter().map(|of| of[kind.service() as usize].clone()).collect(),
                     place: place.clone(),
@@ -89,15 +93,32 @@ impl Round {
                 writers.spawn(writer.run());
             }
         }
-        Round { writers, acknowledged, count: 0, stop }
+        let waiting = (0..writers.len()).collect();
+        Round { writers, acknowledged, count: 0, waiting, stop }
+    }
+
+    /// Waits until each client has an acknowledged write. Gives the violation if they do not come.
+    pub(crate) async fn wait_for_all(&mut self) -> Option<String> {
+        let wait = async {
+            while !self.waiting.is_empty()
+                && let Some(client) = self.acknowledged.recv().await
+            {
+                self.add(client);
+            }
+        };
+        let _ = timeout(PATIENCE, wait).await;
+        let waiting = self.waiting.len();
+        (waiting > 0).then(|| format!("{waiting} clients have no acknowledged write"))
     }
 
     /// Waits for this number of acknowledged writes. Gives the violation if they do not come.
     pub(crate) async fn wait_for(&mut self, enough: usize) -> Option<String> {
         let before = self.count;
         let wait = async {
-            while self.count < before + enough && self.acknowledged.recv().await.is_some() {
-                self.count += 1;
+            while self.count < before + enough
+                && let Some(client) = self.acknowledged.recv().await
+            {
+                self.add(client);
             }
         };
         let _ = timeout(PATIENCE, wait).await;
@@ -107,10 +128,15 @@ impl Round {
 
     /// The number of acknowledged writes so far. A wait counts later ones only.
     pub(crate) fn acknowledged(&mut self) -> usize {
-        while self.acknowledged.try_recv().is_ok() {
-            self.count += 1;
+        while let Ok(client) = self.acknowledged.try_recv() {
+            self.add(client);
         }
         self.count
+    }
+
+    fn add(&mut self, client: usize) {
+        self.count += 1;
+        self.waiting.remove(&client);
     }
 
     /// Stops the clients, and gives what they leave behind.

@@ -44,6 +44,8 @@ pub(crate) struct Notes {
 }
 
 pub(crate) struct Writer {
+    /// Its number in the round.
+    pub(crate) client: usize,
     pub(crate) kind: Kind,
     /// The service in each process. A request goes to any of them.
     pub(crate) processes: Vec<Client>,
@@ -52,7 +54,7 @@ pub(crate) struct Writer {
     pub(crate) name: String,
     pub(crate) trips: Arc<Vec<String>>,
     pub(crate) random: StdRng,
-    pub(crate) acknowledged: UnboundedSender<()>,
+    pub(crate) acknowledged: UnboundedSender<usize>,
     /// Until when it goes on after the service broke; if there is none, it ends then.
     pub(crate) stopped: Option<watch::Receiver<bool>>,
     pub(crate) notes: Notes,
@@ -168,7 +170,7 @@ impl Writer {
             allowed: vec![vec![state]],
             request,
         });
-        let _ = self.acknowledged.send(());
+        let _ = self.acknowledged.send(self.client);
     }
 
     /// The last resource may be in this state as well.
@@ -184,7 +186,7 @@ impl Writer {
         if let Some(promise) = self.notes.promises.last_mut() {
             promise.allowed.drain(..promise.allowed.len() - 1);
         }
-        let _ = self.acknowledged.send(());
+        let _ = self.acknowledged.send(self.client);
     }
 
     /// The last resource is in the state that it had before.
