@@ -26,8 +26,8 @@ const COUNTED: usize = 10;
 
 const PETS: i64 = 1000;
 
-/// They have more trips than are booked here.
-const BOOKED_DAYS: i64 = 2;
+/// The days whose trips are booked. A run has fewer bookings than these days have trips.
+const DAYS: i64 = 2;
 
 /// The hottest operations, by their names in the table.
 const OPERATIONS: [&str; 6] = [
@@ -49,7 +49,7 @@ pub(crate) fn count(runtime: &Runtime, folder: &Path) -> Vec<(&'static str, u64)
     valgrind.arg(format!("--callgrind-out-file={}", counts.display()));
     let data = folder.join("data").display().to_string();
     let program = Program::start_under(&mut valgrind, folder, &["--data", &data]);
-    let works = runtime.block_on(work::all(&program, PETS, 1, BOOKED_DAYS));
+    let works = runtime.block_on(work::all(&program, PETS, 1, DAYS));
     let callgrind = Callgrind { process: program.id().to_string(), counts };
     // Once: whenever this changes, valgrind translates all code again.
     callgrind.control(&["-i", "on"]);

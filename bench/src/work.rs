@@ -35,7 +35,7 @@ pub(crate) struct Work {
     pub(crate) deletes_bookings: bool,
 }
 
-/// The days of the trips that the bench books.
+/// The bench books the trips of this number of days.
 pub(crate) const BOOKED_DAYS: i64 = 78;
 
 /// How many different requests a script has.
@@ -68,7 +68,7 @@ pub(crate) fn new_pets() -> Vec<String> {
     (0..VARIETY).map(pet).collect()
 }
 
-/// All work on the embedded engine. Bookings are for the trips of so many days.
+/// All work on the embedded engine. The bookings are for the trips of this number of days.
 pub(crate) async fn all(program: &Program, pets: i64, travellers: usize, days: i64) -> Vec<Work> {
     let basic = ("authorization", "Basic ZGVtbzpkZW1v".to_owned());
     let (petstore, train) = (program.token("petstore"), program.token("train"));
@@ -216,7 +216,7 @@ async fn open_day(program: &Program, basic: &(&'static str, String)) -> String {
     hours[1]["date"].as_str().expect("a day").to_owned()
 }
 
-/// The trips of the next days between [`PAIRS`]. Those of [`BOOKED_DAYS`] have more seats than a run of the bench books.
+/// The trips of this number of days between [`PAIRS`]. Those of [`BOOKED_DAYS`] have more seats than a run of the bench books.
 async fn trips(program: &Program, token: &str, days: i64) -> Vec<String> {
     let today = today();
     let mut trips = Vec::new();

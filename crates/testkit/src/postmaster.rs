@@ -1,6 +1,7 @@
-//! Waits for the start of a PostgreSQL.
+//! Waits until a PostgreSQL has started.
 //!
-//! The server writes into a file of its data folder how far it is. An attempt to connect before would start a process that rejects it.
+//! The server writes its state into a file in its data folder. Before it is ready, it starts a process for each attempt to connect, only to
+//! reject it.
 
 use std::{fs, io, path::Path, process::Child, time::Instant};
 
@@ -28,7 +29,7 @@ pub(crate) fn wait_until_ready(data: &Path, server: &mut Child, deadline: Instan
         let left = Timespec::try_from(left).map_err(io::Error::other)?;
         let mut events = [PollFd::new(&changes, PollFlags::IN), PollFd::new(&end, PollFlags::IN)];
         poll(&mut events, Some(&left))?;
-        // What has changed does not matter.
+        // Only that something has changed matters: the file is read again.
         match rustix::io::read(&changes, &mut [0; 4096]) {
             Ok(_) | Err(rustix::io::Errno::WOULDBLOCK) => {}
             Err(error) => return Err(error.into()),
@@ -37,7 +38,7 @@ pub(crate) fn wait_until_ready(data: &Path, server: &mut Child, deadline: Instan
     Ok(())
 }
 
-/// Whether the file is of this process, and not of one that was killed, and its eighth line says that it is ready.
+/// Whether the file is of this process, and not of one that was killed: its first line is the process id, the eighth the state.
 fn says_ready(data: &Path, process: u32) -> bool {
     let content = fs::read_to_string(data.join(FILE)).unwrap_or_default();
     let mut lines = content.lines();

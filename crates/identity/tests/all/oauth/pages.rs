@@ -113,8 +113,8 @@ testkit::on_both_engines! {
         shows(&third, "<h1>Sign in</h1>").await;
         // Consent needs a session.
         let allow = [("token", token.as_str()), ("intent", "allow")];
-        let nobody = send(service, &path, &[("cookie", &form)], &allow).await;
-        assert_eq!(nobody.has_status(303).header("location"), path);
+        let without_session = send(service, &path, &[("cookie", &form)], &allow).await;
+        assert_eq!(without_session.has_status(303).header("location"), path);
         let fourth = send(service, &path, &[("cookie", &form)], &good).await;
         let fourth = cookie(&fourth.has_status(303).headers, "session");
         harness.clock.advance(jiff::SignedDuration::from_hours(12));

@@ -49,7 +49,7 @@ testkit::on_both_engines! {
             ("no address", 400, "invalid_request", &[("redirect_uri", "")]),
             ("no verifier", 400, "invalid_request", &[("code_verifier", "")]),
             ("no client", 401, "invalid_client", &[("client_id", "")]),
-            ("an unknown client", 401, "invalid_client", &[("client_id", "nobody")]),
+            ("an unknown client", 401, "invalid_client", &[("client_id", "unknown")]),
             ("a secret of a client without", 401, "invalid_client", &[("client_secret", "x")]),
             ("an unknown code", 400, "invalid_grant", &[("code", "x")]),
             (
@@ -219,7 +219,7 @@ testkit::on_one_engine! {
         let service = &harness.service;
         let (id, secret) = service.register("Confidential", &["read"], true).await;
         let (right, wrong) = (basic(&id, &secret), basic(&id, "wrong"));
-        let nobody = basic("nobody", &secret);
+        let unknown = basic("unknown", &secret);
         let plain = ("grant_type", "client_credentials");
         let no_colon = format!("Basic {}", BASE64_STANDARD.encode("nocolon"));
         let not_utf8 = format!("Basic {}", BASE64_STANDARD.encode([0xff, b':', 0xfe]));
@@ -236,7 +236,7 @@ testkit::on_one_engine! {
                 &[plain, ("client_id", &id), ("client_secret", "x")],
             ),
             ("a wrong secret by Basic", 401, "invalid_client", &[&wrong], &[plain]),
-            ("an unknown client by Basic", 401, "invalid_client", &[&nobody], &[plain]),
+            ("an unknown client by Basic", 401, "invalid_client", &[&unknown], &[plain]),
             ("a public client by Basic", 400, "unauthorized_client", &[&public], &[plain]),
             ("two ways", 400, "invalid_request", &[&right], &[plain, ("client_secret", &secret)]),
             ("two clients", 400, "invalid_request", &[&right], &[plain, ("client_id", "demo")]),
