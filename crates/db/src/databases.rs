@@ -100,6 +100,15 @@ impl Databases {
         }
     }
 
+    /// Whether all databases were closed, and their last units have ended, so that the connections to PostgreSQL have nothing to do. A
+    /// folder has no connections of its own.
+    pub fn is_idle(&self) -> bool {
+        match &self.target {
+            Target::Server(shared) => shared.is_idle(),
+            Target::Folder(_) => true,
+        }
+    }
+
     /// The databases of a group, such as those of a sandbox. They share the connections and the limits of this process, and
     /// nothing else: on SQLite their files are in a folder of their own, on PostgreSQL their schemas have the name of the group.
     ///

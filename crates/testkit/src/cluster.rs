@@ -14,151 +14,19 @@ use std::{
     },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::{
-        Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::OnceLock,
     thread,
     time::{Duration, Instant},
 };
 
-use db::{Db, Limits, Location, Migrations};
-use postgres::{Client, NoTls, SimpleQueryMessage};
+use postgres::{Client, NoTls};
 
-use crate::{postmaster::wait_until_ready, tables::Tables};
+use crate::postmaster::wait_until_ready;
 
 const MISSING: &str = "the tests need PostgreSQL's server: install it (Debian: apt-get install postgresql), or put \
                        initdb and postgres on the PATH";
 
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
-
-/// A database that one test uses at a time.
-pub(crate) struct Database {
-    pub(crate) url: String,
-    pub(crate) name: String,
-    pub(crate) port: u16,
-    /// The tables that it had when the test got it.
-    tables: Option<Tables>,
-}
-
-/// Databases of tests that have ended, empty or with the tables of a service: creating one takes longer than most tests, and so do
-/// migrations.
-static FREE: Mutex<Vec<(String, Option<Tables>)>> = Mutex::new(Vec::new());
-
-/// A connection that creates, renames and closes the databases of tests. A connection costs more than most statements.
-static ADMINISTRATOR: Mutex<Option<Client>> = Mutex::new(None);
-
-/// The schemas that a test made in its database, as a list for `DROP SCHEMA`.
-const SCHEMAS: &str = "SELECT string_agg(quote_ident(nspname), ', ') FROM pg_namespace
-    WHERE NOT starts_with(nspname, 'pg_') AND nspname <> 'information_schema'";
-
-impl Database {
-    /// An empty database.
-    pub(crate) fn create() -> Self {
-        Database::free(|tables| tables.is_none()).unwrap_or_else(|| {
-            let name = new_name();
-            administer(&[format!("CREATE DATABASE {name}")]).expect("the test cluster makes a database");
-            Database::of(name, None)
-        })
-    }
-
-    /// A database with the empty tables of a service.
-    pub(crate) fn migrated(service: &'static str, migrations: &[Migrations]) -> Self {
-        let same = |tables: &Tables| tables.service == service && tables.migrations == migrations;
-        Database::free(|tables| tables.as_ref().is_some_and(same)).unwrap_or_else(|| {
-            let mut new = Database::create();
-            let limits = Limits { connections: 1, ..Limits::default() };
-            let opened = Db::open(&Location::Postgres(new.url.clone()), service, migrations, limits);
-            drop(opened.expect("the test's database opens"));
-            let migrations = migrations.to_vec();
-            let connected = cluster().connected(&new.name, |mut client| {
-                new.tables = Some(Tables::read(&mut client, service, migrations)?);
-                Ok(())
-            });
-            connected.expect("the tables of the service are read");
-            new
-        })
-    }
-
-    fn free(is_right: impl Fn(&Option<Tables>) -> bool) -> Option<Self> {
-        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = free.iter().position(|(_, tables)| is_right(tables))?;
-        let (name, tables) = free.swap_remove(found);
-        Some(Database::of(name, tables))
-    }
-
-    fn of(name: String, tables: Option<Tables>) -> Self {
-        let server = cluster();
-        Database { url: server.url(&name), name, port: server.port, tables }
-    }
-}
-
-/// Runs statements about the databases of tests. Their connection is to none of them.
-fn administer(statements: &[String]) -> Result<(), postgres::Error> {
-    let server = cluster();
-    on_a_thread(|| {
-        let mut client = ADMINISTRATOR.lock().unwrap_or_else(PoisonError::into_inner);
-        let client = match &mut *client {
-            Some(client) => client,
-            none => none.insert(server.connect("postgres")?),
-        };
-        statements.iter().try_for_each(|statement| client.batch_execute(statement))
-    })
-}
-
-/// Deletes all schemas of a database.
-fn empty(client: &mut Client) -> Result<(), postgres::Error> {
-    let found = client.simple_query(SCHEMAS)?;
-    let schemas = found.iter().find_map(|message| match message {
-        SimpleQueryMessage::Row(row) => row.get(0),
-        _ => None,
-    });
-    let drop = schemas.map(|schemas| format!("DROP SCHEMA {schemas} CASCADE;")).unwrap_or_default();
-    client.batch_execute(&format!("{drop} CREATE SCHEMA public"))
-}
-
-/// The client blocks, which must not happen in the runtime of a test.
-fn on_a_thread<T: Send>(run: impl FnOnce() -> T + Send) -> T {
-    thread::scope(|scope| scope.spawn(run).join()).expect("the client does not panic")
-}
-
-impl Drop for Database {
-    fn drop(&mut self) {
-        let (server, old, new) = (cluster(), &self.name, new_name());
-        // Processes of the test may still run for a moment. They must not reach the database of the next test, so the database
-        // gets another name while no session can start.
-        let closed = format!("ALTER DATABASE {old} WITH ALLOW_CONNECTIONS false");
-        let end_sessions = |name: &str| {
-            format!("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '{name}'")
-        };
-        let renamed = format!(
-            "ALTER DATABASE {old} RENAME TO {new}; ALTER DATABASE {new} RESET ALL;
-             ALTER DATABASE {new} WITH ALLOW_CONNECTIONS true"
-        );
-        let mut tables = self.tables.take();
-        let emptied = administer(&[closed, end_sessions(old), renamed])
-            .and_then(|()| {
-                server.connected(&new, |mut client| {
-                    if let Some(tables) = &tables
-                        && tables.restore(&mut client)?
-                    {
-                        return Ok(());
-                    }
-                    tables = None;
-                    empty(&mut client)
-                })
-            })
-            // The session above may take a moment to end, and the next test may count sessions.
-            .and_then(|()| administer(&[end_sessions(&new)]));
-        emptied.expect("the database of the test is emptied");
-        FREE.lock().unwrap_or_else(PoisonError::into_inner).push((new, tables));
-    }
-}
-
-fn new_name() -> String {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    format!("test_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
-}
 
 pub(crate) struct Cluster {
     pub(crate) port: u16,
@@ -184,12 +52,12 @@ impl Cluster {
         self.connected("postgres", |_| Ok(())).is_ok()
     }
 
-    fn connect(&self, database: &str) -> Result<Client, postgres::Error> {
+    pub(crate) fn connect(&self, database: &str) -> Result<Client, postgres::Error> {
         let mut config = postgres::Config::new();
         config.host_path(&self.folder).port(self.port).user("postgres").dbname(database).connect(NoTls)
     }
 
-    fn connected(
+    pub(crate) fn connected(
         &self,
         database: &str,
         run: impl FnOnce(Client) -> Result<(), postgres::Error> + Send,
@@ -198,7 +66,13 @@ impl Cluster {
     }
 }
 
-fn cluster() -> &'static Cluster {
+/// The client blocks, which must not happen in the runtime of a test.
+pub(crate) fn on_a_thread<T: Send>(run: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| scope.spawn(run).join()).expect("the client does not panic")
+}
+
+/// The cluster of this test run.
+pub(crate) fn cluster() -> &'static Cluster {
     static CLUSTER: OnceLock<Cluster> = OnceLock::new();
     CLUSTER.get_or_init(|| {
         start().unwrap_or_else(|error| panic!("cannot start PostgreSQL for the tests: {error}"))

@@ -1,10 +1,13 @@
 //! Tests that run on both engines.
 
-use std::{path::PathBuf, sync::OnceLock, time::Duration};
+use std::{path::PathBuf, sync::OnceLock};
 
-use db::{Databases, Db, Limits, Location, Migrations};
+use db::{Databases, Db, Location, Migrations};
 
-use crate::{cluster::Database, pooler::Pooler};
+use crate::{
+    database::{Database, limits},
+    pooler::Pooler,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
@@ -40,7 +43,7 @@ impl Store {
     }
 
     fn database(&self) -> &Database {
-        self.database.get_or_init(Database::create)
+        self.database.get_or_init(Database::create).share()
     }
 
     /// The same database, without the pooler.
@@ -72,18 +75,18 @@ impl Store {
 
     /// Opens the database of a service.
     pub fn open(&self, service: &'static str, migrations: &[Migrations]) -> Db {
-        if self.engine == Engine::Postgres {
-            self.database.get_or_init(|| Database::migrated(service, migrations));
-        }
-        self.connect().open(service, migrations).expect("the test's database opens")
+        let databases = match self.engine {
+            Engine::Postgres if self.location.get().is_none() => {
+                self.database.get_or_init(|| Database::migrated(service, migrations)).connect()
+            }
+            _ => self.connect(),
+        };
+        databases.open(service, migrations).expect("the test's database opens")
     }
 
-    /// For several services in one process, with few connections: hundreds of tests share one server.
+    /// For several services in one process.
     pub fn connect(&self) -> Databases {
-        // On a busy machine a queue of hundreds may take longer than the default; tests of deadlines set their own.
-        let wait = Duration::from_secs(60);
-        let limits = Limits { connections: 4, wait, ..Limits::default() };
-        Databases::connect(self.location(), limits).expect("the test's database accepts connections")
+        Databases::connect(self.location(), limits()).expect("the test's database accepts connections")
     }
 
     /// The folder of an embedded database.

@@ -20,6 +20,7 @@ mod browser;
 mod certificates;
 mod cluster;
 pub mod collector;
+mod database;
 pub mod dump;
 mod engine;
 mod http;

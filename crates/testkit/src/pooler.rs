@@ -8,10 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    cluster::{Database, Owner},
-    process::system_program,
-};
+use crate::{cluster::Owner, database::Database, process::system_program};
 
 const PROGRAM: &str = "pgbouncer";
 

@@ -177,6 +177,11 @@ impl<J> FairQueue<J> {
         }
     }
 
+    /// Whether it has no queue: all have left, and their last jobs have ended.
+    pub(super) fn is_empty(&self) -> bool {
+        self.state().queues.is_empty()
+    }
+
     /// Queued jobs still run; then `next` gives `None`.
     pub(super) fn close(&self) {
         let mut state = self.state();

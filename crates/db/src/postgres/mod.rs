@@ -100,6 +100,11 @@ impl Shared {
         Shared { workers: Some(Arc::new(Workers::new(limits))), ..self }
     }
 
+    /// Whether no schema is open, and no unit of one that was closed still runs.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pool.queue.is_empty()
+    }
+
     /// Makes a schema as a copy of another one.
     pub(crate) fn copy(&self, from: &str, to: &str, migrations: &[Migrations]) -> Result<(), OpenError> {
         let wait = self.server.wait;
