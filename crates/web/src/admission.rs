@@ -34,7 +34,7 @@ use crate::{
 /// The rate of answers is measured over at least this time.
 const WINDOW: Duration = Duration::from_millis(50);
 
-/// The capacity of a service that was not busy yet, in answers per second.
+/// The assumed capacity of a service that was not busy yet, in answers per second.
 const INITIAL: f64 = 10_000.0;
 
 /// After this time a capacity that a busy service did not reach again counts half.
@@ -75,6 +75,10 @@ struct Window {
     start: Instant,
     answered: usize,
     capacity: f64,
+    /// Whether the capacity is a rate that was measured, and not assumed.
+    is_measured: bool,
+    /// Whether the service was busy at the start.
+    was_busy: bool,
 }
 
 tokio::task_local! {
@@ -124,7 +128,13 @@ impl Admission {
             admitted: AtomicUsize::new(0),
             limit: AtomicUsize::new(limit(INITIAL, limits.latency, limits.requests)),
             answered: AtomicUsize::new(0),
-            window: Mutex::new(Window { start, answered: 0, capacity: INITIAL }),
+            window: Mutex::new(Window {
+                start,
+                answered: 0,
+                capacity: INITIAL,
+                is_measured: false,
+                was_busy: false,
+            }),
             start,
             next_report: AtomicU64::new(0),
             refused,
@@ -181,11 +191,18 @@ impl Admission {
         let took = now.duration_since(window.start);
         if took >= WINDOW {
             let rate = answered.wrapping_sub(window.answered) as f64 / took.as_secs_f64();
-            let is_busy = self.admitted.load(Relaxed) >= self.limit.load(Relaxed) / 2;
-            let decay = if is_busy { 0.5_f64.powf(took.div_duration_f64(HALF_LIFE)) } else { 1.0 };
-            let capacity = rate.max(window.capacity * decay);
+            // When all permits are taken, requests wait.
+            let is_busy = self.admitted.load(Relaxed) >= self.least.min(self.limit.load(Relaxed) / 2);
+            let known = match (is_busy && window.was_busy, window.is_measured) {
+                (true, true) => window.capacity * 0.5_f64.powf(took.div_duration_f64(HALF_LIFE)),
+                // A slow service would have admitted several times too many until the assumed capacity had decayed.
+                (true, false) => 0.0,
+                (false, _) => window.capacity,
+            };
+            let capacity = rate.max(known);
             self.limit.store(limit(capacity, self.latency, self.least), Relaxed);
-            *window = Window { start: now, answered, capacity };
+            let is_measured = window.is_measured || rate >= known;
+            *window = Window { start: now, answered, capacity, is_measured, was_busy: is_busy };
         }
     }
 }
@@ -313,30 +330,45 @@ mod tests {
         assert!(at_once(&admission, true).is_err());
     }
 
+    /// Measures after some time with this number of answers, and gives the limit.
+    fn limit_after(admission: &Admission, milliseconds: u64, answered: usize) -> usize {
+        let mut window = admission.window.lock().unwrap();
+        let (total, now) = (window.answered + answered, window.start + Duration::from_millis(milliseconds));
+        admission.measure(&mut window, total, now);
+        admission.limit.load(Relaxed)
+    }
+
     #[test]
     fn as_many_are_admitted_as_are_answered_in_time() {
         let admission = admission(10, Duration::from_millis(100));
         assert_eq!(admission.limit.load(Relaxed), 1000);
-        let mut window = admission.window.lock().unwrap();
-        let mut now = window.start;
-        let mut limit_after = |milliseconds: u64, answered: usize| {
-            now += Duration::from_millis(milliseconds);
-            let total = window.answered + answered;
-            admission.measure(&mut window, total, now);
-            admission.limit.load(Relaxed)
-        };
         // 20,000 a second.
-        assert_eq!(limit_after(50, 1000), 2000);
+        assert_eq!(limit_after(&admission, 50, 1000), 2000);
         // Too early to say.
-        assert_eq!(limit_after(10, 10), 2000);
+        assert_eq!(limit_after(&admission, 10, 10), 2000);
         // A service with little to do still has its capacity.
-        assert_eq!(limit_after(60_000, 60), 2000);
+        assert_eq!(limit_after(&admission, 60_000, 60), 2000);
         admission.admitted.store(1000, Relaxed);
+        // For a part of this time it had little to do.
+        assert_eq!(limit_after(&admission, 10_000, 300), 2000);
         // 3,000 a second: the capacity is still nearly the one of before.
-        assert_eq!(limit_after(100, 300), 1931);
-        assert_eq!(limit_after(2000, 6000), 965);
+        assert_eq!(limit_after(&admission, 100, 300), 1931);
+        assert_eq!(limit_after(&admission, 2000, 6000), 965);
         // A slow service may always do some at once.
-        assert_eq!(limit_after(20_000, 300), 10);
+        assert_eq!(limit_after(&admission, 20_000, 300), 10);
+        admission.admitted.store(0, Relaxed);
+    }
+
+    #[test]
+    fn assumed_capacity_ends_with_the_first_measurement() {
+        let admission = admission(10, Duration::from_millis(100));
+        // 10,000 a second are assumed.
+        assert_eq!(limit_after(&admission, 100, 32), 1000);
+        admission.admitted.store(10, Relaxed);
+        assert_eq!(limit_after(&admission, 1000, 2000), 1000);
+        assert_eq!(limit_after(&admission, 50, 100), 200);
+        // From now on it falls slowly.
+        assert_eq!(limit_after(&admission, 2000, 32), 100);
         admission.admitted.store(0, Relaxed);
     }
 
