@@ -24,8 +24,9 @@ torture: tools
 
 # The long runs of tests that `make test` runs with fewer rounds: a million operations on the last seats of trains on SQLite,
 # on PostgreSQL and by three processes, every order of seven steps, 10,000 bookings with their webhooks on each engine, 20
-# SIGKILLs in each test of a crash, 2,500 slow webhook subscriptions, 50 sandboxes in use, and 50 examples for each operation from
-# Schemathesis. At most half an hour for each; one after the other, so that the printed times are comparable.
+# SIGKILLs in each test of a crash, 10,000 calls while two processes restart behind nginx, 2,500 slow webhook subscriptions, 50 sandboxes
+# in use, and 50 examples for each operation from Schemathesis. At most half an hour for each; one after the other, so that the printed
+# times are comparable.
 long-test: tools
 	TORTURE_OPERATIONS=1000000 TORTURE_STEPS=7 TORTURE_ORDERS=40 TORTURE_BOOKINGS=10000 \
 	cargo test --release --locked -p train --test all -- --nocapture --test-threads=1 seats:: many_deliveries::
@@ -33,8 +34,8 @@ long-test: tools
 	cargo test --release --locked -p webhooks --test all -- --nocapture --test-threads=1 many_slow_subscriptions
 	TORTURE_SANDBOXES=50 \
 	cargo test --release --locked -p sandbox --test all -- --nocapture --test-threads=1 isolation::
-	TORTURE_KILLS=20 TORTURE_EXAMPLES=50 \
-	cargo test --release --locked -p triptych --test all -- --nocapture --test-threads=1 crash schemathesis
+	TORTURE_KILLS=20 TORTURE_EXAMPLES=50 TORTURE_CALLS=10000 \
+	cargo test --release --locked -p triptych --test all -- --nocapture --test-threads=1 crash schemathesis rolling_restart
 
 # The pictures of the documents, from the pages of the running program in a browser.
 pictures: tools

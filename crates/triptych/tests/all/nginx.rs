@@ -17,7 +17,7 @@ use crate::{
 use db::{Db, Limits};
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
-use testkit::{Authority, Engine, Nginx, Program, Store};
+use testkit::{Authority, Engine, Nginx, Program, Store, parameter};
 use tokio::task::JoinSet;
 
 const NAMES: [&str; 3] = ["pets.example.com", "trains.example.com", "museum.example.com"];
@@ -198,23 +198,30 @@ async fn recipe_of_nginx_passes_on_what_the_services_need() {
 /// Clients that call at the same time.
 const CLIENTS: usize = 8;
 
-/// The least number of calls while the processes restart.
-const CALLS: usize = 10_000;
+/// The least number of calls while the processes restart; `make long-test` has ten times as many.
+const CALLS: usize = 1000;
 
 /// The restarts, of one process and of the other in turn.
 const RESTARTS: u16 = 6;
 
 /// What the clients of a rolling restart share.
-#[derive(Default)]
 struct Load {
-    calls: AtomicUsize,
+    /// How many calls are left to make.
+    left: AtomicUsize,
     restarted: AtomicBool,
+}
+
+impl Load {
+    fn has_more(&self) -> bool {
+        let take = |left: usize| left.checked_sub(2);
+        self.left.fetch_update(Relaxed, Relaxed, take).is_ok() || !self.restarted.load(Relaxed)
+    }
 }
 
 /// A client that adds pets and reads them. Gives the number of its pets, and each call that failed.
 async fn call(load: Arc<Load>, http: Client, token: String, number: usize) -> (usize, Vec<String>) {
     let (mut pets, mut failed) = (0, Vec::new());
-    while load.calls.fetch_add(2, Relaxed) < CALLS || !load.restarted.load(Relaxed) {
+    while load.has_more() {
         let pet = json!({"name": format!("rolling-{number}-{pets}"), "photoUrls": []});
         let added = http.post(url("pets", "/v3/pet")).bearer_auth(&token).json(&pet).send().await;
         pets += 1;
@@ -242,7 +249,8 @@ fn rolling_restart_behind_nginx_loses_no_call() {
 async fn restart_under_load() {
     let site = Arc::new(Site::start(Engine::Postgres));
     let mut programs = vec![site.serve(0), site.serve(1)];
-    let (load, token) = (Arc::new(Load::default()), site.token());
+    let left = AtomicUsize::new(parameter("TORTURE_CALLS", CALLS));
+    let (load, token) = (Arc::new(Load { left, restarted: AtomicBool::new(false) }), site.token());
     let mut clients = JoinSet::new();
     for number in 0..CLIENTS {
         clients.spawn(call(load.clone(), site.client(), token.clone(), number));
