@@ -48,8 +48,7 @@ struct Used {
 
 static USED: Mutex<Vec<Used>> = Mutex::new(Vec::new());
 
-/// How many databases keep their connections after a test. Background tasks of a test may use them for a moment, or for ever if a test
-/// leaks them.
+/// How many databases keep their connections after a test: each that background tasks still use, and one for each test that runs.
 const KEPT: usize = 12;
 
 /// A connection that creates, renames and closes the databases of tests. A connection costs more than most statements.

@@ -8,6 +8,7 @@
 //! - [`receiver`] receives webhooks.
 //! - [`collector`] receives the spans of traces.
 //! - [`sign_in`] signs in on the pages of a service.
+//! - [`until`] waits for a condition without a notification.
 //! - [`Log`] records log lines.
 //! - [`openapi`] reads OpenAPI documents.
 //! - [`xml`] reads XML answers by the schema of such a document.
@@ -39,6 +40,7 @@ mod server;
 pub mod sign_in;
 mod tables;
 mod tls;
+mod until;
 pub mod xml;
 
 pub use browser::{Browser, ENTER, ESCAPE, TAB};
@@ -57,3 +59,4 @@ pub use replication::ReplicatedPostgres;
 pub use schemathesis::Schemathesis;
 pub use server::{Address, Server};
 pub use tls::{TlsPostgres, own_address};
+pub use until::until;

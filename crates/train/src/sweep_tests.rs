@@ -19,16 +19,6 @@ async fn alter(train: &Train, statement: &'static str) {
     altered.unwrap();
 }
 
-/// Waits until the condition holds.
-async fn until(mut holds: impl AsyncFnMut() -> bool) {
-    let waiting = async {
-        while !holds().await {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(std::time::Duration::from_secs(60), waiting).await.unwrap();
-}
-
 testkit::on_both_engines! {
     async fn failed_sweep_is_repeated_on_a_frozen_clock(store: Store) {
         let log = Log::start();
@@ -52,10 +42,10 @@ testkit::on_both_engines! {
         let before = errors();
         let running = tokio::spawn(train.clone().run(pending()));
         clock.set_state(clock.state().advance(Clock::machine_time(), SignedDuration::from_hours(2)).unwrap()).unwrap();
-        until(async || errors() > before).await;
+        testkit::until(async || errors() > before).await;
         alter(&train, "UPDATE trip_seats SET taken = 1").await;
         // Nothing moves the clock again.
-        until(async || {
+        testkit::until(async || {
             let status = train.db.read(|tx| {
                 tx.row("SELECT status FROM booking WHERE id = $1", &[BOOKING.into()], |row| row.get::<String>(0))
             });

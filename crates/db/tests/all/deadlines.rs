@@ -34,10 +34,10 @@ async fn slow_statement_ends(location: &Location) {
     let db = open(location, 1, Limits::DEFAULT.wait);
     let running = "SELECT count(*) FROM pg_stat_activity
         WHERE datname = current_database() AND state = 'active' AND query LIKE '%pg_sleep(3600)%' AND pid <> pg_backend_pid()";
-    let ends = async {
-        while db.read(move |tx| tx.row(running, &[], |row| row.get::<i64>(0))).await.unwrap() != Some(0) {}
-    };
-    tokio::time::timeout(Duration::from_secs(60), ends).await.expect("the statement ends");
+    testkit::until(async || {
+        db.read(move |tx| tx.row(running, &[], |row| row.get::<i64>(0))).await.unwrap() == Some(0)
+    })
+    .await;
 }
 
 /// The processes on the server that two reads at once have.

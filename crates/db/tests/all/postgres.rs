@@ -7,7 +7,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use db::{Databases, Db, Error, Limits, Location, Migrations, WriteTx};
@@ -78,14 +78,7 @@ async fn end_connections(killer: &Db, expected: i64) {
             Ok::<_, Error>(tx.row(others, &[], |row| row.get::<i64>(0))?.unwrap())
         })
     };
-    let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
-        let found = count().await.unwrap();
-        if found == expected {
-            break;
-        }
-        assert!(Instant::now() < deadline, "{found} connections, expected {expected}");
-    }
+    testkit::until(async || count().await.unwrap() == expected).await;
     let end = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
     let ended: Result<_, Error> = killer.write(move |tx| tx.rows(end, &[], |row| row.get::<bool>(0))).await;
@@ -207,7 +200,7 @@ fn closed_connections_are_replaced() {
 #[test]
 fn write_is_retried_when_its_connection_breaks_before_the_commit() {
     on_postgres(async |store| {
-        let db = store.open("accounts", SCHEMA);
+        let db = store.connect().open("accounts", SCHEMA).unwrap();
         let killer = killer(&store);
         let runs = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&runs);
@@ -216,7 +209,8 @@ fn write_is_retried_when_its_connection_breaks_before_the_commit() {
             if counted.fetch_add(1, Ordering::SeqCst) == 0 {
                 let killer = killer.clone();
                 let end = move || {
-                    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+                    let runtime =
+                        tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
                     runtime.block_on(end_connections(&killer, 1));
                 };
                 thread::spawn(end).join().unwrap();

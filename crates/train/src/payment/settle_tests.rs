@@ -222,19 +222,13 @@ testkit::on_both_engines! {
         ready().await.has_status(200);
         // The sweeper asks for the outcome of the payment.
         asked.move_to("2026-05-13T10:01:00Z");
-        let down = loop {
-            let answer = ready().await;
-            if answer.status != 200 {
-                break answer;
-            }
-        };
+        testkit::until(async || ready().await.status != 200).await;
+        let down = ready().await;
         let detail = "A background task of this service is down, and is started again: sweeper.";
         assert_eq!(down.is_problem(503, "unavailable"), detail);
         broken.store(false, SeqCst);
         asked.move_to("2026-05-13T10:01:30Z");
-        while asked.state().await.1 == Stage::Processing {
-            tokio::task::yield_now().await;
-        }
+        testkit::until(async || asked.state().await.1 != Stage::Processing).await;
         assert_eq!(ready().await.has_status(200).text(), "ready\n");
         assert!(matches!(asked.state().await, (Some(booking::Status::Held), Stage::Failed, 1)));
         assert!(!running.is_finished());

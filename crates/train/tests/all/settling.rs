@@ -84,19 +84,13 @@ testkit::on_both_engines! {
         let unpaid = open.ada.hold(TRIP).await;
         open.pay_pending(&made).await;
         open.advance(SECOND * 5).await;
-        while open.ada.status(&made).await == "held" {
-            tokio::task::yield_now().await;
-        }
+        testkit::until(async || open.ada.status(&made).await != "held").await;
         assert_eq!(open.ada.status(&made).await, "confirmed");
         open.advance(SignedDuration::from_hours(1)).await;
-        while !open.rows("booking").await.iter().any(|row| row.contains("expired")) {
-            tokio::task::yield_now().await;
-        }
+        testkit::until(async || open.rows("booking").await.iter().any(|row| row.contains("expired"))).await;
         assert_eq!(open.ada.status(&unpaid).await, "expired");
         open.ada.cancel(&made).await.has_status(204);
-        while open.charges().await != once("succeeded", true) {
-            tokio::task::yield_now().await;
-        }
+        testkit::until(async || open.charges().await == once("succeeded", true)).await;
         assert!(!task.is_finished());
         task.abort();
     }

@@ -1,14 +1,9 @@
 //! `triptych prune`, and the settings `retention`.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 use testkit::{Client, Program};
 
 use crate::common::{Workspace, museum, output_of, refused};
-
-/// How long an old ticket may stay after the start.
-const SOON: Duration = Duration::from_secs(30);
 
 /// The program on this day.
 fn serve_on(workspace: &Workspace, day: &str) -> Program {
@@ -111,10 +106,7 @@ testkit::on_both_engines! {
         drop(program);
         let mut command = workspace.serving();
         let program = Program::start(command.args(["--today", "2026-02-01"]).env("TRIPTYCH_RETENTION_TICKETS", "7"));
-        let deadline = Instant::now() + SOON;
-        while museum(&program).get(&old).send().await.status != 404 {
-            assert!(Instant::now() < deadline, "{}", program.logged());
-        }
+        testkit::until(async || museum(&program).get(&old).send().await.status == 404).await;
         museum(&program).get(&new).send().await.has_status(200);
     }
 }

@@ -7,7 +7,6 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering::SeqCst},
     },
-    time::Duration,
 };
 
 use serde_json::{Value, json};
@@ -107,18 +106,6 @@ fn sockets(program: &Program) -> usize {
     open_files(program).iter().filter(|file| file.starts_with("socket:")).count()
 }
 
-/// Waits until the condition holds: the program closes files and connections some time after its answer.
-async fn until(what: &str, holds: impl Fn() -> bool) {
-    // Nothing tells when the kernel has closed them.
-    let mut looks = tokio::time::interval(Duration::from_millis(20));
-    let waiting = async {
-        while !holds() {
-            looks.tick().await;
-        }
-    };
-    assert!(tokio::time::timeout(Duration::from_secs(60), waiting).await.is_ok(), "{what}");
-}
-
 testkit::on_both_engines! {
     async fn deleted_and_reset_sandboxes_cost_the_others_nothing(workspace: Workspace) {
         let program = workspace.serve();
@@ -177,7 +164,8 @@ testkit::on_both_engines! {
         let of_sandboxes: Vec<_> = groups.iter().filter(|group| !group.starts_with("template-")).collect();
         assert_eq!(of_sandboxes, NAMES.iter().filter(|name| !DELETED.contains(name)).collect::<Vec<_>>());
         let is_deleted = |file: &String| DELETED.iter().any(|name| file.contains(&format!("sandboxes/{name}/")));
-        until("open files of deleted sandboxes", || !open_files(&program).iter().any(is_deleted)).await;
+        // The program closes files and connections some time after its answer.
+        testkit::until(async || !open_files(&program).iter().any(is_deleted)).await;
         // Threads: no sandbox has one of its own.
         assert_eq!(threads(&program), before);
         // A new sandbox of the same name has nothing of the old one.
@@ -207,11 +195,11 @@ testkit::on_both_engines! {
             };
             futures_util::future::join_all(names.iter().map(use_one)).await;
             let of_round = |file: &String| file.contains("sandboxes/round-");
-            until("open files", || !open_files(&program).iter().any(of_round)).await;
+            testkit::until(async || !open_files(&program).iter().any(of_round)).await;
             let (now, threads) = (sockets(&program), threads(&program));
             let (most, names) = first.get_or_insert_with(|| (now + SLACK, threads.clone()));
             assert_eq!(threads, *names, "round {round}");
-            until("connections", || sockets(&program) <= *most).await;
+            testkit::until(async || sockets(&program) <= *most).await;
         }
     }
 }

@@ -189,22 +189,21 @@ testkit::on_one_engine! {
 
         let second = files.issue();
         files.replace(&second);
-        soon(async { while !connect().await.has(&second) {} }).await;
+        testkit::until(async || connect().await.has(&second)).await;
         old.is_answered().await;
 
         // Files that cannot be used change nothing.
         files.write("certificate.pem", "broken");
         let warning = "the new TLS certificate cannot be used; the old one stays";
-        soon(async {
-            while !program.logged().contains(warning) {
-                assert!(connect().await.has(&second));
-            }
+        testkit::until(async || {
+            assert!(connect().await.has(&second));
+            program.logged().contains(warning)
         })
         .await;
         connect().await.is_answered().await;
         let third = files.issue();
         files.replace(&third);
-        soon(async { while !connect().await.has(&third) {} }).await;
+        testkit::until(async || connect().await.has(&third)).await;
         old.is_answered().await;
         let log = program.whole_log();
         let why = "tls_certificate is \\\"certificate.pem\\\", which is not a certificate in PEM: it has none";

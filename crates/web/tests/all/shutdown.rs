@@ -40,12 +40,7 @@ async fn running_request_finishes_and_new_connections_are_rejected() {
     held.started.recv().await.unwrap();
 
     let stopping = tokio::spawn(server.stop());
-    soon("the refusal of new connections", async {
-        while TcpStream::connect(address).await.is_ok() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    testkit::until(async || TcpStream::connect(address).await.is_err()).await;
     assert!(!stopping.is_finished(), "it stopped while a request was running");
 
     held.finish.notify_one();
@@ -96,12 +91,7 @@ async fn request_longer_than_the_grace_time_is_aborted() {
     soon("the end", server.stop()).await;
     assert_eq!(running.closed().await, b"");
     // The handler is dropped with its connection.
-    soon("the handler's end", async {
-        while Arc::strong_count(&held.finish) > 1 {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    testkit::until(async || Arc::strong_count(&held.finish) == 1).await;
 }
 
 #[tokio::test]
@@ -134,7 +124,7 @@ async fn draining_server_is_not_ready_and_asks_clients_to_close_their_connection
     client.get("/readyz").send().await.is_problem(404, "not-found");
 
     server.drain();
-    soon("the drain", async { while client.get("/readyz").send().await.status != 503 {} }).await;
+    testkit::until(async || client.get("/readyz").send().await.status == 503).await;
     let why = client.get("/readyz").send().await.is_problem(503, "unavailable");
     assert_eq!(why, "This process stops. Send requests to another one.");
     // The connection is as it was, until its client sends a request.
@@ -167,12 +157,7 @@ async fn connection_without_a_request_is_served_once_after_the_listener_is_close
     let address = server.address();
     let mut last = RawConnection::connect(address).await;
     let stopping = tokio::spawn(server.stop());
-    soon("the refusal of new connections", async {
-        while TcpStream::connect(address).await.is_ok() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    testkit::until(async || TcpStream::connect(address).await.is_err()).await;
     last.send("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     let answer = last.answer().await;
     assert_eq!(answer.has_status(200).header("connection"), "close");

@@ -160,9 +160,7 @@ testkit::on_both_engines! {
             harness.wait_for_claims().await;
             harness.wait_for_claims().await;
             for id in ids {
-                while harness.rows_of(id).await > 0 {
-                    tokio::task::yield_now().await;
-                }
+                testkit::until(async || harness.rows_of(id).await == 0).await;
             }
         }
     }

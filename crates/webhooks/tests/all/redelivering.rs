@@ -75,9 +75,7 @@ testkit::on_both_engines! {
         let since = harness.clock.now() - SignedDuration::from_secs(2);
         harness.receiver.script("a", &[], reply(410));
         running = harness.run();
-        while harness.see("ada", id).await.0.disabled.is_none() {
-            tokio::task::yield_now().await;
-        }
+        testkit::until(async || harness.see("ada", id).await.0.disabled.is_some()).await;
         harness.wait_for_claims().await;
         running.kill().await;
         let sent = harness.receiver.count("a");
@@ -195,9 +193,7 @@ testkit::on_both_engines! {
         };
         harness.db.write(write).await.unwrap();
         let running = harness.run();
-        while harness.see("ada", id).await.0.disabled.is_none() {
-            tokio::task::yield_now().await;
-        }
+        testkit::until(async || harness.see("ada", id).await.0.disabled.is_some()).await;
         // All ready deliveries fail, in batches.
         let failed = async || {
             let read = |tx: &mut db::Tx<'_>| {
@@ -206,9 +202,7 @@ testkit::on_both_engines! {
             harness.db.read::<_, db::Error, _>(read).await.unwrap().unwrap() as usize
         };
         let all = 1201 - (harness.receiver.count("a") - 1);
-        while failed().await < all {
-            tokio::task::yield_now().await;
-        }
+        testkit::until(async || failed().await >= all).await;
         running.kill().await;
         let failed = failed().await;
         assert_eq!(harness.webhooks.redeliver_failed("ada", id, now).await.unwrap(), failed);

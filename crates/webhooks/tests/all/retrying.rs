@@ -164,14 +164,11 @@ testkit::on_both_engines! {
         let fail_again = async |by| {
             harness.advance(by);
             let event = harness.write("ada").await;
-            while !harness.see("ada", id).await.1.iter().any(|attempt| attempt.event == event) {
-                tokio::task::yield_now().await;
-            }
+            let is_tried = async || harness.see("ada", id).await.1.iter().any(|attempt| attempt.event == event);
+            testkit::until(is_tried).await;
             // An attempt at an earlier event that ends only after the clock moves on would count at that time.
             harness.wait_for_claims().await;
-            while sends(&harness).await {
-                tokio::task::yield_now().await;
-            }
+            testkit::until(async || !sends(&harness).await).await;
             (event, harness.see("ada", id).await.0)
         };
         fail_again(SignedDuration::ZERO).await;
@@ -191,18 +188,14 @@ testkit::on_both_engines! {
 
         harness.receiver.script("a", &[], reply(204));
         harness.webhooks.redeliver("ada", id, last).await.unwrap();
-        while harness.delivery(id, last).await.unwrap().0 != "delivered" {
-            tokio::task::yield_now().await;
-        }
+        testkit::until(async || harness.delivery(id, last).await.unwrap().0 == "delivered").await;
         let found = harness.see("ada", id).await.0;
         assert_eq!((found.failing_since, found.disabled), (None, None));
         // Events that were written meanwhile can be redelivered.
         assert_eq!(harness.delivery(id, missed).await.unwrap().0, "failed");
         assert!(harness.webhooks.redeliver_failed("ada", id, since).await.unwrap() > 1);
         harness.wait_for_claims().await;
-        while harness.delivery(id, missed).await.unwrap().0 != "delivered" {
-            tokio::task::yield_now().await;
-        }
+        testkit::until(async || harness.delivery(id, missed).await.unwrap().0 == "delivered").await;
     }
 
     async fn days_without_an_attempt_do_not_count_as_failing(harness: Harness) {

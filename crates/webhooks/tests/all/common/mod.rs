@@ -10,7 +10,7 @@ use webhooks::{
     Attempt, DEFAULT_LEASE, Destinations, NewEvent, Secret, Settings, Subscription, Webhooks, system_resolver,
 };
 
-pub(crate) use testkit::receiver::{Got, Receiver, Reply, TIMEOUT, reply};
+pub(crate) use testkit::receiver::{Got, Receiver, Reply, reply};
 
 pub(crate) const KIND: &str = "newBooking";
 
@@ -125,17 +125,12 @@ impl Harness {
     pub(crate) fn attempts(&self, owner: &str, id: Uuid, count: usize) -> impl Future<Output = Vec<Attempt>> {
         let caller = std::panic::Location::caller();
         async move {
-            let look = async {
-                loop {
-                    let (_, attempts) = self.see(owner, id).await;
-                    if attempts.len() >= count {
-                        return attempts;
-                    }
-                    tokio::task::yield_now().await;
-                }
-            };
-            let found = tokio::time::timeout(TIMEOUT, look).await;
-            let found = found.unwrap_or_else(|_| panic!("{caller}: fewer than {count} attempts"));
+            let mut found = Vec::new();
+            testkit::until(async || {
+                found = self.see(owner, id).await.1;
+                found.len() >= count
+            })
+            .await;
             assert_eq!(found.len(), count, "{caller}: {found:?}");
             found
         }
@@ -143,16 +138,13 @@ impl Harness {
 
     /// Waits until the newest recorded attempt is for this event, and gives it.
     pub(crate) async fn newest(&self, owner: &str, id: Uuid, event: Uuid) -> Attempt {
-        let look = async {
-            loop {
-                let newest = self.see(owner, id).await.1.into_iter().next();
-                match newest.filter(|newest| newest.event == event) {
-                    Some(newest) => return newest,
-                    None => tokio::task::yield_now().await,
-                }
-            }
-        };
-        tokio::time::timeout(TIMEOUT, look).await.expect("an attempt at this event")
+        let mut newest = None;
+        testkit::until(async || {
+            newest = self.see(owner, id).await.1.into_iter().next().filter(|newest| newest.event == event);
+            newest.is_some()
+        })
+        .await;
+        newest.expect("an attempt at this event")
     }
 
     /// Waits until all deliveries that are due are claimed: two later marker events, one after the other, have arrived.
