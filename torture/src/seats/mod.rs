@@ -68,12 +68,13 @@ async fn on(torture: &Torture, engine: Engine, operations: usize) -> Race {
     installations.insert(0, first);
     let programs: Vec<_> = installations.iter().map(|installation| installation.start().0).collect();
     let trips_at_once = TRIPS * torture.size(DAYS_AT_ONCE, 1);
-    let mut race = Race::new(&installations, trips_at_once, random).await;
+    let mut race = Race::new(&installations, trips_at_once, random);
     let all = trips(&installations[0], &race.owners[0], FEW_SEATS, torture.size(DAYS, 1)).await;
     let start = Instant::now();
     let deadline = start + torture.size(time(engine), SHORT);
     for trips in all.chunks_exact(race.owners.len()) {
         if race.operations < operations && Instant::now() < deadline {
+            race.sign_in(&installations[0]);
             race.heat(trips, deadline).await;
         }
     }
@@ -81,6 +82,11 @@ async fn on(torture: &Torture, engine: Engine, operations: usize) -> Race {
     race.end(&installations[0]).await;
     terminate(programs);
     race
+}
+
+/// The name of an owner of bookings.
+fn owner(number: usize) -> String {
+    format!("owner{number}")
 }
 
 /// How long the clients race at most in a full run.
@@ -107,16 +113,10 @@ struct Race {
 }
 
 impl Race {
-    async fn new(installations: &[Installation], trips_at_once: usize, random: StdRng) -> Self {
-        let first = &installations[0];
-        let owner = |number| {
-            let name = format!("owner{number}");
-            first.add_user(Service::Train, &name, "12345678");
-            format!("Bearer {}", first.printed(&["token", "train", "--user", &name]).trim_end())
-        };
-        Race {
+    fn new(installations: &[Installation], trips_at_once: usize, random: StdRng) -> Self {
+        let mut race = Race {
             processes: Arc::new(installations.iter().map(|one| one.client(Service::Train)).collect()),
-            owners: (0..trips_at_once).map(owner).collect(),
+            owners: vec![String::new(); trips_at_once],
             random,
             booked: Vec::new(),
             took: Duration::ZERO,
@@ -127,6 +127,19 @@ impl Race {
             undecided: 0,
             outcomes: BTreeMap::new(),
             violations: Vec::new(),
+        };
+        for number in 0..trips_at_once {
+            installations[0].add_user(Service::Train, &owner(number), "12345678");
+        }
+        race.sign_in(&installations[0]);
+        race
+    }
+
+    /// Gets new tokens for the owners: a token is valid for ten minutes.
+    fn sign_in(&mut self, first: &Installation) {
+        for (number, authorization) in self.owners.iter_mut().enumerate() {
+            let token = first.printed(&["token", "train", "--user", &owner(number)]);
+            *authorization = format!("Bearer {}", token.trim_end());
         }
     }
 
@@ -204,6 +217,7 @@ impl Race {
 
     /// Cancels all that is left: each seat must be free, and each charge refunded.
     async fn end(&mut self, first: &Installation) {
+        self.sign_in(first);
         self.violations.extend(charged_twice(first));
         for owner in &self.owners {
             let place =
@@ -236,7 +250,7 @@ impl Race {
             self.violations.push(format!("{kept} charges of cancelled bookings are not refunded"));
         }
         for trip in &self.booked {
-            let free = available(&self.processes[0], &trip.authorization, &trip.id).await;
+            let free = available(&self.processes[0], &self.owners[0], &trip.id).await;
             if free != trip.seats {
                 let (id, seats) = (&trip.id, trip.seats);
                 self.violations.push(format!(
