@@ -1,17 +1,22 @@
 //! `triptych check`: verifies what is always true of the data, on the database of a server that runs or not.
 
+use std::time::Duration;
+
 use clap::Args;
-use db::{Db, Error};
+use db::{Db, Error, Limits};
 use serde_json::json;
 use service::Instance;
 
 use crate::{
     Failure, control,
-    open::open_existing,
+    open::open_existing_with,
     print,
     settings::Settings,
     table::{row, table},
 };
+
+/// How long a check may take at least: it reads whole tables, and no client waits for it.
+const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 #[derive(Args)]
 pub(crate) struct CheckArguments {
@@ -46,7 +51,9 @@ pub(crate) fn run(arguments: &CheckArguments, settings: &Settings) -> Result<(),
             if !named(description.name) {
                 continue;
             }
-            let Instance { db, .. } = open_existing(service, settings).await?;
+            let limits = settings.limits.database();
+            let limits = Limits { wait: limits.wait.max(LONGEST), ..limits };
+            let Instance { db, .. } = open_existing_with(service, settings, limits).await?;
             let add = |(sentence, fault)| Checked { service: description.name, sentence, fault };
             let is_file = !db.is_shared();
             if is_file {

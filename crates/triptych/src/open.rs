@@ -35,12 +35,21 @@ pub(crate) async fn open(databases: &Databases, service: &Description) -> Result
 /// Opens the instance of a service that was started before, for commands: with a mistyped folder they must create nothing, and
 /// they do not wait for a database server that is down.
 pub(crate) async fn open_existing(service: &dyn Service, settings: &Settings) -> Result<Instance, Failure> {
+    open_existing_with(service, settings, settings.limits.database()).await
+}
+
+/// The same with other limits.
+pub(crate) async fn open_existing_with(
+    service: &dyn Service,
+    settings: &Settings,
+    limits: Limits,
+) -> Result<Instance, Failure> {
     let Description { name, .. } = *service.description();
     if settings.has_own_database() && !settings.data.join(format!("{name}.db")).is_file() {
         let missing = format!("there is no database of {name} in {}", settings.data.display());
         return Err(format!("{missing}: check --data, or start triptych there once, which makes it").into());
     }
-    let limits = Limits { connections: 2, start: Duration::ZERO, ..settings.limits.database() };
+    let limits = Limits { connections: 2, start: Duration::ZERO, ..limits };
     let databases = connect(settings.location(), limits).await?;
     let db = open(&databases, service.description()).await?;
     let instance = Instance::new(db, clock_of_services(settings, &databases).await?, Random::system());

@@ -1,6 +1,8 @@
 //! `triptych check`.
 
-use db::WriteTx;
+use std::{process::Stdio, sync::mpsc};
+
+use db::{Db, Limits, WriteTx};
 use serde_json::{Value, json};
 use testkit::{Client, Engine};
 use uuid::Uuid;
@@ -83,4 +85,41 @@ testkit::on_both_engines! {
             "fault": "violations: 1",
         }));
     }
+}
+
+#[test]
+fn check_may_take_longer_than_a_request() {
+    testkit::run(Engine::Postgres, async |workspace: Workspace| {
+        assert!(workspace.serve().terminate().success());
+        let train = workspace.store.open("train", train::MIGRATIONS);
+        let (enter, entered) = mpsc::channel();
+        let (release, released) = mpsc::channel::<()>();
+        let locked = tokio::spawn(async move {
+            let lock = move |tx: &mut WriteTx<'_>| {
+                tx.execute("LOCK TABLE train.booking IN ACCESS EXCLUSIVE MODE", &[])?;
+                let _ = enter.send(());
+                let _ = released.recv();
+                Ok::<_, db::Error>(())
+            };
+            train.write(lock).await
+        });
+        entered.recv().unwrap();
+        let mut check = workspace.command(&["check", "train"]);
+        let check =
+            check.env("TRIPTYCH_LIMITS_DATABASE_SECONDS", "1").stdout(Stdio::piped()).spawn().unwrap();
+        let looker = Db::open(workspace.store.location(), "looker", &[], Limits::default()).unwrap();
+        let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+            AND wait_event_type = 'Lock' AND query_start < clock_timestamp() - INTERVAL '2 seconds'";
+        testkit::until(async || {
+            looker
+                .read(|tx| tx.row(waits, &[], |row| row.get::<i64>(0)))
+                .await
+                .unwrap_or_else(|error: db::Error| panic!("{error}"))
+                == Some(1)
+        })
+        .await;
+        drop(release);
+        locked.await.unwrap().unwrap();
+        assert!(check.wait_with_output().unwrap().status.success());
+    });
 }
