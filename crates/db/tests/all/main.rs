@@ -15,6 +15,7 @@ mod replica;
 mod snapshots;
 mod sqlite;
 mod statements;
+mod stores;
 mod templates;
 mod tls;
 mod transfer;
