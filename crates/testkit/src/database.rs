@@ -152,7 +152,7 @@ impl Opened {
             };
             self.tables.restore(client)
         });
-        // A test may have left an error, such as a table that it has locked.
+        // After an error all schemas are dropped.
         restored.unwrap_or(false)
     }
 }

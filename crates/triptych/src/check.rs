@@ -15,8 +15,8 @@ use crate::{
     table::{row, table},
 };
 
-/// How long a check may take at least: it reads whole tables, and no client waits for it.
-const LONGEST: Duration = Duration::from_secs(60 * 60);
+/// The timeout of a check, if that of requests is not longer: it reads whole tables, and no client waits for it.
+const TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 #[derive(Args)]
 pub(crate) struct CheckArguments {
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &CheckArguments, settings: &Settings) -> Result<(),
                 continue;
             }
             let limits = settings.limits.database();
-            let limits = Limits { wait: limits.wait.max(LONGEST), ..limits };
+            let limits = Limits { wait: limits.wait.max(TIMEOUT), ..limits };
             let Instance { db, .. } = open_existing_with(service, settings, limits).await?;
             let add = |(sentence, fault)| Checked { service: description.name, sentence, fault };
             let is_file = !db.is_shared();
